@@ -41,9 +41,9 @@ const alone: Auditor = {
 /** The checks of all data, for one audit. */
 export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   const hashNow = hashReader();
-  const find: FindBookings = async (owners, keys, look) => {
-    const hash = await hashNow(look);
-    return hash && findEntries(owners, keys, look, hash);
+  const find: FindBookings = async (owners, keys, probe) => {
+    const hash = await hashNow(probe);
+    return hash && findEntries(owners, keys, probe, hash);
   };
   return [
     versionAuditor(KEY_SECRET),
@@ -51,7 +51,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     accountAuditor(held),
     deletionAuditor(held),
     banAuditor,
-    ledgerAuditor(hashNow, (ledger, bought, adjusted, look) => checkBought(ledger, bought, adjusted, look, find)),
+    ledgerAuditor(hashNow, (ledger, bought, adjusted, probe) => checkBought(ledger, bought, adjusted, probe, find)),
     productPurchaseAuditor(find),
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
     { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, type, life }) => ({ pattern: accountKeyPattern(name), type, life }))) },

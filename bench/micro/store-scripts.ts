@@ -10,7 +10,7 @@ import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/store/install-nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/store/install.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
-import { acceptGuest, closeGuest, copyChunk, freezeGuest, lookAtMove, openMove, readChunk } from '../../src/features/store/move/steps.ts';
+import { acceptGuest, closeGuest, copyChunk, freezeGuest, readFrozen, openMove, readChunk } from '../../src/features/store/move/steps.ts';
 import { provisionScript } from '../../src/features/store/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/subscription/finish-purchase.ts';
@@ -137,7 +137,7 @@ export function storeCases(): Record<string, Case> {
       guest,
     ),
     'move/look': scriptCase(
-      lookAtMove,
+      readFrozen,
       (number) => ({
         account: accountKey(accountIdOf(guest(number))),
         ledger: coinKeys.ledger(accountIdOf(guest(number))),

@@ -29,7 +29,7 @@ const SECRET = '0011223344556677';
 const keyHash = halfSipHash(Buffer.from(SECRET, 'hex'));
 // The scripts ask whether the data is the service's.
 await redis.mset(KEY_SECRET, SECRET, DATA_VERSION_KEY, DATA_VERSION);
-for (const script of [applyScript, balanceScript, submitScript, topScript.looked!]) await redis.script('LOAD', script.text);
+for (const script of [applyScript, balanceScript, submitScript, topScript.apart!]) await redis.script('LOAD', script.text);
 /** Runs a script with one call. The service's scripts reply with a list, one reply for each call. */
 async function run(sha: string, keys: string[], args: (string | number)[]): Promise<string[]> {
   const answers = (await redis.evalsha(sha, keys.length, ...keys, ...args)) as string[][];
@@ -153,7 +153,7 @@ app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { respon
   if (known !== undefined && performance.now() < known.until) return { ok: true, game, top: known.top };
   const until = performance.now() + 100;
   const keys = topParts.map((part) => boardKeys[part](game));
-  const [, , , , ...figures] = await run(topScript.looked!.sha, keys, [Date.now(), 'desc', TOP_SIZE, '', '', '', '', '', '0']);
+  const [, , , , ...figures] = await run(topScript.apart!.sha, keys, [Date.now(), 'desc', TOP_SIZE, '', '', '', '', '', '0']);
   const top = parseEntries(figures);
   boardCache.set(game, { top, until });
   return { ok: true, game, top };

@@ -94,7 +94,7 @@ async function readerKey({ redis, url }: Measured): Promise<string> {
   const changes = new ServerKeyChanges(new ScriptRunner(redis!, { now: Date.now }), Date.now);
   const { token } = await changes.create({ name: 'bench', scopes: ['events'] });
   const api = new Api(url);
-  for (let looks = 0; looks < 100; looks++) {
+  for (let reads = 0; reads < 100; reads++) {
     const { status } = await api.get('/v1/events?limit=1', { authorization: `Bearer ${token}` });
     if (status === 200) break;
     await delay(50);

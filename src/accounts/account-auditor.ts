@@ -1,4 +1,4 @@
-import type { Auditor, Command, Finding, Look } from '../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../consistency/auditor.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { accountKey, accountKeyPattern, standingKey } from './account-keys.ts';
 import type { Holding } from './holdings.ts';
@@ -27,24 +27,24 @@ export function accountAuditor(holdings: readonly Holding[]): Auditor {
         counted: 'accounts',
         life: 'lasts',
         readsKey: true,
-        check: ([id], look) => checkTimes(id!, times, look),
+        check: ([id], probe) => checkTimes(id!, times, probe),
       },
-      { pattern: accountPatterns.standing, life: 'lasts', readsKey: true, check: ([id], look) => checkStanding(id!, look) },
-      { pattern: accountPatterns.sessions, life: 'ends', readsKey: true, check: ([id], look) => checkSessions(id!, look) },
+      { pattern: accountPatterns.standing, life: 'lasts', readsKey: true, check: ([id], probe) => checkStanding(id!, probe) },
+      { pattern: accountPatterns.sessions, life: 'ends', readsKey: true, check: ([id], probe) => checkSessions(id!, probe) },
     ],
   };
 }
 
-async function checkTimes(id: string, times: readonly string[], look: Look): Promise<Finding[]> {
-  const values = await look.fields(accountKey(id), ...times);
+async function checkTimes(id: string, times: readonly string[], probe: Probe): Promise<Finding[]> {
+  const values = await probe.fields(accountKey(id), ...times);
   // A move writes '' for a time that neither account has.
   const wrong = times.filter((_, index) => !/^\d{0,15}$/.test(values[index] ?? ''));
   if (wrong.length === 0) return [];
   return [{ kind: 'unreadable_record', subject: `account ${id}`, text: `Its fields ${wrong.join(', ')} are no times.` }];
 }
 
-export async function standingIn(id: string, look: Look): Promise<Standing> {
-  return parseStanding((await look.ask('GET', standingKey(id))) as string | null);
+export async function standingIn(id: string, probe: Probe): Promise<Standing> {
+  return parseStanding((await probe.ask('GET', standingKey(id))) as string | null);
 }
 
 /**
@@ -52,8 +52,8 @@ export async function standingIn(id: string, look: Look): Promise<Standing> {
  * loss once.
  * @returns undefined if the account has both its fields and its standing
  */
-export async function missingAccount(id: string, look: Look): Promise<Finding | undefined> {
-  const [isThere, standing] = await look.together(['EXISTS', accountKey(id)], ['GET', standingKey(id)]);
+export async function missingAccount(id: string, probe: Probe): Promise<Finding | undefined> {
+  const [isThere, standing] = await probe.together(['EXISTS', accountKey(id)], ['GET', standingKey(id)]);
   if (standing !== null && standing !== '') return undefined;
   return isThere === 0
     ? lostAccount(id)
@@ -68,8 +68,8 @@ export function lostAccount(id: string, target?: string): Finding {
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };
 }
 
-async function checkStanding(id: string, look: Look): Promise<Finding[]> {
-  const [text, isThere] = (await look.together(['GET', standingKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
+async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
+  const [text, isThere] = (await probe.together(['GET', standingKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
   if (text === null) return [];
   const subject = `account ${id}`;
   const { target, guests, unreadable, deleted } = parseStanding(text);
@@ -78,12 +78,12 @@ async function checkStanding(id: string, look: Look): Promise<Finding[]> {
   // While an account is being erased, its guests become tombstones one by one.
   if (deleted !== undefined) return findings;
   if (target === undefined) {
-    const others = (await look.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
+    const others = (await probe.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
     for (const [index, other] of others.entries()) {
       // A guest that has just been accepted is still frozen. The queue of moves has to hold it (`moveAuditor`).
       if (leadsTo(parseStanding(other), id)) continue;
       const guest = guests[index]!.id;
-      if ((other ?? '') === '' && (await look.ask('EXISTS', accountKey(guest))) === 0) {
+      if ((other ?? '') === '' && (await probe.ask('EXISTS', accountKey(guest))) === 0) {
         findings.push(lostAccount(guest, id));
         continue;
       }
@@ -92,8 +92,11 @@ async function checkStanding(id: string, look: Look): Promise<Finding[]> {
     }
     return findings;
   }
-  const [record, isStill] = (await look.together(['GET', standingKey(target)], ['GET', standingKey(id)])) as [string | null, string | null];
-  const lost = isStill === text && (record ?? '') === '' ? await missingAccount(target, look) : undefined;
+  const [record, isStill] = (await probe.together(['GET', standingKey(target)], ['GET', standingKey(id)])) as [
+    string | null,
+    string | null,
+  ];
+  const lost = isStill === text && (record ?? '') === '' ? await missingAccount(target, probe) : undefined;
   if (lost !== undefined) return [...findings, lost];
   if (isStill === text && record?.includes(`${id} `) !== true)
     findings.push({
@@ -108,13 +111,13 @@ async function checkStanding(id: string, look: Look): Promise<Finding[]> {
 }
 
 /** The list does not decide what a session may do. But an unreadable entry hides a session from its owner. */
-async function checkSessions(id: string, look: Look): Promise<Finding[]> {
+async function checkSessions(id: string, probe: Probe): Promise<Finding[]> {
   const subject = `account ${id}`;
   // A list that another client wrote may be large.
-  const count = (await look.ask('HLEN', sessionsKey(id))) as number;
+  const count = (await probe.ask('HLEN', sessionsKey(id))) as number;
   if (count > MOST_SESSIONS)
     return [{ kind: 'too_many_sessions', subject, text: `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.` }];
-  const sessions = pairsOf((await look.ask('HGETALL', sessionsKey(id))) as string[]);
+  const sessions = pairsOf((await probe.ask('HGETALL', sessionsKey(id))) as string[]);
   const unreadable = sessions.filter(([session, text]) => parseSession(session, text) === undefined).length;
   return unreadable === 0
     ? []

@@ -4,7 +4,7 @@ import { defineScript } from '../redis/script.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
 import { MAX_REASON_LENGTH } from './plain-text.ts';
-import { runWhereItIs, type ActedOn } from './standing-look.ts';
+import { runWhereItIs, type ActedOn } from './standing-reader.ts';
 
 const banScript = defineScript({
   file: new URL('ban.lua', import.meta.url),

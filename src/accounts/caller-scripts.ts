@@ -5,11 +5,11 @@ import { banEndOf, refuseBanned } from './ban-end.ts';
 import { accountOfKey } from './account-keys.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
 
-const look = defineScript({
-  file: new URL('look.lua', import.meta.url),
+const checkApart = defineScript({
+  file: new URL('check-apart.lua', import.meta.url),
   keys: ['account', 'index'],
   args: ['member'],
-  answers: ['looked'],
+  answers: ['checked'],
   prologue: checksCaller,
   readOnly: true,
 });
@@ -56,7 +56,7 @@ export class CallerScripts extends ScriptRunner {
    * caller's account is moving, the script runs once the move is done or taken back.
    * On a Cluster a script in a slot of another primary takes one more round trip, to check the caller.
    * @throws SessionEnded if the caller's session has ended; the script did nothing
-   * @throws SlotsApart if a script without a `looked` form runs on another primary than the caller's; it did nothing
+   * @throws SlotsApart if a script without a `apart` form runs on another primary than the caller's; it did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
    * @throws Refusal `account_deleted`, `account_banned`; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
@@ -69,13 +69,13 @@ export class CallerScripts extends ScriptRunner {
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
     const run = () => this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this));
-    const { looked, slotOf } = script;
+    const { apart, slotOf } = script;
     // No `async` here: one more `then` would let the answers of scripts overtake each other (board-cache.ts).
-    if (looked === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
-    if (!this.areTogether(keys[slotOf], caller.standingKey)) return this.#lookThenAct(caller, looked, keys, args);
+    if (apart === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
+    if (!this.areTogether(keys[slotOf], caller.standingKey)) return this.#checkThenRun(caller, apart, keys, args);
     return run().catch((error: unknown) => {
       // Nothing ran: one of the two slots moved to another primary meanwhile.
-      if (error instanceof SlotsApart) return this.#lookThenAct(caller, looked, keys, args);
+      if (error instanceof SlotsApart) return this.#checkThenRun(caller, apart, keys, args);
       throw error;
     });
   }
@@ -84,7 +84,7 @@ export class CallerScripts extends ScriptRunner {
    * Runs a script in another slot than the caller's. The caller is checked first, so a session that was signed out before the call is
    * refused. A session that is signed out between the check and the script is served, because its request began before.
    */
-  async #lookThenAct<Key extends string, Argument extends string, Word extends string>(
+  async #checkThenRun<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller,
     script: Script<Key, Argument, Word>,
     keys: Record<Key, string>,
@@ -94,11 +94,11 @@ export class CallerScripts extends ScriptRunner {
       script.lists === undefined
         ? { index: caller.accountKey, member: '', keptSeconds: '' }
         : { index: keys[script.lists.index], member: String(args[script.lists.member]), keptSeconds: script.lists.keptSeconds ?? '' };
-    const keysOfLook = { account: caller.accountKey, index: listed.index };
-    const [, ...looked] = await this.run(look, keysOfLook, { member: listed.member }, new CallerCall(caller, look, this));
+    const keysOfCheck = { account: caller.accountKey, index: listed.index };
+    const [, ...checked] = await this.run(checkApart, keysOfCheck, { member: listed.member }, new CallerCall(caller, checkApart, this));
     const { index, ...member } = listed;
     const open = () => this.run(openListed, { index }, member, new CallerCall(caller, openListed, this));
-    return this.run(script, keys, args, new LookedCall(caller, script, this, looked, async () => (await open())[0]));
+    return this.run(script, keys, args, new ApartCall(caller, script, this, checked, async () => (await open())[0]));
   }
 
   /**
@@ -107,12 +107,12 @@ export class CallerScripts extends ScriptRunner {
    * account.
    */
   runWithoutAccount<Key extends string, Argument extends string, Word extends string>(
-    { looked, name }: Script<Key, Argument, Word>,
+    { apart, name }: Script<Key, Argument, Word>,
     keys: Record<Key, string>,
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
-    if (looked === undefined) throw new Error(`${name}.lua runs for an account only`);
-    return this.run(looked, keys, args, new CallWithoutAccount(looked));
+    if (apart === undefined) throw new Error(`${name}.lua runs for an account only`);
+    return this.run(apart, keys, args, new CallWithoutAccount(apart));
   }
 
   /** `runAs`, or `run` for a request without a caller. */
@@ -231,7 +231,7 @@ class CallerCall extends CallOfCaller {
 const MOST_HELPS = 5;
 
 /** A call in another slot. It passes on the result of the check, and creates the account if the script needs it. */
-class LookedCall extends CallOfCaller {
+class ApartCall extends CallOfCaller {
   override readonly callerKey = undefined;
   readonly #movedIn: string;
   readonly #generation: string;
@@ -240,18 +240,18 @@ class LookedCall extends CallOfCaller {
   #isOpen: string;
 
   /**
-   * @param looked the answer of `look.lua`
+   * @param checked the answer of `check-apart.lua`
    * @param open creates the account, and lists in it the object that the script will write
    */
   constructor(
     caller: ScriptCaller,
     { prologue }: Script<string, string, string>,
     scripts: CallerScripts,
-    looked: readonly string[],
+    checked: readonly string[],
     open: () => Promise<'created' | 'found'>,
   ) {
-    super(caller, scripts, prologue === opensAccount.looked);
-    [this.#movedIn = '', this.#generation = '', this.#isOpen = '', this.#isProven = ''] = looked;
+    super(caller, scripts, prologue === opensAccount.apart);
+    [this.#movedIn = '', this.#generation = '', this.#isOpen = '', this.#isProven = ''] = checked;
     this.#open = open;
   }
 
@@ -272,13 +272,13 @@ class LookedCall extends CallOfCaller {
   }
 }
 
-/** A call of a `looked` script, as if for an open account without guests. */
+/** A call of a `apart` script, as if for an open account without guests. */
 class CallWithoutAccount implements PrologueCall {
   readonly callerKey = undefined;
   readonly #opens: boolean;
 
   constructor({ prologue }: Script<string, string, string>) {
-    this.#opens = prologue === opensAccount.looked;
+    this.#opens = prologue === opensAccount.apart;
   }
 
   addTo(_keys: string[], args: (string | number)[]): void {

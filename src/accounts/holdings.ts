@@ -124,7 +124,7 @@ export interface ExportPart {
   /** The place of the next part. Undefined: this is the last one. */
   readonly next: string | undefined;
   /** The cost of the part, in reads of one object. A page of the export has a bound of reads; Infinity ends it. */
-  readonly looks: number;
+  readonly reads: number;
 }
 
 export interface ShownAccount {

@@ -13,7 +13,7 @@ const MAX_RAW_LENGTH = 256;
 export const FORBIDDEN_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u;
 
 /**
- * A visible character. A name of only joiners, marks and blanks would look empty. Some letters and symbols are blank
+ * A visible character. A name of only joiners, marks and blanks would seem empty. Some letters and symbols are blank
  * too: those that a font may leave out (DerivedCoreProperties.txt of Unicode: Default_Ignorable_Code_Point, the Hangul fillers
  * among them), and those that Unicode's charts call blank: Braille pattern blank, musical symbol null notehead, Egyptian
  * hieroglyph full and half blank, object replacement character.

@@ -1,4 +1,4 @@
--- Replaces prologue-check.lua in a script that an operator runs. It refuses no account, so that operators can look at a banned or moving
+-- Replaces prologue-check.lua in a script that an operator runs. It refuses no account, so that operators can read a banned or moving
 -- account.
 -- KEYS standing, signed_out
 -- ARGV -

@@ -9,7 +9,7 @@ export const checksCaller = definePrologue({
   args: [],
   answers: ['session_ended', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
   library: standingLibrary,
-  looked: definePrologue({ file: new URL('prologue-looked.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
+  apart: definePrologue({ file: new URL('prologue-apart.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
 });
 
 /** In place of `checksCaller` in a script that an operator runs: refuses no account. */
@@ -30,8 +30,8 @@ export const opensAccount = definePrologue({
   args: ['creationBarred'],
   answers: ['rate_limited'],
   library: [accountEvents, new URL('open-account-library.lua', import.meta.url)],
-  looked: definePrologue({
-    after: checksCaller.looked,
+  apart: definePrologue({
+    after: checksCaller.apart,
     file: new URL('prologue-opened.lua', import.meta.url),
     keys: [],
     args: ['isOpen', 'creationBarred', 'proven'],

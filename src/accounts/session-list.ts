@@ -3,7 +3,7 @@ import { standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
-import { runWhereItIs } from './standing-look.ts';
+import { runWhereItIs } from './standing-reader.ts';
 import { checksCaller, refusesNobody } from './prologues.ts';
 
 /** 30 days. The docs tell operators to keep an old key of SESSION_KEYS for this long. */

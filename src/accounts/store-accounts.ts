@@ -1,12 +1,12 @@
 import { storeAccountIdOf } from './ids.ts';
 import type { CallerScripts } from './caller-scripts.ts';
-import { standingOf, type StandingLook } from './standing-look.ts';
+import { standingOf, type ReadStanding } from './standing-reader.ts';
 
 export interface StoreAccount {
   readonly accountId: string;
   /** Number of the user's accounts that were deleted before. */
   readonly ordinal: number;
-  readonly state: StandingLook;
+  readonly state: ReadStanding;
 }
 
 /**
@@ -14,17 +14,17 @@ export interface StoreAccount {
  * search with doubling steps, and then halving steps, finds it.
  */
 export async function storeAccountOf(store: string, subject: string, scripts: CallerScripts): Promise<StoreAccount> {
-  const lookAt = async (ordinal: number): Promise<StoreAccount> => {
+  const find = async (ordinal: number): Promise<StoreAccount> => {
     const accountId = storeAccountIdOf(store, subject, ordinal);
     return { accountId, ordinal, state: await standingOf(accountId, scripts) };
   };
-  let [deleted, found] = [-1, await lookAt(0)];
+  let [deleted, found] = [-1, await find(0)];
   for (let step = 1; found.state.word === 'deleted'; step *= 2) {
     deleted = found.ordinal;
-    found = await lookAt(deleted + step);
+    found = await find(deleted + step);
   }
   while (found.ordinal > deleted + 1) {
-    const middle = await lookAt(Math.floor((deleted + found.ordinal) / 2));
+    const middle = await find(Math.floor((deleted + found.ordinal) / 2));
     if (middle.state.word === 'deleted') deleted = middle.ordinal;
     else found = middle;
   }

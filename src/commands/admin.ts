@@ -57,9 +57,9 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   const isHidden = HIDEABLE.includes(name) && input.words[0] === '-';
   const words = isHidden ? [await readHidden(name, signal), ...input.words.slice(1)] : input.words;
   const work = command!.plan({ ...input, words });
-  const { looksWith } = command!;
-  const isLook = command!.changes !== true || (looksWith !== undefined && input.flags[looksWith] !== undefined);
-  if (!isLook && !yes && !canAsk()) throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
+  const { readsWith } = command!;
+  const isRead = command!.changes !== true || (readsWith !== undefined && input.flags[readsWith] !== undefined);
+  if (!isRead && !yes && !canAsk()) throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
   const { connections, scripts, now, degraded, close } = await unlessStopped(
@@ -90,7 +90,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
       signal,
     };
     const outcome = await Promise.race([work(tool), stopped(signal, () => hasBegun)]);
-    await print(json ? printableJson(outcome.json) : printableLines(outcome.text), !isLook);
+    await print(json ? printableJson(outcome.json) : printableLines(outcome.text), !isRead);
     if (outcome.isUnfinished === true) process.exitCode = EXIT.failed;
   } finally {
     closeParts();
@@ -116,7 +116,7 @@ async function operatorOf(
   return { by: `key:${key.id} as ${name}`.slice(0, 64), role: key.role, key };
 }
 
-/** @throws Unshown if the text cannot be written. For a look, a reader such as `head` may end early. */
+/** @throws Unshown if the text cannot be written. For a read, a reader such as `head` may end early. */
 async function print(text: string, isChange: boolean): Promise<void> {
   const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => process.stdout.write(`${text}\n`, resolve));
   if (error && (isChange || error.code !== 'EPIPE')) throw new Unshown(isChange, error);

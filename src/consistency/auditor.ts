@@ -23,17 +23,17 @@ export interface Finding {
 /** A type of Redis. */
 export type RedisType = 'string' | 'hash' | 'list' | 'set' | 'zset';
 
-/** A look could not be finished: the data changed with each read, or its slot of a Cluster moved. The audit repeats the check. */
+/** A probe could not be finished: the data changed with each read, or its slot of a Cluster moved. The audit repeats the check. */
 export class Unsettled extends Error {}
 
 /** The audit cannot go on. The message is a sentence for the operator. */
 export class Unfinished extends Error {}
 
 /**
- * One look at a thing: reads Redis for a check. The first argument of each command is a key, whose slot decides which node runs it. A key of
+ * One probe of a thing: reads Redis for a check. The first argument of each command is a key, whose slot decides which node runs it. A key of
  * the wrong type reads as if it did not exist, and is a finding (`wrong-types.ts`).
  */
-export interface Look {
+export interface Probe {
   /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
   ask(...command: Command): Promise<Reply>;
   /** Fields of a hash; null for a missing one. Checks of one key that ask for them in the same turn share one command. */
@@ -45,7 +45,7 @@ export interface Look {
    */
   atomically(...commands: Command[]): Promise<Reply[]>;
   /**
-   * Replies to commands that are sent together. The first look is cheap: other clients may write between the commands. When the check is
+   * Replies to commands that are sent together. The first probe is cheap: other clients may write between the commands. When the check is
    * repeated, they run in one transaction.
    */
   together(...commands: Command[]): Promise<Reply[]>;
@@ -60,7 +60,7 @@ export const CLOCKS_DIFFER_MS = 60_000;
 
 /**
  * Keys of one form, and their check. The check returns the drift that it sees, or nothing. If it sees drift, the audit repeats it with
- * growing pauses, and reports only drift that every look has seen: a service may write while the audit reads.
+ * growing pauses, and reports only drift that every probe has seen: a service may write while the audit reads.
  */
 export interface KeyCheck {
   /** Matches the whole key. Several checks may have the same pattern. */
@@ -77,7 +77,7 @@ export interface KeyCheck {
    * Left out: these keys are legitimate, and nothing about them is checked.
    * @param parts the groups of the pattern
    */
-  readonly check?: (parts: readonly string[], look: Look) => Promise<readonly Finding[] | undefined>;
+  readonly check?: (parts: readonly string[], probe: Probe) => Promise<readonly Finding[] | undefined>;
 }
 
 export type KeyLife = 'lasts' | 'ends';
@@ -86,7 +86,7 @@ export type KeyLife = 'lasts' | 'ends';
 export interface Auditor {
   readonly keys: readonly KeyCheck[];
   /** A check that runs once, before the keys are read. */
-  readonly once?: (look: Look) => Promise<readonly Finding[] | undefined>;
+  readonly once?: (probe: Probe) => Promise<readonly Finding[] | undefined>;
   /** A check that runs once, after all keys were read. */
-  readonly last?: (look: Look) => Promise<readonly Finding[] | undefined>;
+  readonly last?: (probe: Probe) => Promise<readonly Finding[] | undefined>;
 }

@@ -39,27 +39,27 @@ export interface BackgroundAuditParts {
   readonly run: (signal: AbortSignal) => Promise<AuditResult>;
   readonly log: Logger;
   /** How often each process asks whether an audit is due, and renews its lease, in milliseconds. Default: 30 s. */
-  readonly lookIntervalMs?: number;
+  readonly pollIntervalMs?: number;
 }
 
-const LOOK_INTERVAL_MS = 30_000;
+const POLL_INTERVAL_MS = 30_000;
 
-/** The first look comes sooner, so that `/metrics` shows the last audit soon after a start. */
-const FIRST_LOOK_PART = 6;
+/** The first poll comes sooner, so that `/metrics` shows the last audit soon after a start. */
+const FIRST_POLL_PART = 6;
 
-/** A process that has not renewed its lease for this many looks counts as dead, and another may audit. */
-const LEASE_LOOKS = 5;
+/** A process that has not renewed its lease for this many polls counts as dead, and another may audit. */
+const LEASE_POLLS = 5;
 
-/** When an audit that was not complete is tried again, in looks. */
-const RETRY_LOOKS = 20;
+/** When an audit that was not complete is tried again, in polls. */
+const RETRY_POLLS = 20;
 
 /** Audits all data from time to time. Of all processes that share a Redis, one at a time audits. */
 export class BackgroundAudit {
   readonly #parts: BackgroundAuditParts;
   readonly #holder = randomBytes(9).toString('base64url');
-  readonly #lookMs: number;
+  readonly #pollMs: number;
   #timer: NodeJS.Timeout;
-  #looking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   #running: { readonly ended: Promise<void>; readonly stop: AbortController } | undefined;
   #last: LastAudit | undefined;
   #failures = 0;
@@ -67,8 +67,8 @@ export class BackgroundAudit {
 
   constructor(parts: BackgroundAuditParts) {
     this.#parts = parts;
-    this.#lookMs = parts.lookIntervalMs ?? LOOK_INTERVAL_MS;
-    this.#timer = setTimeout(() => this.#lookAndPlan(), this.#lookMs / FIRST_LOOK_PART);
+    this.#pollMs = parts.pollIntervalMs ?? POLL_INTERVAL_MS;
+    this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs / FIRST_POLL_PART);
   }
 
   /** Undefined as long as no complete audit is known. */
@@ -85,26 +85,26 @@ export class BackgroundAudit {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    // A look may begin an audit.
-    await this.#looking;
+    // A poll may begin an audit.
+    await this.#polling;
     this.#running?.stop.abort(new Error('the service stops'));
     await this.#running?.ended;
   }
 
-  #lookAndPlan(): void {
-    this.#looking = this.#look()
+  #pollAndPlan(): void {
+    this.#polling = this.#poll()
       // Other log lines report that Redis is away.
-      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for a due audit'))
+      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not poll for a due audit'))
       .finally(() => {
-        if (!this.#isClosed) this.#timer = setTimeout(() => this.#lookAndPlan(), this.#lookMs);
+        if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs);
       });
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { scripts, everyMs } = this.#parts;
     // Read before the call: an audit may end while the answer is on its way.
     const wasRunning = this.#running !== undefined;
-    const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_LOOKS * this.#lookMs };
+    const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_POLLS * this.#pollMs };
     const [word, endedAt, seconds, findings] = await scripts.run(leaseBackground, { state: BACKGROUND_AUDIT_KEY }, args);
     if (endedAt !== '') this.#last = { endedAt: Number(endedAt), seconds: Number(seconds), findings: Number(findings) };
     if (wasRunning && word === 'others') this.#running?.stop.abort(new Error('another process has taken over'));
@@ -131,7 +131,7 @@ export class BackgroundAudit {
       holder: this.#holder,
       seconds: result?.seconds ?? '',
       findings: result?.findings ?? '',
-      retryMs: signal.aborted ? 0 : RETRY_LOOKS * this.#lookMs,
+      retryMs: signal.aborted ? 0 : RETRY_POLLS * this.#pollMs,
     };
     // If Redis does not take the result, another audit is due.
     const [, endedAt] = await scripts.run(endBackground, { state: BACKGROUND_AUDIT_KEY }, args).catch(() => []);

@@ -9,7 +9,7 @@ export interface AuditCounts {
   readonly unknown: Record<string, number>;
   /** Findings so far. */
   drift: number;
-  /** Checks that could not be finished, because their data changed during every look. */
+  /** Checks that could not be finished, because their data changed during every probe. */
   unsettled: number;
   /** Primaries of a Cluster that were read. Undefined: one Redis. */
   primaries: number | undefined;

@@ -1,14 +1,14 @@
-import type { Finding, KeyLife, Look } from './auditor.ts';
+import type { Finding, KeyLife, Probe } from './auditor.ts';
 
 /** Longer than anything that must expire is used. */
 const MONTH_SECONDS = 30 * 86_400;
 
 /** Finds keys that would vanish some day although they must not expire, and keys that would stay for ever although they must expire. */
-export async function checkLife(key: string, life: KeyLife, look: Look): Promise<Finding[]> {
-  const ttlMs = (await look.ask('PTTL', key)) as number;
+export async function checkLife(key: string, life: KeyLife, probe: Probe): Promise<Finding[]> {
+  const ttlMs = (await probe.ask('PTTL', key)) as number;
   const subject = `key ${key}`;
   if (life === 'lasts' && ttlMs >= 0) {
-    const at = new Date(look.now() + ttlMs).toISOString();
+    const at = new Date(probe.now() + ttlMs).toISOString();
     return [{ kind: 'expires', subject, text: `It expires at ${at}, but must not expire.`, commands: [['PERSIST', key]] }];
   }
   if (life === 'ends' && ttlMs === -1)

@@ -2,7 +2,7 @@ import { pairsOf } from '../redis/pairs.ts';
 import { entryOf, memberOf, queueKeyOf, queueKeys } from '../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../redis/slots.ts';
 import type { Reply } from '../redis/resp.ts';
-import type { Command, Finding, KeyCheck, Look } from './auditor.ts';
+import type { Command, Finding, KeyCheck, Probe } from './auditor.ts';
 import { pages } from './scan-pages.ts';
 
 /** Most findings that the check lists for one sorted set. */
@@ -20,27 +20,27 @@ export interface Queued {
  * @param wrongOf describes the fault of an entry in a sentence, or returns the finding about its missing document; undefined for an entry
  * without a fault
  */
-export function queueCheck(name: string, wrongOf: (queued: Queued, look: Look) => Promise<string | Finding | undefined>): KeyCheck {
+export function queueCheck(name: string, wrongOf: (queued: Queued, probe: Probe) => Promise<string | Finding | undefined>): KeyCheck {
   return {
     pattern: new RegExp(`^(${name}|\\{${name}:\\d+\\})$`),
     type: 'zset',
     life: 'lasts',
-    check: ([key], look) => checkQueue(key!, look, (entry) => wrongOf({ key: key!, entry, member: memberOf(entry) }, look)),
+    check: ([key], probe) => checkQueue(key!, probe, (entry) => wrongOf({ key: key!, entry, member: memberOf(entry) }, probe)),
   };
 }
 
 async function checkQueue(
   queue: string,
-  look: Look,
+  probe: Probe,
   wrongOf: (entry: string) => Promise<string | Finding | undefined>,
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   let more = 0;
   const find = (text: string, commands: readonly Command[] = []): void =>
     void findings.push({ kind: 'queue_without_document', subject: `queue ${queue}`, text, commands });
-  for await (const page of pages(look, 'ZSCAN', queue)) {
+  for await (const page of pages(probe, 'ZSCAN', queue)) {
     const entries = pairsOf(page).map(([entry]) => entry);
-    look.count('queue entries', entries.length);
+    probe.count('queue entries', entries.length);
     for (const [index, wrong] of (await Promise.all(entries.map(wrongOf))).entries()) {
       if (wrong === undefined) continue;
       if (findings.length >= LISTED) more++;
@@ -59,11 +59,11 @@ async function checkQueue(
  */
 export async function notQueued(
   { queue, member, subject, text }: { readonly queue: string; readonly member: string; readonly subject: string; readonly text: string },
-  look: Look,
+  probe: Probe,
 ): Promise<Finding[]> {
   const commands: Command[] = [['ZADD', queue, 0, member]];
   const keys = [queue, queueKeyOf(queue, member, CLUSTER_QUEUE_TAGS)];
-  const areThere = await look.together(...keys.map((key): Command => ['EXISTS', key]));
+  const areThere = await probe.together(...keys.map((key): Command => ['EXISTS', key]));
   if (areThere.includes(1)) return [{ kind: 'document_without_queue', subject, text, commands }];
   return [{ kind: 'lost_queue', subject: `queue ${queue}`, text: 'It holds nothing, and there is work that only it starts.', commands }];
 }
@@ -77,10 +77,10 @@ export async function dueWithoutDocument(
   { key, entry }: Queued,
   document: string,
   soonMs: number,
-  look: Look,
+  probe: Probe,
 ): Promise<number | undefined> {
-  const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', document]);
-  return dueAt === null || exists === 1 || Number(dueAt) < look.now() + soonMs ? undefined : Number(dueAt);
+  const [dueAt, exists] = await probe.together(['ZSCORE', key, entry], ['EXISTS', document]);
+  return dueAt === null || exists === 1 || Number(dueAt) < probe.now() + soonMs ? undefined : Number(dueAt);
 }
 
 /**

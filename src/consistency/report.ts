@@ -33,7 +33,7 @@ export function textReport(write: Write, most: number, adviceOf: AdviceOf): Repo
       const where = primaries === undefined ? '' : ` on ${primaries} ${primaries === 1 ? 'primary' : 'primaries'}`;
       write(`${began} ${figures.length === 0 ? 'an empty Redis' : figures.join(', ')}${where} in ${seconds.toFixed(1)} s.\n`);
       for (const note of notes) write(`${note}\n`);
-      if (unsettled > 0) write(`Not compared, because they changed during every look: ${grouped(unsettled)}. Run the audit again.\n`);
+      if (unsettled > 0) write(`Not compared, because they changed during every probe: ${grouped(unsettled)}. Run the audit again.\n`);
       for (const [form, number] of Object.entries(unknown))
         write(`Not checked, because no check knows them: ${grouped(number)} keys ${form}\n`);
       if (drift > 0) write(`Drift: ${grouped(drift)} ${drift === 1 ? 'finding' : 'findings'}.\n`);

@@ -5,15 +5,15 @@ import { Tally, type AuditCounts } from './counts.ts';
 import { Findings } from './findings.ts';
 import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
-import { TypedLook, type TypedKey } from './wrong-types.ts';
+import { TypedProbe, type TypedKey } from './wrong-types.ts';
 
-/** Milliseconds before each look that repeats a check which saw drift. */
+/** Milliseconds before each probe that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
 
 /** After so many findings there is certainly drift: the check of a further one is repeated once, not four times, so that the audit ends. */
 const FINDINGS_WITH_PAUSES = 1000;
 
-/** Milliseconds before a look that could not be finished is tried again. */
+/** Milliseconds before a probe that could not be finished is tried again. */
 const UNSETTLED_PAUSES_MS = [20, 100, 400];
 
 /** Different forms of unknown keys that are counted one by one. */
@@ -90,11 +90,11 @@ class Audit implements KeyVisitor {
       const works: Work[] = [];
       for (const { counted, life, check } of checks) {
         if (counted !== undefined) tally.count(counted, 1);
-        if (life !== undefined) works.push((look) => checkLife(key, life, look));
-        if (check !== undefined) works.push((look) => check(parts, look));
+        if (life !== undefined) works.push((probe) => checkLife(key, life, probe));
+        if (check !== undefined) works.push((probe) => check(parts, probe));
       }
       const typed = type && { key, type };
-      // A look at nothing but the type.
+      // A probe of nothing but the type.
       if (works.length === 0 && typed !== undefined) works.push(async () => undefined);
       if (works.length > 0) this.#startAll(works, tally, typed);
       return;
@@ -150,21 +150,21 @@ class Audit implements KeyVisitor {
     this.#findings.end();
   }
 
-  /** Runs the checks of a key in one look, since nearly all find nothing. Those that do are repeated, each by itself. */
+  /** Runs the checks of a key in one probe, since nearly all find nothing. Those that do are repeated, each by itself. */
   async #settleAll(works: readonly Work[], tally: Tally, typed: TypedKey | undefined): Promise<void> {
     let ofWorks: readonly (readonly Finding[] | undefined)[] = [];
-    const all: Work = async (look) => {
-      ofWorks = await Promise.all(works.map((work) => work(look)));
+    const all: Work = async (probe) => {
+      ofWorks = await Promise.all(works.map((work) => work(probe)));
       return ofWorks.flatMap((found) => found ?? []);
     };
-    const found = await this.#looked(all, typed, tally);
+    const found = await this.#probed(all, typed, tally);
     if (found?.length === 0) return;
-    // A look that met a key of the wrong type does not know which of the checks read it.
+    // A probe that met a key of the wrong type does not know which of the checks read it.
     const isKnown = found?.length === ofWorks.flatMap((each) => each ?? []).length;
     await Promise.all(works.map((work, index) => this.#settle(work, typed, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 
-  /** Repeats a check while it sees drift, and keeps the drift that every look has seen. @param first undefined: no look has ended yet */
+  /** Repeats a check while it sees drift, and keeps the drift that every probe has seen. @param first undefined: no probe has ended yet */
   async #settle(work: Work, typed: TypedKey | undefined, first: readonly Finding[] | undefined): Promise<void> {
     const { counts, signal } = this.#options;
     let seen = first;
@@ -175,7 +175,7 @@ class Audit implements KeyVisitor {
       // Redis's clock may have been set, or a machine with another one has taken over.
       await this.readClock();
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
-      const again = await this.#lookedAgain(work, typed);
+      const again = await this.#probedAgain(work, typed);
       if (again === undefined) return void counts.unsettled++;
       seen = kinds === undefined ? again : again.filter(({ kind }) => kinds.has(kind));
       if (seen.length === 0) return;
@@ -183,26 +183,26 @@ class Audit implements KeyVisitor {
     for (const finding of seen ?? []) this.#findings.add(finding);
   }
 
-  async #lookedAgain(work: Work, typed: TypedKey | undefined): Promise<readonly Finding[] | undefined> {
+  async #probedAgain(work: Work, typed: TypedKey | undefined): Promise<readonly Finding[] | undefined> {
     for (const pauseMs of UNSETTLED_PAUSES_MS) {
-      const seen = await this.#looked(work, typed);
+      const seen = await this.#probed(work, typed);
       if (seen !== undefined) return seen;
       await pause(pauseMs, undefined, { signal: this.signal });
     }
-    return this.#looked(work, typed);
+    return this.#probed(work, typed);
   }
 
   /**
-   * One look.
-   * @param typed a key whose type the look asks for besides
-   * @param tally of the first look, which alone adds to the counts of the report
-   * @returns undefined if the look could not be finished
+   * One probe.
+   * @param typed a key whose type the probe asks for besides
+   * @param tally of the first probe, which alone adds to the counts of the report
+   * @returns undefined if the probe could not be finished
    */
-  async #looked(work: Work, typed: TypedKey | undefined, tally?: Tally): Promise<readonly Finding[] | undefined> {
-    const look = new TypedLook(this.#options.reader, this.#clock, tally);
+  async #probed(work: Work, typed: TypedKey | undefined, tally?: Tally): Promise<readonly Finding[] | undefined> {
+    const probe = new TypedProbe(this.#options.reader, this.#clock, tally);
     try {
-      const [found] = typed === undefined ? [await work(look)] : await Promise.all([work(look), look.checkType(typed)]);
-      return look.found(found ?? []);
+      const [found] = typed === undefined ? [await work(probe)] : await Promise.all([work(probe), probe.checkType(typed)]);
+      return probe.found(found ?? []);
     } catch (error) {
       if (error instanceof Unsettled) return undefined;
       throw error;

@@ -1,5 +1,5 @@
 import type { Reply } from '../redis/resp.ts';
-import type { Command, Finding, Look } from './auditor.ts';
+import type { Command, Finding, Probe } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
 
 /** Keys that one SCAN reads, about: 0.1 ms of Redis's time. */
@@ -8,7 +8,7 @@ const KEYS_A_SCAN = 200;
 /** Most checks at work at a time. This bounds the memory: a check holds a page of entries or two. */
 const CHECKS_AT_ONCE = 500;
 
-/** The reads that the looks of an audit need. */
+/** The reads that the probes of an audit need. */
 export interface AuditReader {
   /** @param command with a key, or TIME */
   ask(command: Command): Promise<Reply>;
@@ -16,7 +16,7 @@ export interface AuditReader {
 }
 
 /** A check with its arguments. */
-export type Work = (look: Look) => Promise<readonly Finding[] | undefined>;
+export type Work = (probe: Probe) => Promise<readonly Finding[] | undefined>;
 
 /** Receives the keys of a scan. */
 export interface KeyVisitor {

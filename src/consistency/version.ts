@@ -1,6 +1,6 @@
 import { DATA_ID_KEY } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
-import type { Auditor, Finding, Look } from './auditor.ts';
+import type { Auditor, Finding, Probe } from './auditor.ts';
 
 /** @param mark a key that every coinop makes: it tells data without a version from an empty Redis */
 export function versionAuditor(mark: string): Auditor {
@@ -10,14 +10,14 @@ export function versionAuditor(mark: string): Auditor {
       { pattern: /^data:upgrading$/, type: 'string', life: 'ends' },
       { pattern: new RegExp(`^${DATA_ID_KEY}$`), type: 'string', life: 'lasts' },
     ],
-    once: (look) => checkVersion(mark, look),
+    once: (probe) => checkVersion(mark, probe),
   };
 }
 
 /** Checks that the data has the version that this coinop writes. */
-async function checkVersion(mark: string, look: Look): Promise<Finding[]> {
+async function checkVersion(mark: string, probe: Probe): Promise<Finding[]> {
   // In a Cluster each of these keys may lie in another slot.
-  const [version, found] = await look.together(['GET', DATA_VERSION_KEY], ['EXISTS', mark]);
+  const [version, found] = await probe.together(['GET', DATA_VERSION_KEY], ['EXISTS', mark]);
   if (version === String(DATA_VERSION) || (version === null && found === 0)) return [];
   const what = version === null ? 'is missing' : `is "${version as string}"`;
   const text = `The version of the data ${what}, where this coinop writes ${DATA_VERSION}. Start the service: it upgrades older data.`;

@@ -1,6 +1,6 @@
 import type { RedisClock } from '../redis/redis-clock.ts';
 import type { Reply } from '../redis/resp.ts';
-import { Unsettled, type Command, type Finding, type Look, type RedisType } from './auditor.ts';
+import { Unsettled, type Command, type Finding, type Probe, type RedisType } from './auditor.ts';
 import type { Tally } from './counts.ts';
 import type { AuditReader } from './scan.ts';
 
@@ -46,8 +46,8 @@ interface Gathered {
   readonly values: Promise<(string | null)[]>;
 }
 
-/** One look. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The look notes the key. */
-export class TypedLook implements Look {
+/** One probe. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The probe notes the key. */
+export class TypedProbe implements Probe {
   readonly #reader: AuditReader;
   readonly #clock: RedisClock;
   readonly #tally: Tally | undefined;
@@ -56,7 +56,7 @@ export class TypedLook implements Look {
   #wrong: Map<string, Finding> | undefined;
   #ownWrong: string | undefined;
 
-  /** @param tally for the first look, which alone adds to the counts of the report, and reads commands together without a transaction */
+  /** @param tally for the first probe, which alone adds to the counts of the report, and reads commands together without a transaction */
   constructor(reader: AuditReader, clock: RedisClock, tally: Tally | undefined) {
     this.#reader = reader;
     this.#clock = clock;
@@ -134,7 +134,7 @@ export class TypedLook implements Look {
     return this.#noteType({ key: String(key), type });
   }
 
-  /** Checks the type of the key that is looked at. If it is another one, all findings of the look follow from that. */
+  /** Checks the type of the key that is probed. If it is another one, all findings of the probe follow from that. */
   async checkType(typed: TypedKey): Promise<void> {
     if (await this.#noteType(typed)) this.#ownWrong = typed.key;
   }

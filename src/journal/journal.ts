@@ -71,7 +71,7 @@ export class Journal {
     work: (member: string) => Promise<number | undefined>,
     leaseMs: number,
     log: Logger,
-    pace: Pick<DueQueueParts, 'lookIntervalMs' | 'atOnce'> = {},
+    pace: Pick<DueQueueParts, 'pollIntervalMs' | 'atOnce'> = {},
   ): DueQueue {
     const { name, scripts, now } = this.#parts;
     return new DueQueue({ name, scripts, log, now, leaseMs, work, ...pace, isDurable: true });

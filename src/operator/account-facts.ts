@@ -1,6 +1,6 @@
 import { fieldValues, type FieldValues } from '../accounts/fields.ts';
 import { accountKey, standingKey } from '../accounts/account-keys.ts';
-import { follow } from '../accounts/standing-look.ts';
+import { follow } from '../accounts/standing-reader.ts';
 import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
@@ -47,8 +47,8 @@ export interface FoundAccount extends AccountFacts {
 
 /** The facts of an account, or of the account that it moved into. An account that is moving now gives its own facts. */
 export async function factsWhereItIs(accountId: string, parts: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
-  const look = (id: string) => factsOf(id, parts);
-  const { found } = await follow(accountId, parts.scripts, look, ({ standing: { target } }) =>
+  const facts = (id: string) => factsOf(id, parts);
+  const { found } = await follow(accountId, parts.scripts, facts, ({ standing: { target } }) =>
     target === undefined ? undefined : { target },
   );
   return found;

@@ -43,7 +43,7 @@ export interface GrantTerms {
  * The outcomes that a grant to a group of accounts would have. Changes nothing. `granted`: the account can get the coins.
  */
 export async function previewGrants(accountIds: readonly string[], parts: OperatorParts): Promise<Granted[]> {
-  const all = await Promise.all(accountIds.map((accountId) => look(accountId, parts)));
+  const all = await Promise.all(accountIds.map((accountId) => factsNow(accountId, parts)));
   return all.map((facts, index) => {
     const refused = refusedBy(facts);
     if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountIds[index]!) };
@@ -76,7 +76,7 @@ export async function previewWithKey(group: readonly Grant[], key: string, parts
  */
 export async function grantGroup(group: readonly Grant[], { key, reason, by }: GrantTerms, parts: OperatorParts): Promise<Granted[]> {
   const origin = originOfOperator({ by: nameOfOperator(by), reason });
-  const all = await Promise.all(group.map(({ accountId }) => look(accountId, parts)));
+  const all = await Promise.all(group.map(({ accountId }) => factsNow(accountId, parts)));
   const turns = new Map<string, Promise<Granted>>();
   return Promise.all(
     group.map(async ({ accountId, coins }, index) => {
@@ -119,7 +119,7 @@ async function grantOne(
 }
 
 /** Undefined for a text that is no accountId. */
-async function look(accountId: string, parts: OperatorParts): Promise<AccountFacts | undefined> {
+async function factsNow(accountId: string, parts: OperatorParts): Promise<AccountFacts | undefined> {
   return ACCOUNT_ID.test(accountId) ? factsWhereItIs(accountId, parts) : undefined;
 }
 

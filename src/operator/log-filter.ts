@@ -38,7 +38,7 @@ type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
 const READ_AT_ONCE = 200;
 
 /** Entries that are searched for one page: 15 ms of this process, with other work in between. */
-const MOST_LOOKED = 5000;
+const MOST_READ_ENTRIES = 5000;
 
 /** Each process writes the log by its own clock, so the times of entries may be out of order by this much. */
 const CLOCKS_DIFFER_MS = 3_600_000;
@@ -70,11 +70,11 @@ export async function searchLog(
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
   let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, parts) : before;
-  for (let looked = 0; looked < MOST_LOOKED && !isGone();) {
+  for (let searched = 0; searched < MOST_READ_ENTRIES && !isGone();) {
     const most = isFiltered ? READ_AT_ONCE : Math.min(limit - found.length, READ_AT_ONCE);
     const entries = await readLog(next, most, parts);
     for (const entry of entries) {
-      looked++;
+      searched++;
       next = entry.number;
       if (from !== undefined && entry.at < from - CLOCKS_DIFFER_MS && entry.at > 0) return { entries: found, next: undefined };
       if (fits(entry, filter, grantKeys, operators, from, to)) found.push(entry);

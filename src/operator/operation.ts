@@ -17,7 +17,7 @@ import { beginChange, endChange, type Outcome } from './operator-log.ts';
 import { readRoom } from './room-facts.ts';
 
 /**
- * A look or a change of an operator, as data. The tool (`console/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
+ * A read or a change by an operator, as data. The tool (`console/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
  * declaration, so that both give the same answers.
  */
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extends z.ZodObject = z.ZodObject> {
@@ -57,11 +57,11 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
 /** Work of an operation. */
 export type Prepared<Reply> = { readonly reply: Reply } | Change<Reply>;
 
-/** A checked change that has not happened yet. Or a look at sensitive data, which the log keeps. */
+/** A checked change that has not happened yet. Or a read of sensitive data, which the log keeps. */
 export interface Change<Reply> {
-  /** A question for people that names everything that will change. A look has none. */
+  /** A question for people that names everything that will change. A read has none. */
   readonly question?: string;
-  /** The object of the change or look, for the log. Contains no secrets. */
+  /** The object of the change or read, for the log. Contains no secrets. */
   readonly what: Readonly<Record<string, string | number>>;
   readonly why: string;
   /** The result, for the log. */
@@ -84,7 +84,7 @@ export type OperatorParts = HoldingParts & {
   readonly events: Pick<EventReader, 'read' | 'readBack' | 'positionAt' | 'positionAfter' | 'end' | 'isRelayed'> | undefined;
 };
 
-/** The operator who looks or changes. */
+/** The operator who reads or changes. */
 export interface Operator {
   /** `user@host` or `<name> as user@host` for the tool, `key:<id>` for a server key. */
   readonly by: string;
@@ -95,7 +95,7 @@ export interface Operator {
   readonly isGone?: () => boolean;
 }
 
-/** A reply, with the entry of the operators' log for a change, or for a look that the log keeps. */
+/** A reply, with the entry of the operators' log for a change, or for a read that the log keeps. */
 export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownLogEntry> };
 
 /** Declares an operation. The shapes type the input and the reply. */
@@ -116,7 +116,7 @@ export const Reason = plainText(MAX_REASON_LENGTH).meta({
 
 /**
  * Runs an operation. The operators' log has the entry before the change happens, and the outcome after it. So every change has an entry, as
- * has every look that the log keeps. If the process dies in between, the entry has no outcome.
+ * has every read that the log keeps. If the process dies in between, the entry has no outcome.
  * @param confirm asks a person before the change; throws to stop it
  * @returns Refusal `forbidden` if the operator's role is too low, or for data beyond the game of its key; another Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed

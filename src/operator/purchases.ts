@@ -4,7 +4,7 @@ import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { CoinKey } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
-import { findPurchase, lookSoon, stuckPurchases } from '../features/purchases/find-purchase.ts';
+import { findPurchase, checkSoon, stuckPurchases } from '../features/purchases/find-purchase.ts';
 import { PurchaseId } from '../features/purchases/model.ts';
 import { movePurchase as moveCoins } from '../features/purchases/move-purchase.ts';
 import { OperatorPurchase, operatorPurchase } from '../features/purchases/operator-purchase.ts';
@@ -93,7 +93,7 @@ export const lookAtPurchase = operation({
       what: { purchase: purchaseId, ...(document.owner === '-' ? {} : { account: document.owner }) },
       why: reason,
       async act() {
-        await lookSoon(purchaseId, parts);
+        await checkSoon(purchaseId, parts);
         return { purchaseId };
       },
     };

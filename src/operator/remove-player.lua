@@ -6,7 +6,7 @@
 -- Answers removed(member, score or '') none
 --
 -- The account's set of boards keeps naming the board: a new score may arrive at any time, and a set must name the board of each entry.
--- `removed` tells the audit why the account has no entry. If a season was closed after the operator looked, it keeps the entry and its prize.
+-- `removed` tells the audit why the account has no entry. If a season was closed after the operator read the board, it keeps the entry and its prize.
 if is_closed(scores) then return {'none'} end
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { PlayerName } from '../accounts/player-name.ts';
-import { runWhereItIs } from '../accounts/standing-look.ts';
+import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { renameScores } from '../features/highscores/account-scores.ts';
 import { giveName, noteGivenName } from '../features/names/model.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { signedOutKey, standingKey } from '../accounts/account-keys.ts';
 import { SESSION_LIFE_MS, sessionsForOperator, sessionsKey } from '../accounts/session-list.ts';
-import { runWhereItIs } from '../accounts/standing-look.ts';
+import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { endForOperator, SESSION_ID } from '../features/sessions/end.ts';
 import { defineScript } from '../redis/script.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { AccountId } from '../accounts/ids.ts';
-import { runWhereItIs } from '../accounts/standing-look.ts';
+import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { standingLibrary } from '../accounts/standing.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { deviceHash, DeviceId, statusScript, trialKeys, trialOf, TrialReply } from '../features/trial/model.ts';

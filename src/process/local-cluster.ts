@@ -7,7 +7,7 @@ import { ClusterNode, type KnownNode, type NodePlace, type NodeSettings } from '
 /** A new cluster needs 2 s, in which a primary that has just started takes no writes. A node with much data loads it first. */
 const AGREEMENT_MS = 30_000;
 
-const LOOK_AGAIN_MS = 20;
+const POLL_MS = 20;
 
 /** A Redis Cluster on this machine, for development and tests. Its nodes belong to this process and end with it. */
 export class LocalCluster {
@@ -156,7 +156,7 @@ async function until(reason: () => Promise<string | undefined>, timeoutMs: numbe
     const why = await reason();
     if (why === undefined) return;
     if (performance.now() > giveUpAt) throw new SettingError(`The cluster did not form within ${timeoutMs / 1000} s: ${why}.`);
-    await pause(LOOK_AGAIN_MS);
+    await pause(POLL_MS);
   }
 }
 

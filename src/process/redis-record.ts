@@ -46,7 +46,7 @@ export class RedisRecord {
     try {
       const text = Buffer.from(`${this.#read()}${entry}\n`).subarray(-SIZE);
       const whole = Buffer.alloc(SIZE, '\n');
-      // At the end, where `tail` looks.
+      // At the end, where `tail` reads.
       text.copy(whole, SIZE - text.length);
       const file = openSync(this.#path, 'r+');
       writeSync(file, whole, 0, SIZE, 0);

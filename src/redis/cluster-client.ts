@@ -12,7 +12,7 @@ import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
 
 /** How often the process asks for the map of slots in normal operation. */
-const LOOK_INTERVAL_MS = 1000;
+const POLL_INTERVAL_MS = 1000;
 
 /** How often it asks while a primary is down, because a replica may take its place. */
 const AWAY_INTERVAL_MS = 200;
@@ -164,10 +164,10 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 
   #plan(milliseconds: number): void {
     clearTimeout(this.#timer);
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#look(), milliseconds);
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), milliseconds);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     this.#asking = true;
     this.#isUrged = false;
     this.#askedAt = performance.now();
@@ -179,7 +179,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
       this.#log.error({ reason: (error as Error).message }, 'the map of the cluster could not be taken');
     } finally {
       this.#asking = false;
-      this.#plan(this.#isUrged || !this.isReady ? URGED_INTERVAL_MS : this.#isWhole ? LOOK_INTERVAL_MS : AWAY_INTERVAL_MS);
+      this.#plan(this.#isUrged || !this.isReady ? URGED_INTERVAL_MS : this.#isWhole ? POLL_INTERVAL_MS : AWAY_INTERVAL_MS);
     }
   }
 

@@ -11,7 +11,7 @@ import type { ScriptLink } from './script-link.ts';
 import { ScriptRunner, type DataCheck, type ScriptShard } from './script-runner.ts';
 import { OTHER_DATA } from './script-text.ts';
 
-const LOOK_INTERVAL_MS = 1000;
+const POLL_INTERVAL_MS = 1000;
 
 export interface GuardOptions {
   readonly log: Logger;
@@ -44,7 +44,7 @@ export interface GuardOptions {
  */
 export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }> implements DataCheck {
   readonly #options: GuardOptions;
-  readonly #mayLook: Promise<boolean>;
+  readonly #mayCheck: Promise<boolean>;
   readonly #known: KnownData;
   /** With REDIS_WAIT_REPLICAS: runs scripts that the replicas have to confirm. */
   readonly #durable: ScriptRunner | undefined;
@@ -53,7 +53,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   /** The data of a single Redis. */
   readonly #place: DataPlace | undefined;
   readonly #timer: NodeJS.Timeout;
-  #looking: Promise<boolean> | undefined;
+  #checking: Promise<boolean> | undefined;
   #isClosed = false;
   #wasUsable = false;
 
@@ -62,7 +62,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     this.#options = options;
     const { memory, opened = Promise.resolve(), replicas = 0, secret } = options;
     const remembered = memory?.read();
-    this.#mayLook = opened.then(
+    this.#mayCheck = opened.then(
       () => true,
       () => false,
     );
@@ -84,17 +84,17 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
         secret,
         memory,
         newPlace: (own) => this.#newPlace(own),
-        lookAgain: () => this.lookAgain(),
-        looked: () => this.#tell(),
+        checkAgain: () => this.checkAgain(),
+        checked: () => this.#tell(),
         askForMarks: () => this.emit('marks'),
       });
     } else {
       const link = scripts as ScriptLink;
       const keys = { id: DATA_ID_KEY, secret: secret.key };
       this.#place = this.#newPlace({ name: undefined, scripts: link, keys: () => keys, otherIds: () => [] });
-      link.on('ready', () => void this.look());
+      link.on('ready', () => void this.check());
     }
-    this.#timer = setInterval(() => void this.look(), LOOK_INTERVAL_MS);
+    this.#timer = setInterval(() => void this.check(), POLL_INTERVAL_MS);
   }
 
   /** The id of the data, once it is known. */
@@ -130,18 +130,18 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   }
 
   metOther(): void {
-    void this.look();
+    void this.check();
   }
 
   /** Checks the data of all primaries that answer. Does not throw. @returns false if none could be checked */
-  look(): Promise<boolean> {
-    return (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
+  check(): Promise<boolean> {
+    return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }
 
-  /** As `look`, but certainly sees everything that was written before the call. */
-  async lookAgain(): Promise<boolean> {
-    await this.#looking;
-    return this.look();
+  /** As `check`, but certainly sees everything that was written before the call. */
+  async checkAgain(): Promise<boolean> {
+    await this.#checking;
+    return this.check();
   }
 
   placeOf(shard: ScriptShard): DataPlace | undefined {
@@ -159,12 +159,12 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#place === undefined ? this.#cluster!.places : [this.#place];
   }
 
-  async #look(): Promise<boolean> {
-    if (!(await this.#mayLook) || this.#isClosed) return false;
+  async #check(): Promise<boolean> {
+    if (!(await this.#mayCheck) || this.#isClosed) return false;
     try {
-      await (this.#cluster ?? this.#place!).look();
+      await (this.#cluster ?? this.#place!).check();
     } catch (error) {
-      this.#options.log.debug({ reason: (error as Error).message }, 'could not look at the data in redis');
+      this.#options.log.debug({ reason: (error as Error).message }, 'could not check the data in redis');
       return false;
     }
     const { id, stands, heartbeats, times } = this.#known;

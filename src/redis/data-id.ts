@@ -104,18 +104,18 @@ export function heartbeatIn(value: string | null): { readonly heartbeat: number;
 
 const library = new URL('data-id.lua', import.meta.url);
 
-const lookAtDataParts = {
-  file: new URL('look-at-data.lua', import.meta.url),
+const checkDataParts = {
+  file: new URL('check-data.lua', import.meta.url),
   keys: ['id', 'secret'],
   args: ['known', 'made', 'least', 'beats'],
   answers: ['found', 'missing'],
   library,
 } as const;
 
-export const lookAtData = defineScript(lookAtDataParts);
+export const checkData = defineScript(checkDataParts);
 
 /** The same script for a Redis that refuses writes: it writes no id, and does not advance the heartbeat. */
-export const readData = defineScript({ ...lookAtDataParts, readOnly: true });
+export const readData = defineScript({ ...checkDataParts, readOnly: true });
 
 /** Its answer waits for the replicas, so they have this heartbeat. */
 export const readHeartbeat = defineScript({

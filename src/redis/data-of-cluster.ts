@@ -13,7 +13,7 @@ import { within } from './within.ts';
 const RETRY_MS = 100;
 
 /** Milliseconds that a check waits for primaries. Without a bound, a primary that hangs would stop checks of the others. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 /** The guard asks for a read of all marks at most this often, in milliseconds. */
 const MARKS_INTERVAL_MS = 5000;
@@ -26,10 +26,10 @@ export interface ClusterParts {
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
   readonly newPlace: (own: OwnParts) => DataPlace;
-  /** Checks all primaries, as `DataGuard.lookAgain`. */
-  readonly lookAgain: () => Promise<unknown>;
+  /** Checks all primaries, as `DataGuard.checkAgain`. */
+  readonly checkAgain: () => Promise<unknown>;
   /** Called after the check of one primary. */
-  readonly looked: () => void;
+  readonly checked: () => void;
   readonly askForMarks: () => void;
 }
 
@@ -66,16 +66,16 @@ export class DataOfCluster {
   }
 
   /** @throws Error if the id is not known, and the primaries that have it do not answer */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { known, secret } = this.#parts;
     const cluster = this.#cluster;
     const ready = cluster.shards.filter(({ redis, scripts }) => redis.status === 'ready' && scripts.isReady);
     if (known.id === undefined) await this.#findId(ready);
     if (known.id === undefined) return;
-    const lookAtAll = () => within(LOOK_MS, Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.look())), () => {});
-    await lookAtAll();
+    const checkAll = () => within(POLL_MS, Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.check())), () => {});
+    await checkAll();
     // A primary without marks can be judged only after the others have shown whether the data is complete.
-    if (!known.stands && (await this.#standsNow())) await lookAtAll();
+    if (!known.stands && (await this.#standsNow())) await checkAll();
     const { places } = this;
     const accepts = places.find(({ problem }) => problem !== undefined && problem.kind !== 'other' && problem.accept === known.accepts);
     if (accepts !== undefined) await acceptCluster(cluster, { to: known.accepts!, secret });
@@ -163,7 +163,7 @@ export class DataOfCluster {
     const place = this.#parts.newPlace({ name, scripts, keys, otherIds, idsOf: (slots) => idsOf(shard, slots) });
     this.#placeOf.set(shard, place);
     shard.scripts.on('close', () => (place.isChecked = false));
-    shard.scripts.on('ready', () => void this.#lookSoon(place));
+    shard.scripts.on('ready', () => void this.#checkSoon(place));
   }
 
   /**
@@ -175,21 +175,21 @@ export class DataOfCluster {
       const [place, slots] = [this.#placeOf.get(shard)!, shard.slots.filter(isMoved)];
       if (slots.length === 0) continue;
       place.gets(slots);
-      if (shard.scripts.isReady) void this.#lookSoon(place);
+      if (shard.scripts.isReady) void this.#checkSoon(place);
     }
     this.#askForMarks();
   }
 
   /** Checks one primary now, without waiting for the next check of all primaries. */
-  async #lookSoon(place: DataPlace): Promise<void> {
-    if (this.#parts.known.id !== undefined) await place.lookAgain().catch(() => {});
+  async #checkSoon(place: DataPlace): Promise<void> {
+    if (this.#parts.known.id !== undefined) await place.checkAgain().catch(() => {});
     if (this.#isClosed) return;
-    if (place.isChecked) return this.#parts.looked();
+    if (place.isChecked) return this.#parts.checked();
     // The id is not known yet, or the check failed.
-    await this.#parts.lookAgain();
+    await this.#parts.checkAgain();
     if (this.#isClosed || this.places.every(({ isChecked }) => isChecked)) return;
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => void this.#parts.lookAgain(), RETRY_MS);
+    this.#retry = setTimeout(() => void this.#parts.checkAgain(), RETRY_MS);
   }
 
   #askForMarks(): void {

@@ -1,5 +1,5 @@
 import { acceptData, heartbeatText, idIn, isSameData, MOST_BEHIND_MS, readHeartbeat, succeeds, successorOf } from './data-id.ts';
-import { DataLook, type Found } from './data-look.ts';
+import { DataCheck, type Found } from './data-check.ts';
 import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type MarkedRefusal } from './data-refusal.ts';
 import type { DataProblem, PlaceParts } from './known-data.ts';
 import { missingFrom, timeOf } from './older-data.ts';
@@ -9,7 +9,7 @@ import type { ScriptRunner } from './script-runner.ts';
 /** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
 export class DataPlace {
   readonly #parts: PlaceParts;
-  readonly #look: DataLook;
+  readonly #check: DataCheck;
   readonly #marks: RefusalMarks;
   /** Whether the last check found the known data. On a Cluster it is also false after the connection to the primary was lost. */
   isChecked = false;
@@ -23,7 +23,7 @@ export class DataPlace {
   #secret = '';
   /** Since when the data has a problem, by Redis's clock. */
   #lostAt = 0;
-  #looking: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #isConfirming = false;
   /** Slots that have moved to this primary and whose marks are not read yet. */
   #unread: readonly number[] = [];
@@ -31,7 +31,7 @@ export class DataPlace {
 
   constructor(parts: PlaceParts) {
     this.#parts = parts;
-    this.#look = new DataLook(parts);
+    this.#check = new DataCheck(parts);
     this.#marks = new RefusalMarks(parts);
   }
 
@@ -49,14 +49,14 @@ export class DataPlace {
   }
 
   /** @throws Error if Redis does not answer */
-  look(): Promise<void> {
-    return (this.#looking ??= this.#lookNow().finally(() => (this.#looking = undefined)));
+  check(): Promise<void> {
+    return (this.#checking ??= this.#checkNow().finally(() => (this.#checking = undefined)));
   }
 
-  /** As `look`, but certainly sees everything that was written before the call. */
-  async lookAgain(): Promise<void> {
-    await this.#looking?.catch(() => {});
-    return this.look();
+  /** As `check`, but certainly sees everything that was written before the call. */
+  async checkAgain(): Promise<void> {
+    await this.#checking?.catch(() => {});
+    return this.check();
   }
 
   /** Slots of a Cluster have moved to this primary. Until their marks are read it does not count as checked. */
@@ -65,13 +65,13 @@ export class DataPlace {
     this.isChecked = false;
   }
 
-  async #lookNow(): Promise<void> {
+  async #checkNow(): Promise<void> {
     const names = this.#parts.keys();
     if (names === undefined) return;
     const slots = this.#unread;
     const [lost, found] = await Promise.all([
       this.#lostOf(slots),
-      this.#look.run(names, this.#id ?? this.#parts.known.id, this.#problem === undefined),
+      this.#check.run(names, this.#id ?? this.#parts.known.id, this.#problem === undefined),
     ]);
     // More slots may have come meanwhile.
     this.#unread = this.#unread.slice(slots.length);
@@ -166,14 +166,14 @@ export class DataPlace {
     if (this.#problem?.kind !== kind) return;
     this.#refusal = refusal;
     // Not awaited: in a Cluster each slot gets the mark, and the primary must be checked again meanwhile.
-    if (this.#look.mayWrite) void this.#marks.set(found, refusal);
+    if (this.#check.mayWrite) void this.#marks.set(found, refusal);
   }
 
   /** A service has refused this data. */
   async #heed(key: string, found: Found, refusal: MarkedRefusal): Promise<void> {
     this.#parts.known.found.set(key, found.heartbeat);
     if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
-      if (await this.#marks.clear(found.secret)) await this.#lookNow();
+      if (await this.#marks.clear(found.secret)) await this.#checkNow();
       return;
     }
     const { kind } = refusal;
@@ -239,7 +239,7 @@ export class DataPlace {
     // On a Cluster all marks are accepted together (`data-of-cluster.ts`).
     if (name === undefined && known.accepts === problem.accept) {
       await scripts.run(acceptData, { id: keys()!.id }, { seen, to: known.accepts });
-      return this.#lookNow();
+      return this.#checkNow();
     }
     this.#lose(problem, at);
   }

@@ -14,14 +14,14 @@ export interface DueQueueParts {
   /** Milliseconds that the work of a member may take before another process may take it over. */
   readonly leaseMs: number;
   /** How often each process checks for due members, in milliseconds. Default: 500. */
-  readonly lookIntervalMs?: number | undefined;
+  readonly pollIntervalMs?: number | undefined;
   /**
    * Members worked on at a time: few enough that their work is done well within a lease. A queue with more sorted sets than are free
    * takes one from each. Default: 16.
    */
   readonly atOnce?: number;
   /** About the most members that a process takes at a time. Default: all due members. */
-  readonly mostALook?: number;
+  readonly mostAPoll?: number;
   /** As of `Queue`. */
   readonly isDurable?: boolean;
   readonly scripts: ScriptRunner;
@@ -33,31 +33,31 @@ export interface DueQueueParts {
 export class DueQueue extends Queue {
   readonly #parts: DueQueueParts;
   readonly #timer: NodeJS.Timeout;
-  #looking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   readonly #working = new Set<Promise<void>>();
   #closed = false;
 
   constructor(parts: DueQueueParts) {
     super(parts.name, parts.scripts, parts.isDurable);
     this.#parts = parts;
-    const look = (): void => void (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
-    this.#timer = setInterval(look, parts.lookIntervalMs ?? 500);
+    const poll = (): void => void (this.#polling ??= this.#poll().finally(() => (this.#polling = undefined)));
+    this.#timer = setInterval(poll, parts.pollIntervalMs ?? 500);
   }
 
   /** Stops taking work, and resolves when the work already taken is done. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
-    await this.#looking;
+    await this.#polling;
     await Promise.all(this.#working);
   }
 
   /** Takes members until none is due. Long work occupies only its own place, and does not delay other due members. */
-  async #look(): Promise<void> {
-    const { atOnce = 16, mostALook = Infinity } = this.#parts;
+  async #poll(): Promise<void> {
+    const { atOnce = 16, mostAPoll = Infinity } = this.#parts;
     let keys = this.keys();
-    for (let taken = 0; keys.length > 0 && taken < mostALook && !this.#closed;) {
-      const free = Math.min(atOnce - this.#working.size, mostALook - taken);
+    for (let taken = 0; keys.length > 0 && taken < mostAPoll && !this.#closed;) {
+      const free = Math.min(atOnce - this.#working.size, mostAPoll - taken);
       if (free <= 0) {
         await Promise.race(this.#working);
         continue;

@@ -2,26 +2,26 @@ import type { Logger } from 'pino';
 import { Queue } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-/** Less than the time between two scrapes, and few enough looks: on a Cluster each is 65 commands. */
-const LOOK_INTERVAL_MS = 10_000;
+/** Less than the time between two scrapes, and few enough reads: on a Cluster each is 65 commands. */
+const POLL_INTERVAL_MS = 10_000;
 
 /** Counts the entries of a queue from time to time, for the metrics. A scrape itself asks Redis nothing. */
 export class QueueCount {
-  /** Undefined until the first look. While Redis is away it is the last count. */
+  /** Undefined until the first read. While Redis is away it is the last count. */
   count: number | undefined;
   readonly #timer: NodeJS.Timeout;
 
   constructor(name: string, { scripts, log }: { readonly scripts: ScriptRunner; readonly log: Logger }) {
     const queue = new Queue(name, scripts);
-    const look = async (): Promise<void> => {
+    const poll = async (): Promise<void> => {
       try {
         this.count = await queue.size();
       } catch (error) {
         log.debug({ reason: (error as Error).message, queue: name }, 'could not count the entries of a queue');
       }
     };
-    this.#timer = setInterval(() => void look(), LOOK_INTERVAL_MS);
-    void look();
+    this.#timer = setInterval(() => void poll(), POLL_INTERVAL_MS);
+    void poll();
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import { heartbeatText, MOST_BEHIND_MS } from './data-id.ts';
-import type { Found } from './data-look.ts';
+import type { Found } from './data-check.ts';
 import { refusalText, type DataRefusal } from './data-refusal.ts';
 import type { PlaceParts } from './known-data.ts';
 import { defineScript } from './script.ts';

@@ -25,8 +25,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly outboxOf: Key | undefined;
   /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have the script's writes. */
   readonly durable: boolean;
-  /** The same script for a caller in another slot: the answers of `accounts/look.lua` take the place of the prologue's keys. */
-  readonly looked: Script<Key, Argument, Word> | undefined;
+  /** The same script for a caller in another slot: the answers of `accounts/check-apart.lua` take the place of the prologue's keys. */
+  readonly apart: Script<Key, Argument, Word> | undefined;
   /**
    * The entry that the script adds to a set of the caller's account at its first write: the set, the argument that becomes the member, and
    * the seconds after which the set expires if it gets no other member. Left out: it never expires.
@@ -54,7 +54,7 @@ export interface Prologue {
   /** Runs before each call. */
   readonly lua: string;
   /** Replaces this prologue if the caller is in another slot than the script. It has no KEYS. */
-  readonly looked: Prologue | undefined;
+  readonly apart: Prologue | undefined;
 }
 
 interface PrologueDeclaration {
@@ -68,7 +68,7 @@ interface PrologueDeclaration {
   library?: URL | readonly URL[];
   /** A prologue that runs before this one. */
   after?: Prologue;
-  looked?: Prologue;
+  apart?: Prologue;
   /** A script may take this prologue where its header names the other one. */
   inPlaceOf?: Prologue;
 }
@@ -94,7 +94,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   outboxOf?: Key;
   durable?: boolean;
   /** False: the script uses the caller's account itself. If that is in another slot, the script's callers handle it. */
-  looked?: false;
+  apart?: false;
   lists?: { index: Key; member: Argument; keptSeconds?: number };
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
@@ -104,7 +104,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   readOnly?: boolean;
 }
 
-export function definePrologue({ file, keys, args, answers, library, after, looked, inPlaceOf }: PrologueDeclaration): Prologue {
+export function definePrologue({ file, keys, args, answers, library, after, apart, inPlaceOf }: PrologueDeclaration): Prologue {
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
   const own = [library ?? []].flat();
@@ -115,7 +115,7 @@ export function definePrologue({ file, keys, args, answers, library, after, look
     args: [...args, ...(after?.args ?? [])],
     libraries: [...(after?.libraries ?? []), ...own],
     lua: `${after?.lua ?? ''}\n${lua}`,
-    looked,
+    apart,
   };
 }
 
@@ -143,9 +143,9 @@ export function defineScript<const Key extends string, const Argument extends st
   const parts = partsWith(prologue);
   if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const common = { name, keys, args, shared, answers, slotOf, outboxOf: declaration.outboxOf, durable, lists };
-  const isApart = slotOf !== 'caller' && prologue?.looked !== undefined && declaration.looked !== false;
-  const looked = isApart ? scriptOf({ ...common, prologue: prologue.looked, looked: undefined }, partsWith(prologue.looked)) : undefined;
-  return scriptOf({ ...common, prologue, looked }, parts);
+  const isApart = slotOf !== 'caller' && prologue?.apart !== undefined && declaration.apart !== false;
+  const apart = isApart ? scriptOf({ ...common, prologue: prologue.apart, apart: undefined }, partsWith(prologue.apart)) : undefined;
+  return scriptOf({ ...common, prologue, apart }, parts);
 }
 
 type Described<Key extends string, Argument extends string, Word extends string> = Omit<

@@ -1,8 +1,8 @@
 /** Number of sets of which a page reads the sizes. Most are empty. */
 const SETS_A_PAGE = 20;
 
-/** This many sizes count as one look. */
-const SIZES_A_LOOK = 4;
+/** This many sizes count as one read. */
+const SIZES_A_READ = 4;
 
 /** A part of a set by SSCAN. The cursor is `0` at first, and the answer's is `0` after the last part. */
 export interface SetPart {
@@ -63,7 +63,7 @@ export interface SetsPage<Of> {
   /** Undefined after the last page. */
   readonly cursor: string | undefined;
   /** The cost of the page, in reads of one object. */
-  readonly looks: number;
+  readonly reads: number;
 }
 
 /**
@@ -86,18 +86,18 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
       return pageOfSet(inSet, most, (scan, length) => reader.part(asked[place]!, scan, length));
     }),
   );
-  const looks = asked.length / SIZES_A_LOOK + places.length;
+  const reads = asked.length / SIZES_A_READ + places.length;
   const found: [Of, readonly string[]][] = [];
   let room = most;
   for (const [index, place] of places.entries()) {
     const { members, cursor: inSet, behind } = parts[index]!;
     // A set has grown since its size was asked for.
-    if (room === 0) return { found, cursor: `${first + place}.0`, looks };
+    if (room === 0) return { found, cursor: `${first + place}.0`, reads };
     const given = members.slice(0, room);
     found.push([asked[place]!, given]);
     room -= given.length;
     const next = given.length < members.length ? behind(given.at(-1)!) : inSet;
-    if (next !== '0') return { found, cursor: `${first + place}.${next}`, looks };
+    if (next !== '0') return { found, cursor: `${first + place}.${next}`, reads };
   }
-  return { found, cursor: first + end < sets.length ? `${first + end}.0` : undefined, looks };
+  return { found, cursor: first + end < sets.length ? `${first + end}.0` : undefined, reads };
 }

@@ -1,7 +1,7 @@
 /** Slots of a Redis Cluster: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 export const SLOTS = 16_384;
 
-/** Hash tags of a queue in a Cluster: enough that every primary has its share, few enough that a look reads all of them. */
+/** Hash tags of a queue in a Cluster: enough that every primary has its share, few enough that a read reads all of them. */
 export const CLUSTER_QUEUE_TAGS = 64;
 
 /** CRC-16/XMODEM, the one that Redis Cluster uses. */

@@ -3,13 +3,13 @@ import type { RedisHealth } from './connect.ts';
 import { troubleOf } from './trouble.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
 
-const LOOK_AGAIN_MS = 2000;
+const POLL_MS = 2000;
 
 /** Logs when Redis begins and stops to refuse writes, instead of one line for each refused request. */
 export class WriteRefusals {
   readonly #log: Logger;
   readonly #health: () => Promise<RedisHealth>;
-  #look: NodeJS.Timeout | undefined;
+  #poll: NodeJS.Timeout | undefined;
 
   constructor(health: () => Promise<RedisHealth>, log: Logger) {
     this.#health = health;
@@ -18,21 +18,21 @@ export class WriteRefusals {
 
   /** @param message of an error that Redis answered to a script */
   readonly refused = (message: string): void => {
-    if (this.#look !== undefined || !REFUSES_WRITES.test(message)) return;
+    if (this.#poll !== undefined || !REFUSES_WRITES.test(message)) return;
     const { text, mend } = troubleOf([message]) ?? {};
     this.#log.error({ reason: message, trouble: text, mend }, 'redis refuses writes');
-    this.#look = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS).unref();
+    this.#poll = setInterval(() => void this.#checkAgain(), POLL_MS).unref();
   };
 
   close(): void {
-    clearInterval(this.#look);
+    clearInterval(this.#poll);
   }
 
-  async #lookAgain(): Promise<void> {
+  async #checkAgain(): Promise<void> {
     const { ok, degraded = [] } = await this.#health().catch((): RedisHealth => ({ ok: false }));
-    if (!ok || degraded.some((problem) => problem.includes('refuses writes')) || this.#look === undefined) return;
-    clearInterval(this.#look);
-    this.#look = undefined;
+    if (!ok || degraded.some((problem) => problem.includes('refuses writes')) || this.#poll === undefined) return;
+    clearInterval(this.#poll);
+    this.#poll = undefined;
     this.#log.info('redis takes writes again');
   }
 }

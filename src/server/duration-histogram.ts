@@ -24,7 +24,7 @@ class Series {
 
 /**
  * A Prometheus histogram in plain numbers, for durations that every request observes. With each observation the library's own
- * histogram looks up labels and writes into objects, which costs a tenth of a whole request. The library writes the text.
+ * histogram finds labels and writes into objects, which costs a tenth of a whole request. The library writes the text.
  */
 export class DurationHistogram {
   readonly name: string;

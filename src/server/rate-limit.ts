@@ -103,7 +103,7 @@ const ROUNDING_MS = 1e-6;
 /** About 10 MB. */
 const MAX_ADDRESSES = 100_000;
 
-/** Forgetting one address for each new one would look at all addresses each time. Forgetting ten thousand at once takes some 5 ms. */
+/** Forgetting one address for each new one would read all addresses each time. Forgetting ten thousand at once takes some 5 ms. */
 const FORGOTTEN_AT_ONCE = 10_000;
 
 /** Sorting all addresses would take ten times as long as going through them. */

@@ -1,4 +1,4 @@
-import { settled } from '../accounts/standing-look.ts';
+import { settled } from '../accounts/standing-reader.ts';
 import { checkCaller } from '../accounts/account.ts';
 import { noteSession } from '../accounts/session-list.ts';
 import type { Holding } from '../accounts/holdings.ts';

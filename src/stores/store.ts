@@ -54,7 +54,7 @@ export interface Subscriptions {
    * @param packageName the app that must have sold it. Undefined: any of `packageNames`
    * @param traceparent of the request, for the store
    */
-  look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
+  read(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
   /**
    * Tells the store, within 4 s, that the buyer has what was bought. May be repeated, and logs why it fails. Never throws.
    * @returns whether the store accepted it
@@ -122,7 +122,7 @@ export interface OneTimeProducts {
    * @param traceparent of the request, for the store
    * @throws Refusal `bad_token` for a signed proof that does not verify
    */
-  look(proof: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'>;
+  read(proof: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'>;
   /**
    * Tells the store, within 4 s, that the buyer has what was bought: Google's consumption, which also lets the user buy the product again;
    * Apple's finish. May be repeated, and logs why it fails. Never throws.

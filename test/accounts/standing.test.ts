@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { standingKey } from '../../src/accounts/account-keys.ts';
 import { parseStanding, standingChanges, standingLibrary, type Standing } from '../../src/accounts/standing.ts';
-import { standingOf, type StandingLook } from '../../src/accounts/standing-look.ts';
+import { standingOf, type ReadStanding } from '../../src/accounts/standing-reader.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
@@ -37,7 +37,7 @@ const forEver = { until: undefined, since: 4000, reason: 'cheats' };
 describe('TypeScript and Lua read a record in the same way', () => {
   const moving = { moveId: 'move-1', target: 'some-account' };
   const bannedUntil = (until: number) => ({ until, since: 4000, reason: '' });
-  test.each<[record: string, standing: Partial<Standing>, look: StandingLook]>([
+  test.each<[record: string, standing: Partial<Standing>, look: ReadStanding]>([
     ['', {}, { word: 'open' }],
     [`#12\n${GUESTS}`, { generation: 12, guests }, { word: 'open' }],
     ['guest-b 700*1\n', { guests: [{ id: 'guest-b', number: 1, lastSeq: 700, isFiled: false }] }, { word: 'open' }],

@@ -24,7 +24,7 @@ let logLines: string[];
 let running: { process: string; end: (result: AuditResult) => void; fail: (error: Error) => void }[];
 let begun: string[];
 
-const LOOK_MS = 60;
+const POLL_MS = 60;
 
 beforeEach(async () => {
   redis = await startRedis();
@@ -54,7 +54,7 @@ function inProcess(process: string, everyMs = HOUR_MS): BackgroundAudit {
     }
   };
   const scripts = new ScriptRunner(service.service.link, { now: Date.now });
-  const audit = new BackgroundAudit({ scripts, everyMs, run, log, lookIntervalMs: LOOK_MS });
+  const audit = new BackgroundAudit({ scripts, everyMs, run, log, pollIntervalMs: POLL_MS });
   audits.push(audit);
   return audit;
 }
@@ -65,7 +65,7 @@ describe('the audit in the background', () => {
   test('runs in one process at a time, and every process knows its result', async () => {
     const [one, other] = [inProcess('one'), inProcess('other')];
     await expect.poll(() => begun.length).toBe(1);
-    await pause(10 * LOOK_MS);
+    await pause(10 * POLL_MS);
     expect(begun).toHaveLength(1);
     running[0]!.end({ seconds: 2.5, findings: 3 });
     await expect
@@ -85,7 +85,7 @@ describe('the audit in the background', () => {
   atFullSize(
     'runs again after its interval, and one that fails keeps the result before, is counted, and is tried again later',
     async () => {
-      const audit = inProcess('one', LOOK_MS);
+      const audit = inProcess('one', POLL_MS);
       for (let count = 1; count <= 3; count++) {
         await expect.poll(() => [begun.length, running.length]).toEqual([count, 1]);
         running[0]!.end({ seconds: 1, findings: 3 - count });
@@ -96,16 +96,16 @@ describe('the audit in the background', () => {
       await expect.poll(() => audit.failures).toBe(1);
       expect(audit.last).toMatchObject({ findings: 0 });
       expect(logLines.some((line) => line.includes('not complete') && line.includes('no Redis'))).toBe(true);
-      await pause(5 * LOOK_MS);
+      await pause(5 * POLL_MS);
       expect(begun).toHaveLength(4);
       await expect.poll(() => begun.length).toBe(5);
     },
   );
 
   test('of a process that dies is taken over by another', async () => {
-    await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'dead', leaseEnd: Date.now() + 8 * LOOK_MS });
+    await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'dead', leaseEnd: Date.now() + 8 * POLL_MS });
     inProcess('one');
-    await pause(4 * LOOK_MS);
+    await pause(4 * POLL_MS);
     expect(begun).toEqual([]);
     await expect.poll(() => begun).toEqual(['one']);
   });

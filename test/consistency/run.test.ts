@@ -37,7 +37,7 @@ test.each(['ends', 'lasts'] as const)('a key that %s and is gone when its life i
   expect([findings, counts.keys, counts.unsettled]).toEqual([[], 1, 0]);
 });
 
-test('only drift that every look has seen is reported', async () => {
+test('only drift that every probe has seen is reported', async () => {
   const looks: Record<string, number> = {};
   // "late" is right at the last look, "other" is wrong in another way with each look, "always" is wrong in the same way.
   const check = async ([name]: readonly string[]): Promise<Finding[]> => {

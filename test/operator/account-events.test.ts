@@ -5,13 +5,13 @@ import { forFile, freshId } from '../harness.ts';
 import { signInToStore } from '../store.ts';
 import { openDesk } from './parts.ts';
 
-const { service, look, change, account } = await forFile(openDesk({ settings: { EVENTS: 'on' } }));
+const { service, read, change, account } = await forFile(openDesk({ settings: { EVENTS: 'on' } }));
 const events = await EventsOf.from(service);
 
-const eventsOf = async (accountId: string, query = '') => (await look(`/accounts/${accountId}/events${query}`)).body;
+const eventsOf = async (accountId: string, query = '') => (await read(`/accounts/${accountId}/events${query}`)).body;
 const numbersOf = (body: { events: { number: number }[] }) => body.events.map(({ number }) => number);
 
-test("an account's events are listed in pages, the newest first, and a page reports how far it looked", async () => {
+test("an account's events are listed in pages, the newest first, and a page reports how far it read", async () => {
   const { accountId } = await account(1, 1, 1);
   const whole = await events.of([accountId], 4);
   const body = await eventsOf(accountId);

@@ -8,7 +8,7 @@ import { logged, openDesk } from './parts.ts';
 
 /** The endpoints below /v1/admin/accounts. */
 
-const { service, bearer, id, look, change, newest, account } = await forFile(openDesk());
+const { service, bearer, id, read, change, newest, account } = await forFile(openDesk());
 
 const codeOf = ({ body }: TestReply): string | undefined => body.error?.code;
 const coinsOf = ({ entries }: { entries: { coins: number }[] }): number[] => entries.map(({ coins }) => coins);
@@ -61,7 +61,7 @@ describe('an account shows', () => {
       (await service.post('/v1/rooms', { installId })).body.room.code,
     ];
     await service.post(`/v1/rooms/${two}/leave`, { installId });
-    const { status, body } = await look(`/accounts/${accountId}?at=${new Date(service.now() - 3_600_000).toISOString()}`);
+    const { status, body } = await read(`/accounts/${accountId}?at=${new Date(service.now() - 3_600_000).toISOString()}`);
     expect([status, body]).toMatchObject([
       200,
       {
@@ -82,7 +82,7 @@ describe('an account shows', () => {
         guests: [],
       },
     ]);
-    for (const path of ['/accounts/short', `/accounts/${accountId}?at=yesterday`]) expect(codeOf(await look(path))).toBe('invalid_request');
+    for (const path of ['/accounts/short', `/accounts/${accountId}?at=yesterday`]) expect(codeOf(await read(path))).toBe('invalid_request');
   });
 
   test('its best scores with their ranks, and no ranks while it is banned', async () => {
@@ -91,7 +91,7 @@ describe('an account shows', () => {
     for (const score of [5, 9, 7]) await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
     await service.post(`/v1/highscores/${game}`, { installId: other.installId, score: 10, name: 'Bo' });
     const best = { game, playerId: expect.any(String), name: 'Ada', score: 9, at: expect.any(String) };
-    const boards = async () => (await look(`/accounts/${accountId}`)).body.boards;
+    const boards = async () => (await read(`/accounts/${accountId}`)).body.boards;
     expect(await boards()).toEqual({ count: 1, games: [game], scores: [{ ...best, rank: 2 }] });
     await change(`/accounts/${accountId}/ban`);
     await expect.poll(boards).toEqual({ count: 1, games: [game], scores: [best] });
@@ -105,7 +105,7 @@ describe('an account shows', () => {
       times.push(new Date(service.now()).toISOString());
       service.advance(60_000);
     }
-    const at = async (time: string) => (await look(`/accounts/${accountId}?at=${time}`)).body.balanceAt.balanceCoins;
+    const at = async (time: string) => (await read(`/accounts/${accountId}?at=${time}`)).body.balanceAt.balanceCoins;
     expect(await Promise.all(times.map(at))).toEqual([1, 3, 6, 10, 15, 21, 28, 36, 45]);
     expect([await at('2020-01-01T00:00:00Z'), await at('2999-01-01T00:00:00%2B02:00')]).toEqual([0, 45]);
   });
@@ -116,14 +116,14 @@ describe('an account shows', () => {
     const before = new Date(service.now()).toISOString();
     service.advance(60_000);
     await bookings.book(accountId, { type: 'refund', coins: -50, key: ['google', 'a'], refusesBanned: false });
-    expect((await look(`/accounts/${accountId}?at=${new Date(service.now()).toISOString()}`)).body).toMatchObject({
+    expect((await read(`/accounts/${accountId}?at=${new Date(service.now()).toISOString()}`)).body).toMatchObject({
       balanceCoins: 0,
       debtCoins: 20,
       balanceAt: { balanceCoins: 0, debtCoins: 20 },
       history: [{ type: 'refund', coins: -50, balanceAfterCoins: -20, key: 'refund·google·a' }, { coins: 30 }],
     });
-    expect((await look(`/accounts/${accountId}?at=${before}`)).body.balanceAt).toEqual({ at: before, balanceCoins: 30 });
-    expect((await look(`/accounts/${accountId}/explain`)).body.because).toContain(
+    expect((await read(`/accounts/${accountId}?at=${before}`)).body.balanceAt).toEqual({ at: before, balanceCoins: 30 });
+    expect((await read(`/accounts/${accountId}/explain`)).body.because).toContain(
       'The account owes 20 coins: they were bought, spent and refunded. Coins that come in pay the debt first.',
     );
     const adjust = async (coins: number, key: string) => (await change(`/accounts/${accountId}/adjust`, { coins, key })).body;
@@ -148,7 +148,7 @@ test('a history has pages and the origin of adjustments, and is searched by type
   const between = new Date(service.now() - 1000).toISOString();
   await change(`/accounts/${accountId}/adjust`, { coins: 20, key: 't2' });
   await service.post('/v1/coins/debit', { installId, coins: 6, key: 'hat' });
-  const history = async (query: string) => (await look(`/accounts/${accountId}/history?${query}`)).body;
+  const history = async (query: string) => (await read(`/accounts/${accountId}/history?${query}`)).body;
   const { entries } = await history('key=t1');
   expect(entries).toMatchObject([{ type: 'adjust', coins: 10, by: `key:${id}`, reason: 'bought twice' }]);
   for (const [query, coins, hasMore] of [
@@ -199,7 +199,7 @@ test('sign-out ends all sessions at once, and the account can sign in again', as
   expect(await isSignedIn(cookies)).toBe(true);
   expect((await change(`/accounts/${accountId}/sign-out`)).body).toEqual({ ok: true, accountId, signOutsEverywhere: 1, logged });
   expect(await isSignedIn(cookies)).toBe(false);
-  expect((await look(`/accounts/${accountId}`)).body.sessions.signOutsEverywhere).toBe(1);
+  expect((await read(`/accounts/${accountId}`)).body.sessions.signOutsEverywhere).toBe(1);
   expect(await isSignedIn(await signIn(service, installId))).toBe(true);
 });
 
@@ -211,15 +211,15 @@ test('a ban refuses every call of the account at once, and unban ends the ban', 
   const banned = await change(`/accounts/${accountId}/ban`, { reason: 'cheats', until });
   expect(banned.body).toEqual({ ok: true, accountId, until, logged });
   for (const each of [service, other]) expect((await credit(each)).error).toMatchObject({ code: 'account_banned', until });
-  expect((await look(`/accounts/${accountId}`)).body).toMatchObject({
+  expect((await read(`/accounts/${accountId}`)).body).toMatchObject({
     state: 'banned',
     balanceCoins: 10,
     ban: { until, reason: 'cheats', since: expect.any(String) },
     history: [{ coins: 10 }],
   });
-  expect((await look(`/accounts/${accountId}/history`)).body.entries).toHaveLength(1);
+  expect((await read(`/accounts/${accountId}/history`)).body.entries).toHaveLength(1);
   expect(codeOf(await change(`/accounts/${accountId}/adjust`, { coins: 1, key: 'b' }))).toBe('account_banned');
-  expect((await look(`/accounts/${accountId}/explain`)).body.because.at(-1)).toBe(
+  expect((await read(`/accounts/${accountId}/explain`)).body.because.at(-1)).toBe(
     `But the account is banned until ${until}: all calls of its owner are refused.`,
   );
   // A sign-out does not end the ban.
@@ -228,7 +228,7 @@ test('a ban refuses every call of the account at once, and unban ends the ban', 
   expect((await change(`/accounts/${accountId}/unban`)).body).toEqual({ ok: true, accountId, wasBanned: true, logged });
   expect((await change(`/accounts/${accountId}/unban`)).body.wasBanned).toBe(false);
   expect((await credit(other)).balanceAfterCoins).toBe(11);
-  expect((await look(`/accounts/${accountId}`)).body).toMatchObject({ state: 'open', sessions: { signOutsEverywhere: 1 } });
+  expect((await read(`/accounts/${accountId}`)).body).toMatchObject({ state: 'open', sessions: { signOutsEverywhere: 1 } });
   for (const wrong of ['yesterday', '2020-01-01T00:00:00Z'])
     expect(codeOf(await change(`/accounts/${accountId}/ban`, { until: wrong }))).toBe('invalid_request');
 });
@@ -257,7 +257,7 @@ test('a deleted account is found, but its data is neither shown nor changed', as
   const device = freshId('device');
   await service.post('/v1/trial/touch', { deviceId: device });
   const refused = [
-    ...['', '/history', '/explain'].map((path) => look(`/accounts/${accountId}${path}`)),
+    ...['', '/history', '/explain'].map((path) => read(`/accounts/${accountId}${path}`)),
     ...['sign-out', 'ban', 'unban', 'take-back', 'unname'].map((verb) => change(`/accounts/${accountId}/${verb}`)),
     ...['restart', 'restore'].map((verb) => change(`/trials/${verb}`, { device, account: accountId })),
     change(`/accounts/${accountId}/adjust`, { coins: 1, key: 'a' }),
@@ -288,7 +288,7 @@ test.runIf(isOnCluster())('the tool does the same on a Cluster', { timeout: 180_
   const changed = async (...words: string[]) => JSON.parse((await admin(...words, '--reason', 'test', '--yes', '--json')).out);
   expect(await changed('accounts', 'adjust', installId, '-3', '--key', 'tool')).toEqual({ accountId, balanceAfterCoins: 7, logged });
   const shown = JSON.parse((await admin('accounts', 'show', accountId, '--json')).out);
-  expect({ ok: true, ...shown }).toEqual((await look(`/accounts/${accountId}`)).body);
+  expect({ ok: true, ...shown }).toEqual((await read(`/accounts/${accountId}`)).body);
   const game = freshId('game').toLowerCase();
   await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
   expect(await changed('boards', 'reset', game)).toEqual({ game, archive: 1, entries: 1, logged });

@@ -10,7 +10,7 @@ import { logged, openDesk } from './parts.ts';
 
 /** Operations on boards and rooms. */
 
-const { service, id, look, change } = await forFile(openDesk());
+const { service, id, read, change } = await forFile(openDesk());
 const { redis } = service.service;
 const season = { period: 'monthly', prizes: [{ upTo: 2, coins: 5 }], payAfterSeconds: 60, keep: 3 };
 const CATALOGUE_FILE = catalogueFile(JSON.stringify({ apps: [appOf('cups', { season })] }));
@@ -18,7 +18,7 @@ const CATALOGUE_FILE = catalogueFile(JSON.stringify({ apps: [appOf('cups', { sea
 const freshGame = (): string => freshId('game').toLowerCase();
 const codeOf = ({ body }: TestReply): string | undefined => body.error?.code;
 const scoresOf = (entries: { score: number }[]): number[] => entries.map(({ score }) => score);
-const board = async (game: string, query = '') => (await look(`/boards/${game}${query}`)).body;
+const board = async (game: string, query = '') => (await read(`/boards/${game}${query}`)).body;
 const top = async (game: string, at = service) => scoresOf((await at.get(`/v1/highscores/${game}`)).body.top);
 const remove = (game: string, player: string) => change(`/boards/${game}/remove`, { player });
 const versionOf = async (game: string): Promise<number> => Number(await redis.get(`{board:${game}}:version`));
@@ -36,7 +36,7 @@ async function deleteAccount(installId: string): Promise<void> {
 test('seasons are listed, and a removal takes an entry off the board of all time and the open season', async () => {
   await using own = await startRedis();
   await using desk = await openDesk({ redis: own.location, settings: { CATALOGUE_FILE } });
-  const lookAt = async (path: string) => (await desk.look(`/boards/cups${path}`)).body;
+  const lookAt = async (path: string) => (await desk.read(`/boards/cups${path}`)).body;
   expect(await lookAt('/seasons')).toEqual({ ok: true, game: 'cups', seasons: [] });
   const [cheater, honest] = [freshId(), freshId()];
   const play = async (installId: string, score: number) =>
@@ -206,7 +206,7 @@ describe('rooms', () => {
     const installId = freshId();
     const { room } = (await service.post('/v1/rooms', { installId, name: 'Ann', state: { round: 1 }, game: freshGame(), public: true }))
       .body;
-    const shown = async () => (await look(`/rooms/${room.code.toLowerCase()}`)).body;
+    const shown = async () => (await read(`/rooms/${room.code.toLowerCase()}`)).body;
     expect(await shown()).toMatchObject({ room, seats: [{ playerId: 'p1', accountId: accountIdOf(installId) }], connections: 0 });
     await expect.poll(async () => (await shown()).listed).toMatchObject({ reservedSeats: 0 });
     const leftMs = Date.parse((await shown()).listed.until) - service.now();
@@ -214,7 +214,7 @@ describe('rooms', () => {
     expect(leftMs).toBeLessThanOrEqual(15_000);
     await service.post(`/v1/rooms/${room.code}/lock`, { installId });
     await expect.poll(async () => (await shown()).listed).toBeUndefined();
-    expect(codeOf(await look('/rooms/nothing'))).toBe('room_not_found');
+    expect(codeOf(await read('/rooms/nothing'))).toBe('room_not_found');
   });
 
   test('end ends a room once, in any phase, and its players cannot continue', async () => {

@@ -27,14 +27,14 @@ interface Scene {
 }
 
 // oxlint-disable-next-line no-explicit-any
-const look = async (operation: unknown, input: object): Promise<any> => perform(operation as typeof show, input, parts, operator);
+const read = async (operation: unknown, input: object): Promise<any> => perform(operation as typeof show, input, parts, operator);
 
 async function account(): Promise<Scene> {
   const installId = freshId();
   await service.post('/v1/coins/credit', { installId, coins: 100, key: 'first' });
   const input = { accountId: accountIdOf(installId) };
   const state = async () => {
-    const shown = await look(show, input);
+    const shown = await read(show, input);
     if (shown instanceof Refusal) return { standing: shown.code };
     return { balanceCoins: shown.balanceCoins, standing: shown.state, sessions: shown.sessions };
   };
@@ -45,7 +45,7 @@ async function board(): Promise<Scene> {
   const [game, installId] = [freshId('game').toLowerCase(), freshId()];
   for (const each of [installId, freshId()]) await service.post(`/v1/highscores/${game}`, { installId: each, score: 5, name: 'Ada' });
   const state = async () => {
-    const { count, archives } = await look(listBoard, { game });
+    const { count, archives } = await read(listBoard, { game });
     return { count, archives: archives.map((each: Record<string, unknown>) => ('droppedAt' in each ? 'dropped' : each['entries'])) };
   };
   return { installId, input: { game }, state };
@@ -54,7 +54,7 @@ async function board(): Promise<Scene> {
 async function room(): Promise<Scene> {
   const installId = freshId();
   const { code } = (await service.post('/v1/rooms', { installId })).body.room;
-  return { installId, input: { code }, state: async () => ({ phase: (await look(showRoom, { code })).room.phase }) };
+  return { installId, input: { code }, state: async () => ({ phase: (await read(showRoom, { code })).room.phase }) };
 }
 
 interface Change {
@@ -94,7 +94,7 @@ const changes: Record<string, Change> = {
 async function dies({ operation, scene, first, more, done }: Change, number: number, isAfter: boolean): Promise<boolean> {
   const made = await scene();
   const { state } = made;
-  if (first !== undefined) await look(first, { ...made.input, reason: 'first' });
+  if (first !== undefined) await read(first, { ...made.input, reason: 'first' });
   const input = { ...made.input, ...more?.(made) };
   const reason = freshId('reason');
   const death = dyingAt(number, isAfter);

@@ -7,7 +7,7 @@ import { logged, openDesk } from './parts.ts';
 
 /** Temporary access, given by operators. */
 
-const { service, id, look, change, newest, account } = await forFile(openDesk());
+const { service, id, read, change, newest, account } = await forFile(openDesk());
 
 const DAY = 86_400_000;
 const inDays = (days: number): string => new Date(service.now() + days * DAY).toISOString();
@@ -15,7 +15,7 @@ const entitlement = async (installId: string, at = service) => (await at.get(`/v
 const give = async (accountId: string, until: string, reason = 'test') =>
   (await change(`/accounts/${accountId}/give`, { until, reason })).body;
 const takeBack = async (accountId: string) => (await change(`/accounts/${accountId}/take-back`)).body;
-const giftOf = async (accountId: string) => (await look(`/accounts/${accountId}`)).body.gift;
+const giftOf = async (accountId: string) => (await read(`/accounts/${accountId}`)).body.gift;
 
 describe('access that is given', () => {
   test('shows as subscribed by a gift until its end, and as expired after it', async () => {
@@ -30,7 +30,7 @@ describe('access that is given', () => {
     expect((await service.get(`/v1/subscription?installId=${installId}`)).body).toMatchObject({ subscribed: false, source: 'none' });
     const gift = await giftOf(accountId);
     expect(gift).toEqual({ until, givenAt: expect.any(String), by: `key:${id}`, reason: 'ticket 4711' });
-    const { because } = (await look(`/accounts/${accountId}/explain`)).body;
+    const { because } = (await read(`/accounts/${accountId}/explain`)).body;
     expect([because[1], because.at(-1)]).toEqual([
       expect.stringMatching(/^An operator gave it access, which ends at .* UTC\.$/),
       expect.stringMatching(/^So it is subscribed, by a gift, and has access until .* UTC\.$/),

@@ -8,13 +8,13 @@ import { openDesk } from './parts.ts';
 
 /** `POST /v1/admin/coins/grant-many`. */
 
-const { service, bearer, id, look, change, newest, account } = await forFile(openDesk());
+const { service, bearer, id, read, change, newest, account } = await forFile(openDesk());
 
 /** Grants 20 coins to each account. */
 const grant = (accounts: readonly string[], key: string, more: object = {}) =>
   change('/coins/grant-many', { entries: accounts.map((each) => ({ account: each, coins: 20 })), key, reason: 'outage', ...more });
 const results = async (...call: Parameters<typeof grant>) => (await grant(...call)).body.results;
-const shown = async (accountId: string) => (await look(`/accounts/${accountId}`)).body;
+const shown = async (accountId: string) => (await read(`/accounts/${accountId}`)).body;
 const isGranted = ({ outcome }: { outcome: string }): boolean => outcome === 'granted';
 
 test('the log of an account has only those bulk grants that gave it coins', async () => {
@@ -22,8 +22,8 @@ test('the log of an account has only those bulk grants that gave it coins', asyn
   const [both, second] = [freshId('both'), freshId('second')];
   await grant([one, other], both);
   await grant([other], second);
-  expect((await look(`/log?account=${one}`)).body.entries).toMatchObject([{ what: { key: both } }]);
-  expect((await look(`/log?account=${other}`)).body.entries).toMatchObject([{ what: { key: second } }, { what: { key: both } }]);
+  expect((await read(`/log?account=${one}`)).body.entries).toMatchObject([{ what: { key: both } }]);
+  expect((await read(`/log?account=${other}`)).body.entries).toMatchObject([{ what: { key: second } }, { what: { key: both } }]);
 });
 
 test('an account gets the coins once per key, and its entry has operator and reason', async () => {

@@ -10,7 +10,7 @@ import { openDesk } from './parts.ts';
 
 const DAY = 86_400_000;
 const own = await forFile(startRedis());
-const { service, look, change, account } = await forFile(openDesk({ redis: own.location, role: 'support' }));
+const { service, read, change, account } = await forFile(openDesk({ redis: own.location, role: 'support' }));
 
 interface Listed {
   readonly accountId: string;
@@ -21,7 +21,7 @@ async function list(query = ''): Promise<{ accounts: Listed[]; pages: number; lo
   const accounts: Listed[] = [];
   let [pages, looked] = [0, 0];
   for (let cursor = ''; ;) {
-    const { status, body } = await look(`/accounts?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    const { status, body } = await read(`/accounts?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
     expect(status).toBe(200);
     accounts.push(...body.accounts);
     [pages, looked] = [pages + 1, looked + body.looked];
@@ -85,5 +85,5 @@ test('a long list comes in pages of bounded work with each account once, and an 
 
 test('a cursor or a filter of another form is refused', async () => {
   for (const query of ['cursor=x', 'cursor=7.0', 'debt=yes', 'createdFrom=yesterday', 'limit=101'])
-    expect([query, (await look(`/accounts?${query}`)).body.error.code]).toEqual([query, 'invalid_request']);
+    expect([query, (await read(`/accounts?${query}`)).body.error.code]).toEqual([query, 'invalid_request']);
 });

@@ -11,9 +11,9 @@ import { openDesk } from './parts.ts';
 
 const own = await forFile(startRedis());
 const { redis } = own;
-const { service, id, look, change, account } = await forFile(openDesk({ redis: own.location }));
+const { service, id, read, change, account } = await forFile(openDesk({ redis: own.location }));
 
-const logOf = async (query: string) => (await look(`/log?${query}`)).body;
+const logOf = async (query: string) => (await read(`/log?${query}`)).body;
 const newest = async (): Promise<object> => (await logOf('limit=1')).entries[0];
 
 /** Acts while Redis refuses writes because it is full. */
@@ -36,16 +36,16 @@ test('the log lists each change in pages, the newest first, with its operator, i
   for (const query of ['limit=0', 'limit=101', 'cursor=0', 'cursor=x']) expect((await logOf(query)).error.code).toBe('invalid_request');
 });
 
-test('the log has no entries of looks, and none of changes that could not begin', async () => {
+test('the log has no entries of reads, and none of changes that could not begin', async () => {
   const before = await newest();
-  await look('/boards/tetris');
+  await read('/boards/tetris');
   await change('/find', { who: 'install-0001' });
   await change('/boards/never-played/reset');
   await change(`/accounts/${accountIdOf(freshId())}/adjust`, { coins: 1, key: 'a' });
   expect(await newest()).toEqual(before);
 });
 
-test('the log has each look at private data of players in a room with its reason, and without an entry the look is refused', async () => {
+test('the log has each read at private data of players in a room with its reason, and without an entry the read is refused', async () => {
   const [host, guest] = [freshId(), freshId()];
   const { code } = (await service.post('/v1/rooms', { installId: host, game: 'cards' })).body.room;
   await service.post(`/v1/rooms/${code}/join`, { installId: guest });
@@ -55,20 +55,20 @@ test('the log has each look at private data of players in a room with its reason
     { playerId: 'p1', accountId: accountIdOf(host) },
     { playerId: 'p2', accountId: accountIdOf(guest) },
   ];
-  for (const query of ['', '?private=false']) expect((await look(`/rooms/${code}${query}`)).body.seats).toEqual(seats);
+  for (const query of ['', '?private=false']) expect((await read(`/rooms/${code}${query}`)).body.seats).toEqual(seats);
   for (const query of ['private=true', 'private=yes', 'private=true&reason='])
-    expect((await look(`/rooms/${code}?${query}`)).body.error.code).toBe('invalid_request');
-  expect((await look('/rooms/ZZZZZ?private=true&reason=test')).body.error.code).toBe('room_not_found');
+    expect((await read(`/rooms/${code}?${query}`)).body.error.code).toBe('invalid_request');
+  expect((await read('/rooms/ZZZZZ?private=true&reason=test')).body.error.code).toBe('room_not_found');
   const { token: ofOther } = await makeServerKey(service, ['admin'], { game: 'chess' });
-  expect((await look(`/rooms/${code}?private=true&reason=test`, ofOther)).body.error.code).toBe('forbidden');
+  expect((await read(`/rooms/${code}?private=true&reason=test`, ofOther)).body.error.code).toBe('forbidden');
   expect(await newest()).toEqual(before);
 
-  const { body } = await look(`/rooms/${code}?private=true&reason=cheating,+ticket+12`);
+  const { body } = await read(`/rooms/${code}?private=true&reason=cheating,+ticket+12`);
   expect(body.seats).toEqual([seats[0], { ...seats[1], private: { hand: ['hearts-7'] } }]);
   const entry = { by: `key:${id}`, action: 'rooms show', what: { room: code, private: 'shown' }, why: 'cheating, ticket 12' };
   expect(await newest()).toMatchObject({ ...entry, outcome: { word: 'done' } });
   expect(JSON.stringify(await newest())).not.toContain('hearts');
-  const refused = await whileFull(() => look(`/rooms/${code}?private=true&reason=full`));
+  const refused = await whileFull(() => read(`/rooms/${code}?private=true&reason=full`));
   expect([refused.status, JSON.stringify(refused.body).includes('hearts')]).toEqual([503, false]);
 });
 
@@ -99,7 +99,7 @@ test('while Redis refuses writes, a change is refused without an effect', async 
   const { accountId } = await account(5);
   const before = await newest();
   const { status } = await whileFull(() => change(`/accounts/${accountId}/adjust`, { coins: 5, key: 'a' }));
-  expect([status, (await look(`/accounts/${accountId}`)).body.balanceCoins, await newest()]).toEqual([503, 5, before]);
+  expect([status, (await read(`/accounts/${accountId}`)).body.balanceCoins, await newest()]).toEqual([503, 5, before]);
 });
 
 describe('a search', () => {
@@ -164,7 +164,7 @@ describe('a search', () => {
   test('is exported as CSV that no spreadsheet runs', async () => {
     const odd = { at: at(9), by: '=cmd@host', action: 'accounts ban', what: { account: `-${'a'.repeat(21)}` }, why: '"+1", he said' };
     await redis.rpush('{operator-log}', JSON.stringify(odd));
-    const exported = async (query: string) => (await look(`/log/export?${query}`)).body;
+    const exported = async (query: string) => (await read(`/log/export?${query}`)).body;
     expect(await exported('from=2020-01-01T00:00:00Z&to=2020-01-03T00:00:00Z')).toEqual({
       ok: true,
       entries: 2,

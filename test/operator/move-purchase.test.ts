@@ -11,7 +11,7 @@ import { deskOf, logged } from './parts.ts';
 
 const shop = await forFile(openCoinShop({ settings: { ADMIN_API: 'on' } }));
 const floor = await forFile(openCoinShop({ settings: { ADMIN_API: 'on', REFUNDS: 'floor' } }));
-const { look, change } = await deskOf(shop.service);
+const { read, change } = await deskOf(shop.service);
 const desks = { shop: await deskOf(shop.service, 'economist'), floor: await deskOf(floor.service, 'economist') };
 
 async function bought(at = shop) {
@@ -24,7 +24,7 @@ async function bought(at = shop) {
 
 const move = async (purchase: string, account: string, key: string, desk = desks.shop) =>
   (await desk.change(`/purchases/${purchase}/move`, { account, key })).body;
-const shown = async (purchase: string) => (await look(`/purchases/${purchase}`)).body.purchase;
+const shown = async (purchase: string) => (await read(`/purchases/${purchase}`)).body.purchase;
 const balances = (...installIds: string[]) => Promise.all(installIds.map((installId) => shop.balance(installId)));
 
 describe('a purchase of coins', () => {
@@ -37,7 +37,7 @@ describe('a purchase of coins', () => {
       what: { purchase: purchaseId, account: to, from, coins: 500, key: 'a' },
       outcome: { word: 'done', takenCoins: 500 },
     });
-    for (const account of [from, to]) expect((await look(`/log?account=${account}&limit=1`)).body.entries).toEqual([reply.logged]);
+    for (const account of [from, to]) expect((await read(`/log?account=${account}&limit=1`)).body.entries).toEqual([reply.logged]);
     expect([await shop.entries(before), await shop.entries(after)].map(String)).toEqual(['topup,500,refund,-500', 'credit,7,topup,500']);
     expect([await shop.purchases(before), await shop.purchases(after)]).toMatchObject([[], [{ purchaseId, coins: 500, state: 'granted' }]]);
     expect(await shown(purchaseId)).toMatchObject({

@@ -56,7 +56,7 @@ export type Desk = Awaited<ReturnType<typeof deskOf>>;
 /** An operator who works on a service with a key, over HTTP. @param service with ADMIN_API=on. It ends with the desk */
 export async function deskOf(service: TestService, role: Role = 'admin') {
   const { token, id } = await makeServerKey(service, ['admin'], { role });
-  const look = (path: string, bearer = token) => service.get(`/v1/admin${path}`, { bearer });
+  const read = (path: string, bearer = token) => service.get(`/v1/admin${path}`, { bearer });
   /** Its reason is `test` unless the body has another one. */
   const change = (path: string, body: object = {}, bearer = token) =>
     service.post(`/v1/admin${path}`, { reason: 'test', ...body }, { bearer });
@@ -64,10 +64,10 @@ export async function deskOf(service: TestService, role: Role = 'admin') {
     service,
     bearer: token,
     id,
-    look,
+    read,
     change,
     /** The newest changes of this operator in the log, the latest first. */
-    newest: async (limit = 1): Promise<TestReply['body'][]> => (await look(`/log?limit=${limit}&operator=key:${id}`)).body.entries,
+    newest: async (limit = 1): Promise<TestReply['body'][]> => (await read(`/log?limit=${limit}&operator=key:${id}`)).body.entries,
     /** A guest with these credits. */
     account: async (...credits: number[]): Promise<{ installId: string; accountId: string }> => {
       const installId = freshId();

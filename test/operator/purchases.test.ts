@@ -6,7 +6,7 @@ import { forFile, freshId } from '../harness.ts';
 import { deskOf, logged } from './parts.ts';
 
 const shop = await forFile(openCoinShop({ settings: { ADMIN_API: 'on' } }));
-const { look, change, newest } = await deskOf(shop.service);
+const { read, change, newest } = await deskOf(shop.service);
 
 const installId = freshId();
 const accountId = accountIdOf(installId);
@@ -20,8 +20,8 @@ test('a purchase is found by the order number of the store and by its id, and an
     ...{ quantity: 2, coins: 1000, takenCoins: 0, state: 'granted', accountId, boundTo: accountId },
     ...{ at: time, grantedAt: time, checkedAt: time, isFinished: true, failedLooks: 0 },
   };
-  for (const name of [orderId, purchaseId]) expect((await look(`/purchases/${name}`)).body).toEqual({ ok: true, purchase });
-  const { body } = await look(`/accounts/${accountId}`);
+  for (const name of [orderId, purchaseId]) expect((await read(`/purchases/${name}`)).body).toEqual({ ok: true, purchase });
+  const { body } = await read(`/accounts/${accountId}`);
   expect(body.coinPurchases).toEqual([purchase]);
   expect(JSON.stringify(body)).not.toContain(purchaseToken);
 });
@@ -30,7 +30,7 @@ test('stuck purchases are listed, and an operator makes the service check them a
   const before = await shop.balance(installId);
   const { purchaseToken } = await shop.issue({ state: 'pending' });
   const { purchaseId } = (await shop.buy(installId, purchaseToken)).body.purchase;
-  const stuck = async () => (await look('/purchases')).body.purchases;
+  const stuck = async () => (await read('/purchases')).body.purchases;
   expect(await stuck()).toMatchObject([{ purchaseId, stuck: 'unpaid', nextLookAt: expect.any(String) }]);
   await shop.issue({ purchaseToken, state: 'purchased' });
   expect((await change(`/purchases/${purchaseId}/look`)).body).toEqual({ ok: true, purchaseId, logged });

@@ -175,7 +175,7 @@ describe('the corrections of a support key', () => {
   });
 });
 
-test('a look at the private data of players in a room needs support', async () => {
+test('a read at the private data of players in a room needs support', async () => {
   const fields = { code: 'BCDFG', private: 'true', reason };
   expect((await ask('rooms show', fields, 'viewer')).body.error).toMatchObject({ code: 'forbidden', role: 'support' });
   expect((await ask('rooms show', fields, 'support')).body.error.code).toBe('room_not_found');

@@ -6,9 +6,9 @@ import { logged, openDesk } from './parts.ts';
 
 /** The sessions of an account, as operators see and end them. */
 
-const { service, look, change } = await forFile(openDesk({ role: 'support' }));
+const { service, read, change } = await forFile(openDesk({ role: 'support' }));
 
-const sessionsOf = async (accountId: string) => (await look(`/accounts/${accountId}`)).body.sessions;
+const sessionsOf = async (accountId: string) => (await read(`/accounts/${accountId}`)).body.sessions;
 const end = async (accountId: string, session: string) => (await change(`/accounts/${accountId}/end-session`, { session })).body;
 
 test('are listed with their browsers, and end one by one, also while the account is banned', async () => {

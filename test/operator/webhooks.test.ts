@@ -16,10 +16,10 @@ const desk = await forFile(openDesk({ settings: { EVENTS: 'on', WEBHOOKS_PRIVATE
 const { service } = desk;
 const { redis } = service.service;
 afterEach(async () => {
-  for (const { id } of (await look('')).webhooks) await change(`/${id}/remove`);
+  for (const { id } of (await read('')).webhooks) await change(`/${id}/remove`);
 });
 
-const look = async (path: string, of: Desk = desk) => (await of.look(`/webhooks${path}`)).body;
+const read = async (path: string, of: Desk = desk) => (await of.read(`/webhooks${path}`)).body;
 const change = async (path: string, body: object = {}, of: Desk = desk) => (await of.change(`/webhooks${path}`, body)).body;
 
 const time = expect.any(String);
@@ -60,7 +60,7 @@ describe('a webhook', () => {
       ...{ id: event, type: 'coins.changed', at: time, accountId, number: expect.any(Number) },
       data: { entryId: '1', type: 'credit', coins: 5, balanceAfterCoins: 5 },
     });
-    await eventually(async () => (await look(`/${id}/deliveries`)).deliveries.length === 1);
+    await eventually(async () => (await read(`/${id}/deliveries`)).deliveries.length === 1);
     const delivery = {
       event,
       type: 'coins.changed',
@@ -70,15 +70,15 @@ describe('a webhook', () => {
       status: 204,
       durationMs: expect.any(Number),
     };
-    expect((await look(`/${id}/deliveries`)).deliveries).toEqual([delivery]);
-    await eventually(async () => (await look(`/${id}`)).webhook.lagSeconds === 0);
+    expect((await read(`/${id}/deliveries`)).deliveries).toEqual([delivery]);
+    await eventually(async () => (await read(`/${id}`)).webhook.lagSeconds === 0);
     const whole = { ...webhook, delivering: true, lagSeconds: 0, lastDeliveredAt: time };
-    const shown = [await look(`/${id}`), await look('')];
+    const shown = [await read(`/${id}`), await read('')];
     expect(shown).toEqual([
       { ok: true, webhook: whole },
       { ok: true, webhooks: [whole] },
     ]);
-    expect(JSON.stringify([shown, (await desk.look('/log')).body, lines])).not.toContain(secret);
+    expect(JSON.stringify([shown, (await desk.read('/log')).body, lines])).not.toContain(secret);
   });
 
   test('to a private address, or of an unknown type, is refused', async () => {
@@ -90,7 +90,7 @@ describe('a webhook', () => {
       ['https://[::1]:8443/', 'It must not lead to ::1, a private address, without WEBHOOKS_PRIVATE=on'],
     ])
       expect((await change('', { url }, strict)).error).toMatchObject({ code: 'invalid_request', issues: [{ path: 'url', message }] });
-    expect((await look('', strict)).webhooks).toEqual([]);
+    expect((await read('', strict)).webhooks).toEqual([]);
     expect((await change('', { url: 'http://169.254.169.254/' })).error.issues[0].message).toBe('It must not lead to 169.254.169.254');
   });
 
@@ -110,7 +110,7 @@ describe('a webhook', () => {
     const accountId = await credit();
     // The disabled webhook lags behind the event, because it does not get it.
     service.advance(100_000);
-    await eventually(async () => (await look(`/${id}`)).webhook.lagSeconds > 90);
+    await eventually(async () => (await read(`/${id}`)).webhook.lagSeconds > 90);
     service.advance(-100_000);
     const rotated = await change(`/${id}/rotate`, { overlapMinutes: 60 });
     expect(rotated).toEqual({
@@ -137,9 +137,9 @@ describe('a webhook', () => {
     expect(new Webhook(newest.secret).verify(last.body, last.headers)).toMatchObject({ type: 'coins.changed' });
     receiver.answer = (_, response) => void response.writeHead(503).end();
     await credit();
-    await eventually(async () => (await look(`/${id}`)).webhook.lastFailure !== undefined);
+    await eventually(async () => (await read(`/${id}`)).webhook.lastFailure !== undefined);
     // Events of other tests arrive too.
-    const failing = (await look(`/${id}`)).webhook;
+    const failing = (await read(`/${id}`)).webhook;
     expect(failing).toMatchObject({ lastDeliveredAt: time, lastFailure: { at: time, status: 503 } });
     expect(receiver.received.map(({ headers: sent }) => sent['webhook-id'])).toContain(failing.lastFailure.event);
   });

@@ -39,7 +39,7 @@ const ask = async ({ url }: Child, token: string): Promise<number> => {
   return response.status;
 };
 
-test('a revoked key stops in every process and worker, without waiting for the next look of 3 seconds', async () => {
+test('a revoked key stops in every process and worker, without waiting for the next read of 3 seconds', async () => {
   for (let round = 0; round < 5; round++) {
     const { id, token } = await changes.create({ name: 'game server', scopes: ['coins'] });
     for (const child of children) {

@@ -20,8 +20,8 @@ export const STATE_OF_CLIENT: readonly Change[] = [
   },
   {
     file: 'src/features/purchases/purchase.ts',
-    from: 'const purchase = await seller.look(body[field]!, undefined, traceparent);',
-    to: `const answer = await seller.look(body[field]!, undefined, traceparent);
+    from: 'const purchase = await seller.read(body[field]!, undefined, traceparent);',
+    to: `const answer = await seller.read(body[field]!, undefined, traceparent);
     const purchase = answer === 'unknown' ? answer : { ...answer, state: body.state ?? answer.state };`,
   },
 ];

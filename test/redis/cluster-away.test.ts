@@ -42,7 +42,7 @@ test('work is queued and done while the primary of its sorted set is away, and l
       log,
       now: Date.now,
       leaseMs: 2000,
-      lookIntervalMs: 100,
+      pollIntervalMs: 100,
       work: async (member) => {
         done.push(member);
         return Date.now() + 3_600_000;

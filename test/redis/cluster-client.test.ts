@@ -151,7 +151,7 @@ describe('the map', () => {
     await opened([one, other]);
     announce([other], wholeOf(other));
     await untilPortsAre(other);
-    for (let look = 0; look < 10; look++) {
+    for (let read = 0; read < 10; read++) {
       cluster.refresh();
       await pause(30);
       expect(portsOf()).toEqual([other.port]);

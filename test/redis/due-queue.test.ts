@@ -41,7 +41,7 @@ const finish = async (member: string): Promise<undefined> => void done.push(memb
 
 function open(work: DueQueueParts['work'] = finish, more: Partial<DueQueueParts> = {}): DueQueue {
   const log = pino({ level: 'silent' });
-  const queue = new DueQueue({ name: 'due', work, leaseMs: LEASE_MS, scripts, log, now: () => now, lookIntervalMs: 50, ...more });
+  const queue = new DueQueue({ name: 'due', work, leaseMs: LEASE_MS, scripts, log, now: () => now, pollIntervalMs: 50, ...more });
   queues.push(queue);
   return queue;
 }
@@ -76,14 +76,14 @@ test('work is done once it is due, and not before', async () => {
 const membersOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `member-${index}`);
 const addDue = (members: readonly string[]) => redis.zadd('due', ...members.flatMap((member) => [now, member]));
 
-test('a look takes no more members than its bound, and else all that are due', async () => {
+test('a poll takes no more members than its bound, and else all that are due', async () => {
   await addDue(membersOf(40));
-  open(finish, { lookIntervalMs: 1500, atOnce: 7, mostALook: 20 });
+  open(finish, { pollIntervalMs: 1500, atOnce: 7, mostAPoll: 20 });
   // A look without a limit would go from 14 to 21.
   await expect.poll(() => done.length, { interval: 5 }).toBe(20);
   await expect.poll(() => done.length).toBe(40);
   await addDue(membersOf(60));
-  open(finish, { lookIntervalMs: 1000 });
+  open(finish, { pollIntervalMs: 1000 });
   await expect.poll(() => done.length).toBe(100);
 });
 
@@ -260,14 +260,14 @@ describe('with the sorted sets of a Cluster', () => {
   beforeEach(() => void Object.defineProperty(scripts, 'queueTags', { value: CLUSTER_QUEUE_TAGS }));
   const members = membersOf(300);
 
-  test('members spread over all tags, and a look is one turn of calls', async () => {
+  test('members spread over all tags, and a poll is one turn of calls', async () => {
     const queue = new Queue('due', scripts);
     await Promise.all(members.map((member) => queue.bring(member, now)));
     expect((await redis.keys('*')).length).toBeGreaterThan(60);
     // Redis knows the script from here on.
     await queue.take('{due:0}', { now: 0, leaseMs: 1, limit: 1 });
     commands = 0;
-    const idle = open(finish, { name: 'other', lookIntervalMs: 300 });
+    const idle = open(finish, { name: 'other', pollIntervalMs: 300 });
     await expect.poll(() => commands, { interval: 5 }).toBeGreaterThan(0);
     await idle.close();
     // 65 sorted sets: two commands of at most 64 calls.

@@ -395,7 +395,7 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
     await expectCheap('a page of the fullest export', ...pages);
   });
 
-  test('operators look at it without stopping others', async () => {
+  test('operators read it without stopping others', async () => {
     const authorization = `Bearer ${await makeKey('admin')}`;
     const { accountId } = account;
     const looks = operatorApi

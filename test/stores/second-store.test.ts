@@ -41,7 +41,7 @@ class MoonStore implements AppStore {
 
   readonly subscriptions = {
     packageNames: [APP],
-    look: async (token: string, packageName = APP) => {
+    read: async (token: string, packageName = APP) => {
       const sold = this.sold.get(token);
       if (sold === undefined || packageName !== APP) return 'unknown' as const;
       const none = {

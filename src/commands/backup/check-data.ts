@@ -74,8 +74,8 @@ class Balances {
     keys: [
       {
         pattern: ledgerPatterns.ledger,
-        check: async ([id], look) => {
-          const last = (await look.ask('LINDEX', coinKeys.ledger(id!), -1)) as string | null;
+        check: async ([id], probe) => {
+          const last = (await probe.ask('LINDEX', coinKeys.ledger(id!), -1)) as string | null;
           this.sum += BigInt(parseEntry(last ?? '')?.balance ?? 0);
           return undefined;
         },

@@ -9,7 +9,7 @@ import { luaHolesOf } from './lua-holes.ts';
 /** Milliseconds that a Redis has to accept a connection, and to answer a command. */
 const ANSWER_MS = 3000;
 
-const CLOCK_LOOKS = 5;
+const CLOCK_READS = 5;
 
 /** Leases of players last 10 s (features/rooms/presence.ts). A process whose clock is this far off ends them at once, or never. */
 const SKEW_DANGER_MS = 5000;
@@ -217,7 +217,7 @@ function examineDurability({ info, settings, client }: NodeFacts, find: Find): v
 /** The difference between the clocks, from the measurement with the shortest round trip: half of it bounds the error. */
 async function examineClock(redis: Redis, find: Find): Promise<void> {
   let [skewMs, errorMs] = [0, Infinity];
-  for (let look = 0; look < CLOCK_LOOKS; look++) {
+  for (let read = 0; read < CLOCK_READS; read++) {
     const [sentAt, tick] = [Date.now(), performance.now()];
     const [seconds, microseconds] = (await redis.time()) as unknown as [string, string];
     const halfTripMs = (performance.now() - tick) / 2;

@@ -1,16 +1,16 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { BANS_DUE } from '../../accounts/bans.ts';
 import { banAt } from '../../accounts/standing.ts';
-import { LATE_MS } from '../../accounts/standing-look.ts';
-import { CLOCKS_DIFFER_MS, type Auditor, type Look } from '../../consistency/auditor.ts';
+import { LATE_MS } from '../../accounts/standing-reader.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Probe } from '../../consistency/auditor.ts';
 import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 
 /** Checks that the queue of bans holds no account that it has no work for. The auditors of holdings check what a ban hides. */
 export const banAuditor: Auditor = { keys: [queueCheck(BANS_DUE, wrongOf)] };
 
 /** A member is due soon where a ban began or ended, or where its ban ends. */
-async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
-  const [dueAt, standing] = await Promise.all([look.ask('ZSCORE', key, entry), standingIn(member, look)]);
-  if (dueAt === null || Number(dueAt) < look.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
-  return banAt(standing, look.now()) === undefined ? `It holds the account ${member}, which is not banned.` : undefined;
+async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
+  const [dueAt, standing] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(member, probe)]);
+  if (dueAt === null || Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
+  return banAt(standing, probe.now()) === undefined ? `It holds the account ${member}, which is not banned.` : undefined;
 }

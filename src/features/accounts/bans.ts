@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { ban, BANS_DUE, unban, type BanOptions } from '../../accounts/bans.ts';
 import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
-import { follow, LATE_MS, standingOf } from '../../accounts/standing-look.ts';
+import { follow, LATE_MS, standingOf } from '../../accounts/standing-reader.ts';
 import { Attempts } from '../../journal/attempts.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
@@ -22,7 +22,7 @@ const HIDE_MS = 5000;
 const LEASE_MS = 60_000;
 
 /** How often a process looks for bans that have ended, in milliseconds: a look of a Cluster is 65 commands. */
-const LOOK_INTERVAL_MS = 2000;
+const POLL_INTERVAL_MS = 2000;
 
 /**
  * Bans accounts and ends their bans. One script decides, in the slot of the account. What others see of the account lies in other slots:
@@ -52,12 +52,12 @@ export class Bans {
 
   /** Hides and shows what processes left behind, and what belongs to accounts whose ban has come to its end. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#parts.log, { lookIntervalMs: LOOK_INTERVAL_MS });
+    return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#parts.log, { pollIntervalMs: POLL_INTERVAL_MS });
   }
 
   /**
    * Hides what others see of the account, or of the one that it moved into, if it is banned, and shows it if it is not. Two calls may do so
-   * at the same time, and the ban may change meanwhile: each call looks again behind its last write.
+   * at the same time, and the ban may change meanwhile: each call checks again behind its last write.
    * @returns when the ban ends; undefined: never, or there is none
    */
   async work(accountId: string): Promise<number | undefined> {
@@ -67,7 +67,7 @@ export class Bans {
         accountId,
         scripts,
         (each) => standingOf(each, scripts),
-        (look) => (look.word === 'moved' ? look : look.word === 'moving' ? 'moving' : undefined),
+        (found) => (found.word === 'moved' ? found : found.word === 'moving' ? 'moving' : undefined),
       );
       const isBanned = found.word === 'banned';
       const due = `${id} ${isBanned}`;

@@ -1,9 +1,9 @@
 import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { keyNames, type Holding } from '../../accounts/holdings.ts';
-import { LATE_MS } from '../../accounts/standing-look.ts';
+import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
-import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Look } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pairsOf } from '../../redis/pairs.ts';
@@ -14,34 +14,34 @@ import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 export function deletionAuditor(holdings: readonly Holding[]): Auditor {
   return {
     keys: [
-      { pattern: accountPatterns.standing, check: ([id], look) => checkTombstone(id!, holdings, look) },
+      { pattern: accountPatterns.standing, check: ([id], probe) => checkTombstone(id!, holdings, probe) },
       {
         pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`),
         type: 'zset',
         life: 'lasts',
-        check: ([key], look) => checkIndex(key!, look),
+        check: ([key], probe) => checkIndex(key!, probe),
       },
       queueCheck(DELETIONS_DUE, wrongOf),
     ],
   };
 }
 
-async function checkTombstone(id: string, holdings: readonly Holding[], look: Look): Promise<Finding[]> {
-  const { deleted } = await standingIn(id, look);
+async function checkTombstone(id: string, holdings: readonly Holding[], probe: Probe): Promise<Finding[]> {
+  const { deleted } = await standingIn(id, probe);
   if (deleted === undefined) return [];
   const subject = `account ${id}`;
   if (!deleted.isClosed) {
-    if ((await isQueued(id, look)) || (await standingIn(id, look)).deleted?.isClosed === true) return [];
+    if ((await isQueued(id, probe)) || (await standingIn(id, probe)).deleted?.isClosed === true) return [];
     // A guest is erased with the account that it moved into, whose member the queue holds.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
-    if (look.now() < dueMs) return [];
+    if (probe.now() < dueMs) return [];
     const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;
-    return notQueued({ queue: DELETIONS_DUE, member: id, subject, text }, look);
+    return notQueued({ queue: DELETIONS_DUE, member: id, subject, text }, probe);
   }
-  const kept = keyNames(holdings, look.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
-  const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
+  const kept = keyNames(holdings, probe.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
+  const isThere = (await probe.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
   const left = kept.filter((_, place) => isThere[place] === 1);
-  const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => look.ask('ZSCORE', key, id)));
+  const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => probe.ask('ZSCORE', key, id)));
   const isListed = scores.some((score) => score !== null);
   if (left.length > 0) {
     // Both sides know of the deletion, which promises that nothing is left.
@@ -50,8 +50,8 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
   }
   if (isListed) return [];
   const areLost =
-    (await look.ask('EXISTS', ...queueKeys(TOMBSTONES, 1))) === 0 &&
-    (await look.ask('EXISTS', queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS))) === 0;
+    (await probe.ask('EXISTS', ...queueKeys(TOMBSTONES, 1))) === 0 &&
+    (await probe.ask('EXISTS', queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS))) === 0;
   const commands: Command[] = [['ZADD', TOMBSTONES, deleted.at, id]];
   const text = 'It does not have accounts that were deleted: a restore would bring them back.';
   if (areLost) return [{ kind: 'tombstone_without_index', subject: `key ${TOMBSTONES}`, text, commands }];
@@ -66,12 +66,12 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
 }
 
 /** Each account of the index is deleted. After a restore of a backup it may not be: then the tombstones were not applied again. */
-async function checkIndex(key: string, look: Look): Promise<Finding[]> {
+async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const page of pages(look, 'ZSCAN', key)) {
+  for await (const page of pages(probe, 'ZSCAN', key)) {
     const ids = pairsOf(page).map(([id]) => id);
-    look.count('tombstones', ids.length);
-    const standings = await Promise.all(ids.map((id) => standingIn(id, look)));
+    probe.count('tombstones', ids.length);
+    const standings = await Promise.all(ids.map((id) => standingIn(id, probe)));
     for (const [place, { deleted }] of standings.entries())
       if (deleted === undefined && findings.length < LISTED)
         findings.push({ kind: 'index_without_tombstone', subject: `account ${ids[place]}`, text: `${key} has it, but it is not deleted.` });
@@ -83,16 +83,16 @@ async function checkIndex(key: string, look: Look): Promise<Finding[]> {
 const LISTED = 100;
 
 /** A member is written ahead of the deletion of its account. The queue takes it out once nothing is left. */
-async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [id = ''] = member.split(' ');
-  const [dueAt, { deleted }] = await Promise.all([look.ask('ZSCORE', key, entry), standingIn(id, look)]);
+  const [dueAt, { deleted }] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(id, probe)]);
   if (dueAt === null || deleted?.isClosed === false) return undefined;
-  if (Number(dueAt) < look.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
+  if (Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 
-async function isQueued(id: string, look: Look): Promise<boolean> {
+async function isQueued(id: string, probe: Probe): Promise<boolean> {
   for (const key of queueKeys(DELETIONS_DUE, CLUSTER_QUEUE_TAGS))
-    for await (const page of pages(look, 'ZSCAN', key)) if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${id} `))) return true;
+    for await (const page of pages(probe, 'ZSCAN', key)) if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${id} `))) return true;
   return false;
 }

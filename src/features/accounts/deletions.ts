@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
-import { LATE_MS, runWhereItIs } from '../../accounts/standing-look.ts';
+import { LATE_MS, runWhereItIs } from '../../accounts/standing-reader.ts';
 import { parseGuests, standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
@@ -110,7 +110,7 @@ export class Deletions {
   /**
    * Erases what is left of a deleted account. Two calls may do so at the same time.
    * @param owners the accounts whose seats go
-   * @returns when the last look at it is due; undefined: nothing is left
+   * @returns when the last check of it is due; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
     const { scripts, now, metrics, holdings } = this.#parts;
@@ -144,7 +144,7 @@ export class Deletions {
     else await this.#erase(guestId, [guestId, accountId]);
   }
 
-  /** Erases the accounts that a process left behind, and takes the last look at those of a Cluster. */
+  /** Erases the accounts that a process left behind, and makes the last check of those of a Cluster. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#parts.log);
   }

@@ -19,10 +19,10 @@ export const factsScript = defineScript({
 });
 
 /**
- * A page ends after so many looks: at a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
- * of rooms. Each look is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
+ * A page ends after so many reads: at a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
+ * of rooms. Each read is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
  */
-const MOST_LOOKS = 25;
+const MOST_READS = 25;
 
 /** A page that has taken so long ends, in milliseconds: a request has 2 s, and the next page goes on. */
 const MOST_MS = 1000;
@@ -91,13 +91,13 @@ async function pageFrom(
   const page: Page = Object.assign({ accountId: account.accountId }, ...(await Promise.all(firsts)));
   let current = cursor === undefined ? 0 : paged.findIndex(({ letter }) => letter === cursor[0]);
   let place = cursor?.slice(1);
-  for (let looks = 0; current < paged.length;) {
+  for (let reads = 0; current < paged.length;) {
     const { letter, first, read } = paged[current]!;
-    if (looks >= MOST_LOOKS || performance.now() - startedAt > MOST_MS || meta.isOver)
+    if (reads >= MOST_READS || performance.now() - startedAt > MOST_MS || meta.isOver)
       return { ...page, nextCursor: letter + (place ?? first) };
     const part = await read(account, place ?? first, parts);
     for (const [name, found] of Object.entries(part.lists)) page[name] = [...((page[name] as unknown[] | undefined) ?? []), ...found];
-    looks += part.looks;
+    reads += part.reads;
     place = part.next;
     if (place === undefined) current++;
   }

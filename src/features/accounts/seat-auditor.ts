@@ -1,13 +1,13 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
-import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Look } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { roomKeys, SEATS_KEPT_SECONDS } from '../rooms/model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 
 /** Checks the seats of rooms against the accounts that have them. `roomAuditor` checks what a room says of itself. */
 export const seatAuditor: Auditor = {
   keys: [
-    { pattern: /^\{room:([^}]*)\}$/, check: ([code], look) => checkSeats(code!, look) },
+    { pattern: /^\{room:([^}]*)\}$/, check: ([code], probe) => checkSeats(code!, probe) },
     { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/, type: 'string', life: 'ends' },
     { pattern: accountKeyPattern(/seats:\d+/), life: 'ends' },
   ],
@@ -24,10 +24,10 @@ interface Seated {
  * Checks that the account of each seat lists the room: a deletion frees the seats that the account's sets name. And that no account has
  * two seats, but one whose guests had taken seats before they moved into it.
  */
-async function checkSeats(code: string, look: Look): Promise<Finding[]> {
-  const fields = new Map(pairsOf((await look.ask('HGETALL', roomKeys.room(code))) as string[]));
+async function checkSeats(code: string, probe: Probe): Promise<Finding[]> {
+  const fields = new Map(pairsOf((await probe.ask('HGETALL', roomKeys.room(code))) as string[]));
   const seated = seatedOf(fields);
-  const listed = await Promise.all(seated.map((seat) => isListed(code, seat, look)));
+  const listed = await Promise.all(seated.map((seat) => isListed(code, seat, probe)));
   const findings: Finding[] = [];
   for (const { id, owner } of seated.filter((_, place) => listed[place] === false))
     findings.push({
@@ -36,7 +36,7 @@ async function checkSeats(code: string, look: Look): Promise<Finding[]> {
       text: `It has the seat ${id} of room ${code}, and lists no such room.`,
     });
   for (const [owner, ids] of Map.groupBy(seated, (each) => each.owner)) {
-    if (ids.length === 1 || (await standingIn(owner, look)).guests.length > 0) continue;
+    if (ids.length === 1 || (await standingIn(owner, probe)).guests.length > 0) continue;
     const text = `The account ${owner} has the seats ${ids.map(({ id }) => id).join(' and ')}.`;
     findings.push({ kind: 'broken_room', subject: `room ${code}`, text });
   }
@@ -52,18 +52,18 @@ function seatedOf(fields: ReadonlyMap<string, string>): Seated[] {
   });
 }
 
-async function isListed(code: string, { owner, joinedAt }: Seated, look: Look): Promise<boolean> {
-  if (look.now() - joinedAt > SEATS_KEPT_SECONDS * 1000 - CLOCKS_DIFFER_MS) return true;
-  if (await lists(owner, code, joinedAt, look)) return true;
+async function isListed(code: string, { owner, joinedAt }: Seated, probe: Probe): Promise<boolean> {
+  if (probe.now() - joinedAt > SEATS_KEPT_SECONDS * 1000 - CLOCKS_DIFFER_MS) return true;
+  if (await lists(owner, code, joinedAt, probe)) return true;
   // The seat of a guest becomes the account's once the account acts. The set stays the guest's.
-  const { guests, deleted, target } = await standingIn(owner, look);
+  const { guests, deleted, target } = await standingIn(owner, probe);
   if (deleted !== undefined || target !== undefined) return true;
-  for (const { id } of guests) if (await lists(id, code, joinedAt, look)) return true;
+  for (const { id } of guests) if (await lists(id, code, joinedAt, probe)) return true;
   return false;
 }
 
-async function lists(accountId: string, code: string, joinedAt: number, look: Look): Promise<boolean> {
+async function lists(accountId: string, code: string, joinedAt: number, probe: Probe): Promise<boolean> {
   const times = [joinedAt, joinedAt - CLOCKS_DIFFER_MS, joinedAt + CLOCKS_DIFFER_MS];
   const keys = new Set(times.map((at) => roomKeys.seats(accountId, at)));
-  return (await look.together(...[...keys].map((key): Command => ['SISMEMBER', key, code]))).includes(1);
+  return (await probe.together(...[...keys].map((key): Command => ['SISMEMBER', key, code]))).includes(1);
 }

@@ -1,7 +1,7 @@
 import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { runWhereItIs } from '../../accounts/standing-look.ts';
+import { runWhereItIs } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';

@@ -1,7 +1,7 @@
 import { lostAccount, missingAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { setAside } from '../../consistency/aside.ts';
-import type { Finding, Look } from '../../consistency/auditor.ts';
+import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { bucketCount, bucketName, ledgerKeys, parseEntry } from './ledger-layout.ts';
 import { coinKeys } from './model.ts';
 
@@ -14,21 +14,21 @@ function isOfLedger(bucket: string, lastSeq: number): boolean {
 }
 
 /** Checks that a bucket belongs to a ledger that is long enough to have it. `IndexCheck` reads the buckets of a ledger. */
-export async function checkBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
+export async function checkBucket(id: string, bucket: string, probe: Probe): Promise<Finding[]> {
   const key = ledgerKeys.bucket(id, bucket);
-  const ofLedger = (await look.ask('LINDEX', coinKeys.ledger(id), -1)) as string | null;
+  const ofLedger = (await probe.ask('LINDEX', coinKeys.ledger(id), -1)) as string | null;
   const newest = parseEntry(ofLedger ?? '');
   // Nearly all buckets: the audit asks nothing more about them.
   if (newest !== undefined && isOfLedger(bucket, newest.seq)) return [];
-  const [last, fields] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['HLEN', key])) as [string | null, number];
+  const [last, fields] = (await probe.together(['LINDEX', coinKeys.ledger(id), -1], ['HLEN', key])) as [string | null, number];
   if (fields === 0) return [];
   const subject = `account ${id}`;
   if (last === null) {
-    const { deleted, target } = await standingIn(id, look);
+    const { deleted, target } = await standingIn(id, probe);
     // A deletion or a move is deleting it.
     if (deleted !== undefined || target !== undefined) return [];
     // Without fields and standing the whole account is lost.
-    if ((await look.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
+    if ((await probe.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
     const text = 'Its ledger is lost, and with it the balance: the index of its entries is there.';
     return [{ kind: 'lost_ledger', subject, text }];
   }
@@ -39,10 +39,10 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
 }
 
 /** Checks that a bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
-export async function checkGuestBucket(id: string, guest: string, bucket: string, look: Look): Promise<Finding[]> {
-  const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
+export async function checkGuestBucket(id: string, guest: string, bucket: string, probe: Probe): Promise<Finding[]> {
+  const found = (await standingIn(id, probe)).guests.find((each) => each.id === guest);
   if (found?.isFiled === false && isOfLedger(bucket, found.lastSeq)) return [];
-  const lost = found === undefined ? await missingAccount(id, look) : undefined;
+  const lost = found === undefined ? await missingAccount(id, probe) : undefined;
   if (lost !== undefined) return [lost];
   const why = found === undefined ? 'is none of its guests' : found.isFiled ? 'is filed' : `has ${bucketCount(found.lastSeq)} buckets`;
   const key = bucketName(coinKeys.guestLedger(id, guest), bucket);

@@ -1,5 +1,5 @@
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, KeyCheck, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, KeyCheck, Probe } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { accountPatterns, missingAccount } from '../../accounts/account-auditor.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
@@ -20,34 +20,34 @@ const TRIES = 5;
 /** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ones are filed whole. */
 export const guestAuditor: Auditor = {
   keys: [
-    { pattern: accountPatterns.standing, check: ([id], look) => checkGuests(id!, look) },
-    ...ledgerPatterns.filed.map((pattern): KeyCheck => ({ pattern, life: 'lasts', check: ([id], look) => checkFiledOwner(id!, look) })),
+    { pattern: accountPatterns.standing, check: ([id], probe) => checkGuests(id!, probe) },
+    ...ledgerPatterns.filed.map((pattern): KeyCheck => ({ pattern, life: 'lasts', check: ([id], probe) => checkFiledOwner(id!, probe) })),
   ],
 };
 
 /** Checks that filed ledgers belong to an account with filed guests. `checkGuests` reads their content. */
-async function checkFiledOwner(id: string, look: Look): Promise<Finding[]> {
+async function checkFiledOwner(id: string, probe: Probe): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
   const keys = [filedKeys(id), filedEntries(id), filedGuests(id)];
-  const [record, ...areThere] = (await look.together(['GET', standingKey(id)], ...keys.map((key): Command => ['EXISTS', key]))) as [
+  const [record, ...areThere] = (await probe.together(['GET', standingKey(id)], ...keys.map((key): Command => ['EXISTS', key]))) as [
     string | null,
     ...number[],
   ];
   const left = keys.filter((_, index) => areThere[index] === 1);
   if (left.length === 0 || parseStanding(record).guests.some(({ isFiled }) => isFiled)) return [];
-  const lost = await missingAccount(id, look);
+  const lost = await missingAccount(id, probe);
   if (lost !== undefined) return [lost];
   const text = `Ledgers of guests are filed with it in ${left.join(', ')}, but its standing names no filed guest.`;
   return [{ kind: 'orphan_filed', subject: `account ${id}`, text, commands: left.flatMap(setAside) }];
 }
 
-async function checkGuests(id: string, look: Look): Promise<Finding[]> {
+async function checkGuests(id: string, probe: Probe): Promise<Finding[]> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const record = (await look.ask('GET', standingKey(id))) as string | null;
+    const record = (await probe.ask('GET', standingKey(id))) as string | null;
     const { guests } = parseStanding(record);
     if (guests.length === 0) return [];
-    const findings = await new GuestsCheck(id, guests, look).run();
-    if ((await look.ask('GET', standingKey(id))) === record) return findings;
+    const findings = await new GuestsCheck(id, guests, probe).run();
+    if ((await probe.ask('GET', standingKey(id))) === record) return findings;
   }
   return [];
 }
@@ -56,7 +56,7 @@ async function checkGuests(id: string, look: Look): Promise<Finding[]> {
 class GuestsCheck {
   readonly #id: string;
   readonly #guests: readonly MovedGuest[];
-  readonly #look: Look;
+  readonly #probe: Probe;
   readonly #findings: Finding[] = [];
   /** Guests with a finding. */
   readonly #found = new Set<string>();
@@ -65,17 +65,17 @@ class GuestsCheck {
   readonly #filedEntries = new Map<string, string>();
   readonly #filedKeys = new Map<string, string>();
 
-  constructor(id: string, guests: readonly MovedGuest[], look: Look) {
+  constructor(id: string, guests: readonly MovedGuest[], probe: Probe) {
     this.#id = id;
     this.#guests = guests;
-    this.#look = look;
+    this.#probe = probe;
   }
 
   async run(): Promise<Finding[]> {
     for (let start = 0; start < this.#guests.length; start += GUESTS_AT_ONCE) {
       const some = this.#guests.slice(start, start + GUESTS_AT_ONCE);
       const ledgers = await Promise.all(
-        some.map(({ id, isFiled }) => newestEntries(this.#look, coinKeys.guestLedger(this.#id, id), isFiled ? FILED_ENTRIES : 1)),
+        some.map(({ id, isFiled }) => newestEntries(this.#probe, coinKeys.guestLedger(this.#id, id), isFiled ? FILED_ENTRIES : 1)),
       );
       for (const [index, entries] of ledgers.entries()) this.#checkGuest(some[index]!, entries);
     }
@@ -109,7 +109,7 @@ class GuestsCheck {
     const takenIn = new Map<string, number>();
     let isWhole = true;
     let isThere = false;
-    for await (const { texts, isBegin } of entryPages(this.#look, coinKeys.ledger(this.#id))) {
+    for await (const { texts, isBegin } of entryPages(this.#probe, coinKeys.ledger(this.#id))) {
       const entries = texts.map(parseEntry);
       isThere = true;
       if (isBegin && entries[0]?.seq !== 1) isWhole = false;
@@ -147,7 +147,7 @@ class GuestsCheck {
 
   async #scanned(command: 'HSCAN' | 'ZSCAN', key: string): Promise<Map<string, string>> {
     const found = new Map<string, string>();
-    for await (const fields of pages(this.#look, command, key)) for (const [name, value] of pairsOf(fields)) found.set(name, value);
+    for await (const fields of pages(this.#probe, command, key)) for (const [name, value] of pairsOf(fields)) found.set(name, value);
     return found;
   }
 

@@ -38,8 +38,8 @@ const ENTRIES_A_PAGE = 500;
 const ENTRIES_WITH_GUESTS = 100;
 const MANY_GUESTS = 10;
 
-/** This many entries count as one look. A page of the export has one page of entries at most. */
-const ENTRIES_A_LOOK = 10;
+/** This many entries count as one read. A page of the export has one page of entries at most. */
+const ENTRIES_A_READ = 10;
 
 /** Newest entries that an operator sees with the account. */
 const NEWEST = 10;
@@ -107,7 +107,7 @@ export const coinHolding = {
       async read({ caller, owners }, cursor, { scripts }) {
         const limit = owners.length > MANY_GUESTS + 1 ? ENTRIES_WITH_GUESTS : ENTRIES_A_PAGE;
         const { entries, nextCursor } = await historyPage(caller, { cursor, limit }, scripts);
-        return { lists: { entries }, next: nextCursor, looks: nextCursor === undefined ? entries.length / ENTRIES_A_LOOK : Infinity };
+        return { lists: { entries }, next: nextCursor, reads: nextCursor === undefined ? entries.length / ENTRIES_A_READ : Infinity };
       },
     },
   },

@@ -1,4 +1,4 @@
-import type { Command, Look } from '../../consistency/auditor.ts';
+import type { Command, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
 import { bucketCount, bucketName, bucketOf, parseEntry, type LedgerEntry } from './ledger-layout.ts';
@@ -32,7 +32,7 @@ export class IndexCheck {
   readonly #ledger: string;
   /** An entry that was found in a bucket has −1 minus its hash. */
   readonly #keys: EntryKeys;
-  readonly #look: Look;
+  readonly #probe: Probe;
   readonly #kinds: LedgerFindings;
   readonly #use: SecretUse;
   #met = 0;
@@ -42,8 +42,8 @@ export class IndexCheck {
   readonly #sameHash: number[][] = [];
   #known: Set<number> | undefined;
 
-  constructor(ledger: string, keys: EntryKeys, look: Look, kinds: LedgerFindings, use: SecretUse) {
-    [this.#ledger, this.#keys, this.#look, this.#kinds, this.#use] = [ledger, keys, look, kinds, use];
+  constructor(ledger: string, keys: EntryKeys, probe: Probe, kinds: LedgerFindings, use: SecretUse) {
+    [this.#ledger, this.#keys, this.#probe, this.#kinds, this.#use] = [ledger, keys, probe, kinds, use];
   }
 
   /** @param firstBucket the reply for the bucket 0, if it was read after the entries */
@@ -67,7 +67,7 @@ export class IndexCheck {
     // The service may have written meanwhile.
     const ledger = this.#ledger;
     for (;;) {
-      const ends = (await this.#look.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
+      const ends = (await this.#probe.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
       const [oldest, newest] = ends.map((text) => (text === null ? undefined : parseEntry(text)));
       if (oldest === undefined || newest === undefined) return;
       if (bucketCount(newest.seq) > read) await readUpTo(bucketCount(newest.seq));
@@ -77,11 +77,11 @@ export class IndexCheck {
 
   async #readBucket(number: number, first?: [string, string[]]): Promise<void> {
     const bucket = bucketName(this.#ledger, number);
-    let [cursor, fields] = first ?? ((await this.#look.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
+    let [cursor, fields] = first ?? ((await this.#probe.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
     for (;;) {
       for (const [hash, text] of pairsOf(fields)) this.#meet(number, hash, text);
       if (cursor === '0') return;
-      [cursor, fields] = (await this.#look.ask('HSCAN', bucket, cursor, 'COUNT', FIELDS)) as [string, string[]];
+      [cursor, fields] = (await this.#probe.ask('HSCAN', bucket, cursor, 'COUNT', FIELDS)) as [string, string[]];
     }
   }
 
@@ -104,9 +104,9 @@ export class IndexCheck {
   /** Different keys with the same hash are fine. If two entries have the same key, the key was applied twice. */
   async #checkKeys(seqs: readonly number[]): Promise<void> {
     const ledger = this.#ledger;
-    const last = (await this.#look.ask('LINDEX', ledger, -1)) as string | null;
+    const last = (await this.#probe.ask('LINDEX', ledger, -1)) as string | null;
     const lastSeq = parseEntry(last ?? '')?.seq ?? 0;
-    const found = (await this.#look.atomically(
+    const found = (await this.#probe.atomically(
       ['LINDEX', ledger, -1],
       ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
     )) as (string | null)[];
@@ -136,7 +136,7 @@ export class IndexCheck {
   }
 
   /**
-   * Whether the index looks as if the ledger had another secret at first: up to some entry each is found under the hash of no key, and
+   * Whether the index seems as if the ledger had another secret at first: up to some entry each is found under the hash of no key, and
    * after it each under its own.
    */
   async #isOfOtherSecret(strange: readonly { hash: string; seq: number }[], oldestSeq: number): Promise<boolean> {
@@ -147,7 +147,7 @@ export class IndexCheck {
     while (end < hashes.length && (Number.isNaN(hashes[end]) || found.has(first.seq + end))) end++;
     if (end === begin) this.#use.wasPresent(first.at);
     if (end === begin || hashes.some((known, index) => index >= end && known >= 0)) return false;
-    const text = await this.#look.ask('LINDEX', this.#ledger, end - 1 - begin);
+    const text = await this.#probe.ask('LINDEX', this.#ledger, end - 1 - begin);
     const entry = typeof text === 'string' ? parseEntry(text) : undefined;
     if (entry?.seq !== first.seq + end - 1) return false;
     this.#use.wasOther(this.#ledger, entry.at);
@@ -191,7 +191,7 @@ export class IndexCheck {
   }
 
   async #findWithoutKey(seq: number, oldestSeq: number, count: number): Promise<void> {
-    const text = await this.#look.ask('LINDEX', this.#ledger, seq - oldestSeq);
+    const text = await this.#probe.ask('LINDEX', this.#ledger, seq - oldestSeq);
     const entry = typeof text === 'string' ? parseEntry(text) : undefined;
     const key = entry?.seq === seq ? ` "${entry.key}"` : '';
     this.#kinds.find('entry_without_key', `The index does not lead from the key${key} to its entry ${seq}.`);

@@ -26,7 +26,7 @@ const RETRY_MS = 500;
 
 /**
  * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes it, and it never
- * changes. A process runs no coin operation until it knows the secret, because under a wrong hash a used key would look new. It
+ * changes. A process runs no coin operation until it knows the secret, because under a wrong hash a used key would seem new. It
  * gets the secret only once the data has the version of this coinop.
  */
 export class KeySecret {
@@ -108,7 +108,7 @@ export class KeySecret {
     try {
       this.#take(this.#redis === undefined ? await this.#ofCluster!.read(this.#text) : await this.#readFrom(this.#redis));
       // The secret or the marks may have been written just now.
-      await this.#guard?.lookAgain();
+      await this.#guard?.checkAgain();
     } catch (error) {
       const { message } = error as Error;
       this.#problem = error instanceof SettingError ? message : undefined;
@@ -121,8 +121,8 @@ export class KeySecret {
   /** Whether Redis has the data that this process knows. */
   async #isOwnData(): Promise<boolean> {
     if (this.#guard === undefined) return true;
-    const hasLooked = await this.#guard.lookAgain();
-    return hasLooked && (this.#ofCluster === undefined ? this.#guard.isUsable : this.#guard.id !== undefined);
+    const hasChecked = await this.#guard.checkAgain();
+    return hasChecked && (this.#ofCluster === undefined ? this.#guard.isUsable : this.#guard.id !== undefined);
   }
 
   #readLater(): void {
@@ -173,7 +173,7 @@ export class KeySecret {
    */
   async #readOrMake(redis: Redis, hasVersion: boolean): Promise<string> {
     const found = await readKeySecret(redis);
-    // Under a new secret all used keys would look new.
+    // Under a new secret all used keys would seem new.
     if (found === null && hasVersion && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     return found ?? this.#make(redis);

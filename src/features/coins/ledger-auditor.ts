@@ -1,7 +1,7 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { missingAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { readSecret, secretFinding, type HashReader } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { SecretUse } from './secret-use.ts';
@@ -18,7 +18,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
   /** The one ledger that reports a missing or malformed secret. Without ledgers the secret may be missing. */
   let reporter: string | undefined;
   const use = new SecretUse();
-  const partsNow = async (look: Look): Promise<LedgerParts> => ({ hash: await hashNow(look), checkBought, use });
+  const partsNow = async (probe: Probe): Promise<LedgerParts> => ({ hash: await hashNow(probe), checkBought, use });
   return {
     keys: [
       {
@@ -26,11 +26,11 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         counted: 'ledgers',
         life: 'lasts',
         readsKey: true,
-        check: async ([id], look) => {
-          const parts = await partsNow(look);
-          const findings = [...(await new LedgerCheck(id!, look, parts).run()), ...use.foundEarly];
+        check: async ([id], probe) => {
+          const parts = await partsNow(probe);
+          const findings = [...(await new LedgerCheck(id!, probe, parts).run()), ...use.foundEarly];
           if (parts.hash !== undefined || (reporter ??= id) !== id) return findings;
-          const secret = await readSecret(look);
+          const secret = await readSecret(probe);
           return typeof secret === 'string' ? [...findings, secretFinding(secret)] : findings;
         },
       },
@@ -39,36 +39,36 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         counted: 'buckets',
         life: 'lasts',
         readsKey: true,
-        check: ([id, bucket], look) => checkBucket(id!, bucket!, look),
+        check: ([id, bucket], probe) => checkBucket(id!, bucket!, probe),
       },
       {
         pattern: ledgerPatterns.ofGuest,
         counted: 'ledgers',
         life: 'lasts',
-        check: async ([id, guest], look) => checkGuestLedger(id!, guest!, look, await partsNow(look)),
+        check: async ([id, guest], probe) => checkGuestLedger(id!, guest!, probe, await partsNow(probe)),
       },
       {
         pattern: ledgerPatterns.bucketOfGuest,
         counted: 'buckets',
         life: 'lasts',
-        check: ([id, guest, bucket], look) => checkGuestBucket(id!, guest!, bucket!, look),
+        check: ([id, guest, bucket], probe) => checkGuestBucket(id!, guest!, bucket!, probe),
       },
-      { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], look) => checkCredited(id!, day!, look) },
-      { pattern: new RegExp(`^${KEY_SECRET}$`), type: 'string', life: 'lasts', check: (_parts, look) => checkSecret(look) },
+      { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], probe) => checkCredited(id!, day!, probe) },
+      { pattern: new RegExp(`^${KEY_SECRET}$`), type: 'string', life: 'lasts', check: (_parts, probe) => checkSecret(probe) },
     ],
     last: async () => use.found,
   };
 }
 
-async function checkSecret(look: Look): Promise<Finding[]> {
-  return (await readSecret(look)) === 'malformed' ? [secretFinding('malformed')] : [];
+async function checkSecret(probe: Probe): Promise<Finding[]> {
+  return (await readSecret(probe)) === 'malformed' ? [secretFinding('malformed')] : [];
 }
 
 /** Checks that the ledger of a guest belongs to an account into which the guest moved. */
-async function checkGuestLedger(id: string, guest: string, look: Look, parts: LedgerParts): Promise<readonly Finding[]> {
-  const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
-  if (found !== undefined) return new LedgerCheck(id, look, parts, found).run();
-  const lost = await missingAccount(id, look);
+async function checkGuestLedger(id: string, guest: string, probe: Probe, parts: LedgerParts): Promise<readonly Finding[]> {
+  const found = (await standingIn(id, probe)).guests.find((each) => each.id === guest);
+  if (found !== undefined) return new LedgerCheck(id, probe, parts, found).run();
+  const lost = await missingAccount(id, probe);
   if (lost !== undefined) return [lost];
   const key = coinKeys.guestLedger(id, guest);
   const text = `${key} is the ledger of ${guest}, which is none of its guests.`;
@@ -79,9 +79,9 @@ async function checkGuestLedger(id: string, guest: string, look: Look, parts: Le
 const CREDITED_KEPT_SECONDS = 2 * 86_400;
 
 /** Checks that the counter of a day's credits is a whole number and expires. */
-async function checkCredited(id: string, day: string, look: Look): Promise<Finding[]> {
+async function checkCredited(id: string, day: string, probe: Probe): Promise<Finding[]> {
   const key = coinKeys.creditedOn(id, day);
-  const [coins, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];
+  const [coins, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
   if (coins === null || (/^\d+$/.test(coins) && ttl !== -1)) return [];
   const text = ttl === -1 ? `The counter of its credits on ${day} never expires.` : `The counter of its credits on ${day} is "${coins}".`;
   const commands: Command[] = /^\d+$/.test(coins) ? [['EXPIRE', key, CREDITED_KEPT_SECONDS]] : setAside(key);

@@ -1,7 +1,7 @@
 import { missingAccount } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding } from '../../accounts/standing.ts';
-import type { Finding, Look } from '../../consistency/auditor.ts';
+import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { ChainCheck } from './chain-check.ts';
 import { FIELDS, IndexCheck } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
@@ -15,7 +15,7 @@ export type BoughtCheck = (
   ledger: { readonly accountId: string; readonly guestId: string | undefined },
   bought: readonly LedgerEntry[],
   adjusted: ReadonlySet<string>,
-  look: Look,
+  probe: Probe,
 ) => Promise<readonly Finding[]>;
 
 /** What the checks of all ledgers share. */
@@ -41,7 +41,7 @@ export class LedgerCheck {
   readonly #id: string;
   readonly #ledger: string;
   readonly #guest: { readonly id: string; readonly isFiled: boolean } | undefined;
-  readonly #look: Look;
+  readonly #probe: Probe;
   readonly #parts: LedgerParts;
   /** Findings about other things than the ledger itself. */
   readonly #findings: Finding[] = [];
@@ -49,14 +49,14 @@ export class LedgerCheck {
   readonly #chain: ChainCheck;
 
   /** @param guest a guest of the account, to check its ledger. A filed ledger has no index: `guest-auditor.ts` checks it. */
-  constructor(id: string, look: Look, parts: LedgerParts, guest?: { readonly id: string; readonly isFiled: boolean }) {
+  constructor(id: string, probe: Probe, parts: LedgerParts, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;
     this.#kinds = new LedgerFindings(guest === undefined ? `account ${id}` : `guest ${guest.id} of account ${id}`);
     this.#ledger = guest === undefined ? coinKeys.ledger(id) : coinKeys.guestLedger(id, guest.id);
     this.#guest = guest;
-    this.#look = look;
+    this.#probe = probe;
     this.#parts = parts;
-    this.#chain = new ChainCheck(this.#ledger, parts.hash, this.#kinds, look.now());
+    this.#chain = new ChainCheck(this.#ledger, parts.hash, this.#kinds, probe.now());
   }
 
   async run(): Promise<Finding[]> {
@@ -65,11 +65,11 @@ export class LedgerCheck {
   }
 
   async #check(): Promise<void> {
-    const pages = entryPages(this.#look, this.#ledger);
+    const pages = entryPages(this.#probe, this.#ledger);
     const [first, bucket, isAccount] = await Promise.all([
       pages.next(),
-      this.#look.ask('HSCAN', bucketName(this.#ledger, 0), 0, 'COUNT', FIELDS),
-      this.#look.ask('EXISTS', accountKey(this.#id)),
+      this.#probe.ask('HSCAN', bucketName(this.#ledger, 0), 0, 'COUNT', FIELDS),
+      this.#probe.ask('EXISTS', accountKey(this.#id)),
     ]);
     if (first.done === true) return;
     const owner = this.#guest !== undefined || isAccount === 1 ? 'there' : await this.#ownerWithoutFields();
@@ -81,19 +81,19 @@ export class LedgerCheck {
       this.#chain.addPage(page);
     }
     const { count, balance, bought, adjusted, keys } = this.#chain;
-    this.#look.count('entries', count);
-    if (balance < 0) this.#look.count('coins owed', -balance);
+    this.#probe.count('entries', count);
+    if (balance < 0) this.#probe.count('coins owed', -balance);
     if (this.#guest === undefined && (await this.#isOwnerLost(owner))) return;
     await this.#checkPrizes();
     if (bought.length > 0) {
       const ledger = { accountId: this.#id, guestId: this.#guest?.id };
-      this.#findings.push(...(await this.#parts.checkBought(ledger, bought, adjusted, this.#look)));
+      this.#findings.push(...(await this.#parts.checkBought(ledger, bought, adjusted, this.#probe)));
     }
     if (keys === undefined || this.#guest?.isFiled === true) return;
     // `ledger-auditor.ts` reports a missing secret once, instead of with each ledger.
     if (this.#parts.hash === undefined) return;
     // Buckets are read after the entries, so that the key of each entry read is already in its bucket.
-    const check = new IndexCheck(this.#ledger, keys, this.#look, this.#kinds, this.#parts.use);
+    const check = new IndexCheck(this.#ledger, keys, this.#probe, this.#kinds, this.#parts.use);
     await check.run(isOnePage ? (bucket as [string, string[]]) : undefined);
   }
 
@@ -102,7 +102,7 @@ export class LedgerCheck {
    * hold it (`moveAuditor`), and `deletionAuditor` reports what a deletion left. `unknown`: it has no standing either.
    */
   async #ownerWithoutFields(): Promise<'there' | 'gone' | 'unknown'> {
-    const record = (await this.#look.ask('GET', standingKey(this.#id))) as string | null;
+    const record = (await this.#probe.ask('GET', standingKey(this.#id))) as string | null;
     const { target, deleted } = parseStanding(record);
     if (target !== undefined || deleted !== undefined) return 'gone';
     return record === null ? 'unknown' : 'there';
@@ -111,7 +111,7 @@ export class LedgerCheck {
   async #isOwnerLost(owner: 'there' | 'unknown'): Promise<boolean> {
     // An account with a guest has both fields and a standing.
     if (owner === 'there' && !this.#chain.hasMerges) return false;
-    const lost = await missingAccount(this.#id, this.#look);
+    const lost = await missingAccount(this.#id, this.#probe);
     if (lost !== undefined) this.#findings.push(lost);
     return lost !== undefined;
   }
@@ -121,7 +121,7 @@ export class LedgerCheck {
     for (const { seq, coins, key } of this.#chain.prizes) {
       const [, game = '', season = '', playerId = ''] = key.split('·');
       const payouts = payoutsKey(game, season);
-      const [isKept, payout] = (await this.#look.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
+      const [isKept, payout] = (await this.#probe.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
       // During the payment a payout has no outcome yet.
       if (isKept === 1 && !new RegExp(`^\\S+ ${coins}(?: paid| deleted)?$`).test(payout ?? ''))
         this.#findings.push({

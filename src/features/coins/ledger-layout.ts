@@ -1,5 +1,5 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
-import type { Look } from '../../consistency/auditor.ts';
+import type { Probe } from '../../consistency/auditor.ts';
 import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
 
 /**
@@ -111,15 +111,15 @@ export interface EntryPage {
 }
 
 /** Reads a ledger from its oldest entry on. A ledger that does not exist has no page. */
-export async function* entryPages(look: Look, ledger: string): AsyncGenerator<EntryPage, undefined> {
-  let page = (await look.ask('LRANGE', ledger, 0, PAGE - 1)) as string[];
+export async function* entryPages(probe: Probe, ledger: string): AsyncGenerator<EntryPage, undefined> {
+  let page = (await probe.ask('LRANGE', ledger, 0, PAGE - 1)) as string[];
   if (page.length === 0) return;
   yield { texts: page, isBegin: true };
   let [position, overlap, isLast] = [PAGE - 1, OVERLAP, page.length < PAGE];
   while (!isLast) {
     const last = page.at(-1)!;
     const start = Math.max(0, position - overlap);
-    const next = (await look.ask('LRANGE', ledger, start, start + overlap + PAGE - 1)) as string[];
+    const next = (await probe.ask('LRANGE', ledger, start, start + overlap + PAGE - 1)) as string[];
     const met = next.lastIndexOf(last);
     if (met === -1 && start > 0) {
       overlap *= 8;
@@ -135,7 +135,7 @@ export async function* entryPages(look: Look, ledger: string): AsyncGenerator<En
 }
 
 /** The newest entries of a ledger, oldest first. */
-export async function newestEntries(look: Look, ledger: string, count: number): Promise<LedgerEntry[]> {
-  const texts = (await look.ask('LRANGE', ledger, -count, -1)) as string[];
+export async function newestEntries(probe: Probe, ledger: string, count: number): Promise<LedgerEntry[]> {
+  const texts = (await probe.ask('LRANGE', ledger, -count, -1)) as string[];
   return texts.flatMap((text) => parseEntry(text) ?? []);
 }

@@ -109,14 +109,14 @@ end
 -- after it; else nil, nil, and whether the key was used for an operation that does not count.
 local function used_for(pattern, ledger, entries, key, hash, moved_in)
   local is_reused = false
-  local function look(of_ledger, last_seq)
+  local function find_entry(of_ledger, last_seq)
     local entry = entry_of(of_ledger, key, hash, last_seq)
     if not entry then return end
     local balance, operation = string.match(entry, '^%d+:(%-?%d+) (' .. pattern .. ') ')
     is_reused = is_reused or not operation
     return operation, balance
   end
-  local operation, balance = look(ledger, entries)
+  local operation, balance = find_entry(ledger, entries)
   if moved_in == '' or operation then return operation, balance, is_reused end
   local filed = redis.call('HGET', of_account(ledger, 'keys:guests'), key)
   if filed then
@@ -125,7 +125,7 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
   end
   for _, guest in ipairs(unfiled_guests(moved_in)) do
     if operation then break end
-    operation, balance = look(guest_ledger(ledger, guest.id), guest.entries)
+    operation, balance = find_entry(guest_ledger(ledger, guest.id), guest.entries)
   end
   return operation, balance, is_reused
 end

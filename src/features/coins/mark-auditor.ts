@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import type { Reply } from '../../redis/resp.ts';
 import { DATA_ID_KEY, idIn } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
@@ -20,8 +20,8 @@ export function markAuditor(): Auditor {
   let known: Promise<FoundSecret> | undefined;
   const copies = new Map<string, number>();
   let right = 0;
-  const isAsKnown = async (tag: string, look: Look): Promise<boolean> => {
-    const [secret, ofSlot] = await Promise.all([(known ??= readSecret(look)), look.ask('GET', `${tag}${KEY_SECRET}`)]);
+  const isAsKnown = async (tag: string, probe: Probe): Promise<boolean> => {
+    const [secret, ofSlot] = await Promise.all([(known ??= readSecret(probe)), probe.ask('GET', `${tag}${KEY_SECRET}`)]);
     if (typeof secret === 'string') return false;
     if (secret.text === ofSlot) right++;
     else if (typeof ofSlot === 'string' && copies.size < 2) copies.set(ofSlot, (copies.get(ofSlot) ?? 0) + 1);
@@ -31,11 +31,11 @@ export function markAuditor(): Auditor {
   const findChanged = (least: number): Finding[] =>
     right === 0 && copies.size === 1 && [...copies.values()][0]! >= least ? [otherSecret()] : [];
   let knownId: Promise<string | undefined> | undefined;
-  const checkId = async (tag: string, look: Look): Promise<Finding[]> => {
-    const ofSlot = idOf(await look.ask('GET', `${tag}${DATA_ID_KEY}`));
-    if (ofSlot === undefined || ofSlot === (await (knownId ??= look.ask('GET', DATA_ID_KEY).then(idOf)))) return [];
+  const checkId = async (tag: string, probe: Probe): Promise<Finding[]> => {
+    const ofSlot = idOf(await probe.ask('GET', `${tag}${DATA_ID_KEY}`));
+    if (ofSlot === undefined || ofSlot === (await (knownId ??= probe.ask('GET', DATA_ID_KEY).then(idOf)))) return [];
     // An operator may accept the data during the audit: all slots then have another id.
-    const id = await (knownId = look.ask('GET', DATA_ID_KEY).then(idOf));
+    const id = await (knownId = probe.ask('GET', DATA_ID_KEY).then(idOf));
     if (ofSlot === id) return [];
     return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `Its data id is ${ofSlot}, where ${DATA_ID_KEY} has ${id}.` }];
   };
@@ -45,20 +45,20 @@ export function markAuditor(): Auditor {
         pattern: new RegExp(`^(\\{[0-9a-z]+\\})${KEY_SECRET}$`),
         type: 'string',
         readsKey: true,
-        check: async ([tag], look) =>
-          (await isAsKnown(tag!, look)) ? undefined : [...(await checkSecret(tag!, look)), ...findChanged(CERTAIN)],
+        check: async ([tag], probe) =>
+          (await isAsKnown(tag!, probe)) ? undefined : [...(await checkSecret(tag!, probe)), ...findChanged(CERTAIN)],
       },
       {
         pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_VERSION_KEY}$`),
         type: 'string',
         readsKey: true,
-        check: ([tag], look) => checkVersion(tag!, look),
+        check: ([tag], probe) => checkVersion(tag!, probe),
       },
       {
         pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_ID_KEY}$`),
         type: 'string',
         readsKey: true,
-        check: ([tag], look) => checkId(tag!, look),
+        check: ([tag], probe) => checkId(tag!, probe),
       },
       { pattern: /^(?:\{[0-9a-z]+\})?replication:mark$/, type: 'string' },
     ],
@@ -70,10 +70,10 @@ function idOf(value: Reply): string | undefined {
   return idIn(value as string | null);
 }
 
-/** Checks a copy of the secret: ledgers that were written with another secret have other hashes, so their used keys would look new. */
-async function checkSecret(tag: string, look: Look): Promise<Finding[]> {
-  const secret = await readSecret(look);
-  const ofSlot = await look.ask('GET', `${tag}${KEY_SECRET}`);
+/** Checks a copy of the secret: ledgers that were written with another secret have other hashes, so their used keys would seem new. */
+async function checkSecret(tag: string, probe: Probe): Promise<Finding[]> {
+  const secret = await readSecret(probe);
+  const ofSlot = await probe.ask('GET', `${tag}${KEY_SECRET}`);
   if (ofSlot === null) return [];
   if (typeof secret === 'string') return [secretFinding(secret)];
   if (ofSlot === secret.text) return [];
@@ -81,8 +81,8 @@ async function checkSecret(tag: string, look: Look): Promise<Finding[]> {
   return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text, explainedBy: [`key ${KEY_SECRET}`] }];
 }
 
-async function checkVersion(tag: string, look: Look): Promise<Finding[]> {
-  const version = await look.ask('GET', `${tag}${DATA_VERSION_KEY}`);
+async function checkVersion(tag: string, probe: Probe): Promise<Finding[]> {
+  const version = await probe.ask('GET', `${tag}${DATA_VERSION_KEY}`);
   if (version === null || version === String(DATA_VERSION)) return [];
   const text = `The version of its data is "${String(version as string)}", where this coinop writes ${DATA_VERSION}.`;
   return [{ kind: 'wrong_version', subject: `slot ${slotOf(tag)}`, text }];

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { settled } from '../../accounts/standing-look.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import type { Services } from '../../declare.ts';
 import { Refusal } from '../../errors.ts';
 import { operatorFor } from '../../server/identity/caller.ts';

@@ -85,7 +85,7 @@ const MOST_SEARCHED = 2000;
 export async function searchLedger(accountId: string, filter: LedgerFilter, cursor: string, limit: number, scripts: CallerScripts) {
   const found: z.output<typeof OperatorLedgerEntry>[] = [];
   let at = cursor;
-  for (let looked = 0; looked < MOST_SEARCHED; looked += SEARCHED_AT_ONCE) {
+  for (let searched = 0; searched < MOST_SEARCHED; searched += SEARCHED_AT_ONCE) {
     const page = await operatorHistory(accountId, at, SEARCHED_AT_ONCE, scripts);
     for (const [index, entry] of page.entries.entries()) {
       if (filter.from !== undefined && Date.parse(entry.at) < filter.from) return { entries: found };

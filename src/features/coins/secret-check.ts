@@ -1,12 +1,12 @@
-import type { Finding, Look } from '../../consistency/auditor.ts';
+import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
 /** The value under the key of the secret. `malformed`: it is not a secret. */
 export type FoundSecret = { readonly text: string } | 'missing' | 'malformed';
 
-export async function readSecret(look: Look): Promise<FoundSecret> {
-  const text = (await look.ask('GET', KEY_SECRET)) as string | null;
+export async function readSecret(probe: Probe): Promise<FoundSecret> {
+  const text = (await probe.ask('GET', KEY_SECRET)) as string | null;
   if (text === null) return 'missing';
   return SECRET_FORMAT.test(text) ? { text } : 'malformed';
 }
@@ -19,18 +19,18 @@ export function secretFinding(secret: 'missing' | 'malformed'): Finding {
 }
 
 /** Gives the hash of keys for one audit. Undefined without a secret: the first service to start may make it while the audit runs. */
-export type HashReader = (look: Look) => Promise<KeyHash | undefined>;
+export type HashReader = (probe: Probe) => Promise<KeyHash | undefined>;
 
 export function hashReader(): HashReader {
   let hash: Promise<KeyHash | undefined> | undefined;
-  return async (look) => {
-    const known = await (hash ??= readHash(look));
+  return async (probe) => {
+    const known = await (hash ??= readHash(probe));
     if (known === undefined) hash = undefined;
     return known;
   };
 }
 
-async function readHash(look: Look): Promise<KeyHash | undefined> {
-  const secret = await readSecret(look);
+async function readHash(probe: Probe): Promise<KeyHash | undefined> {
+  const secret = await readSecret(probe);
   return typeof secret === 'string' ? undefined : halfSipHash(Buffer.from(secret.text, 'hex'));
 }

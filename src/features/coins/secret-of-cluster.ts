@@ -110,7 +110,7 @@ export class SecretOfCluster {
     const home = this.#redisOf(KEY_SECRET);
     const found = await readKeySecret(home);
     if (found !== null) return found;
-    // The primary of the secret may have lost its data. Under a new secret all used keys of the other primaries would look new.
+    // The primary of the secret may have lost its data. Under a new secret all used keys of the other primaries would seem new.
     const known = own ?? (await this.#findMark());
     if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     if (known === undefined) await this.#refuseLedgers();

@@ -5,8 +5,8 @@ import { defineScript } from '../../redis/script.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
 import { coinKeys, ledgerLibrary } from './model.ts';
 
-const lookKey = defineScript({
-  file: new URL('look-key.lua', import.meta.url),
+const findKey = defineScript({
+  file: new URL('find-key.lua', import.meta.url),
   keys: ['ledger'],
   args: ['operation', 'key', 'keyHash'],
   shared: ['secret'],
@@ -29,7 +29,7 @@ export async function usedKey(
   // The tool reads the secret only when it is needed.
   if (!keySecret.isKnown) await keySecret.read();
   const asked = { operation, key, keyHash: keySecret.hashOf(key), secret: keySecret.text };
-  const [word] = await scripts.runAs(operatorFor(accountId), lookKey, { ledger: coinKeys.ledger(accountId) }, asked);
+  const [word] = await scripts.runAs(operatorFor(accountId), findKey, { ledger: coinKeys.ledger(accountId) }, asked);
   if (word === 'other_data') throw keySecret.otherData();
   return word;
 }

@@ -51,7 +51,7 @@ export const entitlement = endpoint({
     const decided = entitlementOf(entitlementFactsOf(fields, config.SUBSCRIPTION_REPORTS), at, config.TRIAL_DAYS);
     const answer = { ...decided, installVerified: fields.installVerifiedAt !== '' };
     if (query.proof === undefined) return answer;
-    // The proof rests on the store and the server's clock alone: an unverified report must not look verified.
+    // The proof rests on the store and the server's clock alone: an unverified report must not seem verified.
     const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);
     return { ...answer, proof: proofs.of(caller.accountId, proven, wallClock()) };
   },

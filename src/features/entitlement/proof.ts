@@ -58,7 +58,7 @@ export class Proofs {
   }
 
   /**
-   * The proof expires no later than the access that it shows. The caller has to look first whether the account may have one.
+   * The proof expires no later than the access that it shows. The caller has to check first whether the account may have one.
    * @param at milliseconds since 1970, by the clock of this machine: apps compare it with theirs
    */
   of(accountId: string, { state, access, expiresAt }: Proven, at: number): string {

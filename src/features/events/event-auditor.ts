@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { CHUNK_LENGTH, eventKeys, parseEvent, type EventRecord } from './model.ts';
 import { coinKeys, entryLetters } from '../coins/model.ts';
 
@@ -27,8 +27,8 @@ interface Window {
   readonly events: readonly EventRecord[];
 }
 
-async function checkEvents(look: Look): Promise<Finding[]> {
-  const window = await readWindow(look);
+async function checkEvents(probe: Probe): Promise<Finding[]> {
+  const window = await readWindow(probe);
   if (window === undefined) return [];
   const byAccount = Map.groupBy(
     window.events.filter(({ type }) => type === 'coins.changed'),
@@ -36,27 +36,27 @@ async function checkEvents(look: Look): Promise<Finding[]> {
   );
   const findings: Finding[] = [];
   for (const [accountId, events] of [...byAccount].slice(0, MOST_ACCOUNTS))
-    findings.push(...(await checkAccount(accountId, events, window.from, look)));
-  look.count('events', window.events.length);
+    findings.push(...(await checkAccount(accountId, events, window.from, probe)));
+  probe.count('events', window.events.length);
   return findings;
 }
 
-async function readWindow(look: Look): Promise<Window | undefined> {
-  const newest = (await look.ask('ZREVRANGE', eventKeys.chunks, 0, CHUNKS - 1)) as string[];
+async function readWindow(probe: Probe): Promise<Window | undefined> {
+  const newest = (await probe.ask('ZREVRANGE', eventKeys.chunks, 0, CHUNKS - 1)) as string[];
   if (newest.length === 0) return undefined;
-  const since = Number((await look.ask('HGET', eventKeys.state, 'onSince')) ?? 0);
+  const since = Number((await probe.ask('HGET', eventKeys.state, 'onSince')) ?? 0);
   const lists = await Promise.all(
-    newest.toReversed().map((chunk) => look.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
+    newest.toReversed().map((chunk) => probe.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
   );
   const events = (lists as string[][]).flat().map(parseEvent);
   // If the log has no older chunks, the window holds all events since EVENTS=on.
-  const hasOlder = ((await look.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
+  const hasOlder = ((await probe.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
   const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
   return { from: Math.max(oldest, since) + MARGIN_MS, events };
 }
 
-async function checkAccount(accountId: string, events: readonly EventRecord[], from: number, look: Look): Promise<Finding[]> {
-  const lines = (await look.ask('LRANGE', coinKeys.ledger(accountId), -NEWEST_ENTRIES, -1)) as string[];
+async function checkAccount(accountId: string, events: readonly EventRecord[], from: number, probe: Probe): Promise<Finding[]> {
+  const lines = (await probe.ask('LRANGE', coinKeys.ledger(accountId), -NEWEST_ENTRIES, -1)) as string[];
   // The account moved, or was deleted.
   if (lines.length === 0) return [];
   const entries = new Map(lines.map(entryOf).map((entry) => [entry.seq, entry]));
@@ -79,7 +79,7 @@ async function checkAccount(accountId: string, events: readonly EventRecord[], f
     });
   }
   for (const { seq, at } of entries.values())
-    if (at > from && at < look.now() - MARGIN_MS && !told.has(seq))
+    if (at > from && at < probe.now() - MARGIN_MS && !told.has(seq))
       findings.push({ kind: 'entry_without_event', subject, text: `The log of events does not tell of the entry ${seq} of its ledger.` });
   return findings;
 }

@@ -6,7 +6,7 @@ import { AheadOfLog, type EventPage, type EventReader, type Position } from './l
 import { Event, EVENT_TYPES, type EventType } from './model.ts';
 
 /** Scripts that a request without `wait` runs at most. With rare `types` it then reads 10,000 events for a page. */
-const MOST_LOOKS = 5;
+const MOST_READS = 5;
 
 const TYPES_RULE = `Must be types of events, separated by commas: ${EVENT_TYPES.join(', ')}`;
 
@@ -75,10 +75,10 @@ interface Wanted {
   readonly types: readonly EventType[];
 }
 
-/** Reads until it has events, the log ends, or MOST_LOOKS scripts have run. */
+/** Reads until it has events, the log ends, or MOST_READS scripts have run. */
 async function readOn(log: EventReader, after: Position, { limit, types }: Wanted): Promise<EventPage> {
   let page = await log.read(after, limit, types);
-  for (let looks = 1; page.events.length === 0 && !page.isEnd && looks < MOST_LOOKS; looks++)
+  for (let reads = 1; page.events.length === 0 && !page.isEnd && reads < MOST_READS; reads++)
     page = await log.read(page.next, limit, types);
   return page;
 }

@@ -57,9 +57,9 @@ export interface EventPage {
 /** Events of some accounts, the newest first. */
 export interface BackPage {
   readonly events: readonly EventRecord[];
-  /** Entries of the log that were looked at, of all accounts. */
+  /** Entries of the log that were read, of all accounts. */
   readonly looked: number;
-  /** When the oldest of them happened, as ISO 8601. Undefined: none was looked at. */
+  /** When the oldest of them happened, as ISO 8601. Undefined: none was read. */
   readonly since: string | undefined;
   /** Where the next page goes on. 0: the log has no older events. */
   readonly next: Position;
@@ -67,7 +67,7 @@ export interface BackPage {
 
 export interface EventReader {
   /**
-   * Reads events in the order of the log. A page looks at a bounded number of entries: it may hold fewer than `limit` events, or none, and
+   * Reads events in the order of the log. A page reads a bounded number of entries: it may hold fewer than `limit` events, or none, and
    * still not be the end.
    * @param after a position of an earlier page, 0 for the oldest event. If its events were dropped, reading goes on with the oldest event
    * @param limit 1 to 1,000
@@ -77,7 +77,7 @@ export interface EventReader {
    */
   read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
   /**
-   * Reads events of accounts backwards. The log has no index by account, because the index would make each credit slower. A page looks at a
+   * Reads events of accounts backwards. The log has no index by account, because the index would make each credit slower. A page reads a
    * bounded number of entries: it may hold fewer events than `limit`, or none, and still not be the end.
    * @param before a position of an earlier page, or of `positionAfter`. Default: the end
    * @throws Error if Redis is unavailable
@@ -105,19 +105,19 @@ export interface EventLogParts {
   readonly subscriber: Subscriptions;
 }
 
-/** Entries that one call of the script looks at. It blocks Redis for some 3 ms. */
-const MOST_LOOKED = 2000;
+/** Entries that one call of the script reads. It blocks Redis for some 3 ms. */
+const MOST_READ_ENTRIES = 2000;
 
-/** Calls of the script for a page backwards, which thus looks at 20,000 entries. Other scripts run between the calls. */
-const BACK_LOOKS = 10;
+/** Calls of the script for a page backwards, which thus reads 20,000 entries. Other scripts run between the calls. */
+const BACK_READS = 10;
 
 /** Readers that wait check the log this often, because a message is lost if its connection breaks. */
-const LOOK_INTERVAL_MS = 2000;
+const POLL_INTERVAL_MS = 2000;
 
 /** Events are in the order of their times, except for the delay of the relay and a difference of clocks. `positionAt` allows this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** As `CLOCKS_DIFFER_MS`, for `positionAfter`. On a busy log a whole minute would use up the entries that a page looks at. */
+/** As `CLOCKS_DIFFER_MS`, for `positionAfter`. On a busy log a whole minute would use up the entries that a page reads. */
 const RELAY_TAKES_MS = 2000;
 
 /** Whether a service with EVENTS=on has run on this data. False while the log cannot be read, as when a primary of a Cluster is down. */
@@ -137,7 +137,7 @@ export class EventLog implements EventReader {
   #readable: Position = 0;
   #messages = 0;
   readonly #waiting = new Set<{ readonly after: Position; readonly wake: () => void }>();
-  readonly #look: NodeJS.Timeout;
+  readonly #poll: NodeJS.Timeout;
 
   constructor(parts: EventLogParts) {
     this.#parts = parts;
@@ -149,14 +149,14 @@ export class EventLog implements EventReader {
     subscriber.on('message', (channel, message) => {
       if (channel === EVENTS_CHANNEL) this.#hear(Number(message));
     });
-    this.#look = setInterval(() => {
+    this.#poll = setInterval(() => {
       if (this.#waiting.size > 0) this.end().catch(() => {});
-    }, LOOK_INTERVAL_MS);
+    }, POLL_INTERVAL_MS);
   }
 
   async read(after: Position, limit: number, types: readonly EventType[] = []): Promise<EventPage> {
     const messages = this.#messages;
-    const args = { after, limit, letters: lettersOf(types), most: MOST_LOOKED };
+    const args = { after, limit, letters: lettersOf(types), most: MOST_READ_ENTRIES };
     const [word, next, isEnd, ...found] = await this.#parts.scripts.run(readLog, { ...keys, forgotten: eventKeys.forgotten }, args);
     if (word === 'ahead') return this.#readAhead(after, messages);
     if (isEnd === '1') this.#ends(Number(next), messages);
@@ -185,8 +185,8 @@ export class EventLog implements EventReader {
   async readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage> {
     const events: EventRecord[] = [];
     let [at, looked, oldest] = [before ?? '', 0, ''] as [Position | '', number, string];
-    for (let looks = 0; looks < BACK_LOOKS && events.length < limit && at !== 0; looks++) {
-      const args = { before: at, owners: accountIds.join(' '), limit: limit - events.length, most: MOST_LOOKED };
+    for (let reads = 0; reads < BACK_READS && events.length < limit && at !== 0; reads++) {
+      const args = { before: at, owners: accountIds.join(' '), limit: limit - events.length, most: MOST_READ_ENTRIES };
       const [, next, count, last = '', ...found] = await this.#parts.scripts.run(
         readBack,
         { ...keys, forgotten: eventKeys.forgotten },
@@ -252,7 +252,7 @@ export class EventLog implements EventReader {
 
   /** Wakes all waiting readers. */
   close(): void {
-    clearInterval(this.#look);
+    clearInterval(this.#poll);
     for (const { wake } of this.#waiting) wake();
   }
 

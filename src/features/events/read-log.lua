@@ -1,6 +1,6 @@
 -- Reads events from a position on.
 -- KEYS state, chunks, forgotten
--- ARGV after, limit, letters (of the wanted types, or '': all), most (entries that the call looks at)
+-- ARGV after, limit, letters (of the wanted types, or '': all), most (entries that the call reads)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers page(next position, 1 if no more may be read, position or entry …) ahead(readable)
 --
@@ -10,20 +10,20 @@
 local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
 local at = tonumber(after)
 if at > readable then return {'ahead', position_text(readable)} end
-local answer, looked, following_at = {'page', '', ''}, 0, nil
+local answer, searched, following_at = {'page', '', ''}, 0, nil
 local has_forgotten = redis.call('EXISTS', forgotten) == 1
 local wanted, budget = tonumber(limit), tonumber(most)
-while at < readable and wanted > 0 and looked < budget do
+while at < readable and wanted > 0 and searched < budget do
   local chunk = math.floor(at / CHUNK_LENGTH)
   local offset = at % CHUNK_LENGTH
-  local count = math.min(CHUNK_LENGTH - offset, readable - at, budget - looked)
+  local count = math.min(CHUNK_LENGTH - offset, readable - at, budget - searched)
   if letters == '' then count = math.min(count, wanted) end
   local entries = redis.call('LRANGE', chunk_key(state, chunk), offset, offset + count - 1)
   if #entries == 0 then
     -- The chunk was dropped, or ends here because the log jumped ahead.
     local following = redis.call('ZRANGEBYSCORE', chunks, '(' .. position_text(chunk), '+inf', 'LIMIT', 0, 1)[1]
     at = following and math.min(readable, following * CHUNK_LENGTH) or readable
-    looked = looked + 1
+    searched = searched + 1
   end
   for _, entry in ipairs(entries) do
     if wanted == 0 then break end
@@ -38,7 +38,7 @@ while at < readable and wanted > 0 and looked < budget do
       wanted = wanted - 1
     end
     at = at + 1
-    looked = looked + 1
+    searched = searched + 1
   end
 end
 answer[2], answer[3] = position_text(at), at >= readable and '1' or ''

@@ -71,8 +71,8 @@ const BYTES_AT_ONCE = 131_072;
 const OUTBOXES_AT_ONCE = 256;
 
 /** How often the relay reads the outboxes: while they have new events, and after a second without. */
-const BUSY_LOOK_MS = 25;
-const IDLE_LOOK_MS = 50;
+const BUSY_POLL_MS = 25;
+const IDLE_POLL_MS = 50;
 
 /** If a process does not renew its lease for this long, another one relays. */
 const LEASE_MS = 4000;
@@ -155,7 +155,7 @@ export class Relay {
       try {
         await this.#keepLease();
         if (this.#isHolder) {
-          pauseMs = await this.#look();
+          pauseMs = await this.#poll();
           await this.#upkeep.step();
         }
       } catch (error) {
@@ -203,7 +203,7 @@ export class Relay {
     this.#parts.outboxNews.relay((tags) => {
       for (const tag of tags) this.#tags.add(tag);
       // If the relay is at work, it finds these events when it next reads the outboxes.
-      if (performance.now() > this.#newsAt + BUSY_LOOK_MS) this.#wake?.();
+      if (performance.now() > this.#newsAt + BUSY_POLL_MS) this.#wake?.();
       this.#newsAt = performance.now();
     });
     this.#tags.add('');
@@ -225,7 +225,7 @@ export class Relay {
   }
 
   /** @returns milliseconds until the outboxes are read again */
-  async #look(): Promise<number> {
+  async #poll(): Promise<number> {
     if (!this.#isCluster) this.#tags.add('');
     else if (performance.now() > this.#sweptAt + SWEEP_MS) {
       this.#sweptAt = performance.now();
@@ -237,7 +237,7 @@ export class Relay {
     const left = await this.#relay(tags);
     if (left !== 'nothing') this.#newsAt = performance.now();
     if (left === 'more' || this.#tags.size > OUTBOXES_AT_ONCE) return 0;
-    return performance.now() < this.#newsAt + 1000 ? BUSY_LOOK_MS : IDLE_LOOK_MS;
+    return performance.now() < this.#newsAt + 1000 ? BUSY_POLL_MS : IDLE_POLL_MS;
   }
 
   /** Finds the slots whose outboxes are not empty. */

@@ -4,7 +4,7 @@ import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.
 import { BANS_DUE } from '../../accounts/bans.ts';
 import type { HoldingParts } from '../../accounts/holdings.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
-import { standingOf } from '../../accounts/standing-look.ts';
+import { standingOf } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -177,13 +177,13 @@ const TABLES_A_CALL = 20;
 /**
  * The caller's entries on some boards, on their archives and in their seasons. An entry may come twice.
  * @param cursor `0` at first. The answer's cursor is `0` after the last page
- * @returns `looks`: number of sets, boards, archives and seasons that were read
+ * @returns `reads`: number of sets, boards, archives and seasons that were read
  */
 export async function scoresPage(
   caller: ScriptCaller & { readonly accountId: string },
   cursor: string,
   scripts: CallerScripts,
-): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string; looks: number }> {
+): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string; reads: number }> {
   const { accountId } = caller;
   const keys = { boards: boardKeys.ofAccount(accountId) };
   const page = await pageOfSet(cursor, TABLES_A_CALL, async (scan, count) => {
@@ -202,7 +202,7 @@ export async function scoresPage(
   return {
     scores: found.flatMap((ofGame, index) => [...standing[index]!, ...ofGame.flat()]),
     cursor: end === 0 ? page.cursor : behind(games[end - 1]!),
-    looks: 1 + games.length + tables,
+    reads: 1 + games.length + tables,
   };
 }
 

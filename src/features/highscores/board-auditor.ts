@@ -3,7 +3,7 @@ import { lostAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { BANS_DUE } from '../../accounts/bans.ts';
 import { setMemberAside } from '../../consistency/aside.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { BoardCheck, boardTables, checkHasPlayers, foreignPlayer } from './board-check.ts';
@@ -19,62 +19,67 @@ export const boardAuditor: Auditor = {
       counted: 'boards',
       type: 'hash',
       life: 'lasts',
-      check: ([game], look) => new BoardCheck(game!, look).run(),
+      check: ([game], probe) => new BoardCheck(game!, probe).run(),
     },
-    { pattern: /^\{board:(.*)\}:scores$/, type: 'zset', life: 'lasts', check: ([game], look) => checkHasPlayers(boardTables(game!), look) },
+    {
+      pattern: /^\{board:(.*)\}:scores$/,
+      type: 'zset',
+      life: 'lasts',
+      check: ([game], probe) => checkHasPlayers(boardTables(game!), probe),
+    },
     {
       pattern: /^\{board:(.*)\}:(arrivals|version)$/,
       type: 'string',
       life: 'lasts',
-      check: ([game, counter], look) => checkCounter(game!, counter!, look),
+      check: ([game, counter], probe) => checkCounter(game!, counter!, probe),
     },
     { pattern: /^\{board:(.*)\}:secret$/, life: 'lasts', type: 'string' },
-    { pattern: /^\{board:(.*)\}:archives$/, type: 'hash', life: 'lasts', check: ([game], look) => checkArchives(game!, look) },
+    { pattern: /^\{board:(.*)\}:archives$/, type: 'hash', life: 'lasts', check: ([game], probe) => checkArchives(game!, probe) },
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):scores$/,
       type: 'zset',
-      check: ([game, number], look) => checkArchived(game!, Number(number), look),
+      check: ([game, number], probe) => checkArchived(game!, Number(number), probe),
     },
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):players$/,
       type: 'hash',
-      check: ([game, number], look) => checkArchived(game!, Number(number), look),
+      check: ([game, number], probe) => checkArchived(game!, Number(number), probe),
     },
     { pattern: /^\{board:(.*)\}:removed$/, type: 'set' },
-    { pattern: accountKeyPattern('boards'), life: 'lasts', check: ([id], look) => checkAccount(id!, look) },
+    { pattern: accountKeyPattern('boards'), life: 'lasts', check: ([id], probe) => checkAccount(id!, probe) },
   ],
 };
 
-async function checkCounter(game: string, counter: string, look: Look): Promise<Finding[]> {
-  const number = (await look.ask('GET', `{board:${game}}:${counter}`)) as string | null;
+async function checkCounter(game: string, counter: string, probe: Probe): Promise<Finding[]> {
+  const number = (await probe.ask('GET', `{board:${game}}:${counter}`)) as string | null;
   if (number === null || /^\d+$/.test(number)) return [];
   const text = `Its counter ${counter} is "${number}", which is no whole number.`;
   // Processes compare the version with the one that they know: a high one makes all of them read the board again.
-  const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, look.now()]] : [];
+  const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, probe.now()]] : [];
   return [{ kind: 'wrong_counter', subject: `board ${game}`, text, commands }];
 }
 
 /** Checks that each game in the account's set has the account as a player, and shows the entry unless the account is banned. */
-async function checkAccount(id: string, look: Look): Promise<Finding[]> {
+async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   const subject = `account ${id}`;
   // `deletionAuditor` reports the set.
-  if ((await standingIn(id, look)).deleted?.isClosed === true) return [];
-  const isBanned = await hidesEntries(id, look);
-  if ((await look.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
-  for await (const games of pages(look, 'SSCAN', boardKeys.ofAccount(id))) {
+  if ((await standingIn(id, probe)).deleted?.isClosed === true) return [];
+  const isBanned = await hidesEntries(id, probe);
+  if ((await probe.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
+  for await (const games of pages(probe, 'SSCAN', boardKeys.ofAccount(id))) {
     await Promise.all(
       games.map(async (game) => {
-        const playerId = await playerIdOn(game, id, look);
-        const [isListed, entry] = await look.together(
+        const playerId = await playerIdOn(game, id, probe);
+        const [isListed, entry] = await probe.together(
           ['SISMEMBER', boardKeys.ofAccount(id), game],
           ['HGET', boardKeys.players(game), playerId],
         );
-        if (isListed === 1 && entry === null && !(await isHandedOver(id, game, look)) && !(await wasTakenOff(id, game, look)))
-          findings.push(await withoutPlayer(id, game, look));
+        if (isListed === 1 && entry === null && !(await isHandedOver(id, game, probe)) && !(await wasTakenOff(id, game, probe)))
+          findings.push(await withoutPlayer(id, game, probe));
         if (typeof entry === 'string' && parsePlayer(entry) !== undefined && !entry.startsWith(id))
           findings.push(foreignPlayer(boardTables(game), playerId, entry, id));
-        if (isBanned && entry !== null && (await isShown(game, playerId, look))) {
+        if (isBanned && entry !== null && (await isShown(game, playerId, probe))) {
           const text = `It is banned, but the board ${game} shows its entry.`;
           findings.push({ kind: 'shown_entry', subject, text, commands: [['ZADD', BANS_DUE, 0, id]] });
         }
@@ -88,9 +93,9 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
  * The account has no entry on a board that its set names: the entry is lost, or the name is left over. If the board has no entries at all,
  * all of it is lost.
  */
-async function withoutPlayer(id: string, game: string, look: Look): Promise<Finding> {
+async function withoutPlayer(id: string, game: string, probe: Probe): Promise<Finding> {
   const commands = setMemberAside(boardKeys.ofAccount(id), game);
-  const [players, scores] = await look.together(['EXISTS', boardKeys.players(game)], ['EXISTS', boardKeys.scores(game)]);
+  const [players, scores] = await probe.together(['EXISTS', boardKeys.players(game)], ['EXISTS', boardKeys.scores(game)]);
   if (players === 0 && scores === 0)
     return { kind: 'lost_board', subject: `board ${game}`, text: 'Sets of accounts name it, and it has no entries.', commands };
   const text = `Its set names the board ${game}, which does not have it as a player.`;
@@ -98,8 +103,8 @@ async function withoutPlayer(id: string, game: string, look: Look): Promise<Find
 }
 
 /** The player id of an account on a board. '' on a board without a secret: it has no players, or `BoardCheck` reports it. */
-async function playerIdOn(game: string, accountId: string, look: Look): Promise<string> {
-  const secret = (await look.ask('GET', boardKeys.secret(game))) as string | null;
+async function playerIdOn(game: string, accountId: string, probe: Probe): Promise<string> {
+  const secret = (await probe.ask('GET', boardKeys.secret(game))) as string | null;
   return secret === null ? '' : playerIdOf(secret, accountId);
 }
 
@@ -107,13 +112,13 @@ async function playerIdOn(game: string, accountId: string, look: Look): Promise<
  * Whether the set names the board because of an unfinished move (`moveScores`): the account's set names it before the guest's entry
  * arrives, and the guest's set still names it after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
  */
-async function isHandedOver(id: string, game: string, look: Look): Promise<boolean> {
-  const { target, guests, deleted } = await standingIn(id, look);
+async function isHandedOver(id: string, game: string, probe: Probe): Promise<boolean> {
+  const { target, guests, deleted } = await standingIn(id, probe);
   // The set of a deleted account stays until its deletion is complete.
   if (deleted !== undefined) return !deleted.isClosed;
   if (target !== undefined || guests.length === 0) return target !== undefined;
-  const players = await Promise.all(guests.map((guest) => playerIdOn(game, guest.id, look)));
-  const entries = await look.ask('HMGET', boardKeys.players(game), ...players);
+  const players = await Promise.all(guests.map((guest) => playerIdOn(game, guest.id, probe)));
+  const entries = await probe.ask('HMGET', boardKeys.players(game), ...players);
   return (entries as (string | null)[]).some((entry) => entry !== null);
 }
 
@@ -121,19 +126,19 @@ async function isHandedOver(id: string, game: string, look: Look): Promise<boole
  * Whether an operator removed the account's entry from the board, alone or with the whole board. If the entries of an archive were deleted,
  * any account may have had an entry there.
  */
-async function wasTakenOff(id: string, game: string, look: Look): Promise<boolean> {
+async function wasTakenOff(id: string, game: string, probe: Probe): Promise<boolean> {
   const { removed, archives, archivedPlayers } = operatedBoardKeys;
-  const [isRemoved, records] = await look.together(['SISMEMBER', removed(game), id], ['HGETALL', archives(game)]);
+  const [isRemoved, records] = await probe.together(['SISMEMBER', removed(game), id], ['HGETALL', archives(game)]);
   if (isRemoved === 1) return true;
   const kept = pairsOf(records as string[]);
   if (kept.some(([, record]) => parseArchive(record)?.droppedAt !== undefined)) return true;
-  const playerId = await playerIdOn(game, id, look);
-  const found = await Promise.all(kept.map(([number]) => look.ask('HEXISTS', archivedPlayers(game, Number(number)), playerId)));
+  const playerId = await playerIdOn(game, id, probe);
+  const found = await Promise.all(kept.map(([number]) => probe.ask('HEXISTS', archivedPlayers(game, Number(number)), playerId)));
   return found.includes(1);
 }
 
-async function checkArchives(game: string, look: Look): Promise<Finding[]> {
-  const words = (await look.ask('HGETALL', operatedBoardKeys.archives(game))) as string[];
+async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
+  const words = (await probe.ask('HGETALL', operatedBoardKeys.archives(game))) as string[];
   const findings: Finding[] = [];
   for (const [number, text] of pairsOf(words)) {
     const record = parseArchive(text);
@@ -141,7 +146,7 @@ async function checkArchives(game: string, look: Look): Promise<Finding[]> {
     if (record === undefined)
       findings.push({ kind: 'unreadable_archive', subject, text: `The record of its archive ${number} cannot be read.` });
     if (record === undefined || record.droppedAt !== undefined) continue;
-    const entries = (await look.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
+    const entries = (await probe.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
     const differs = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
     // Fewer entries are fine: moves of guests and deletions of accounts remove some.
     if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject, text: differs });
@@ -150,9 +155,9 @@ async function checkArchives(game: string, look: Look): Promise<Finding[]> {
 }
 
 /** Checks that the entries of an archive have a record. */
-async function checkArchived(game: string, number: number, look: Look): Promise<Finding[]> {
-  if ((await look.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
-  const isLost = (await look.ask('EXISTS', operatedBoardKeys.archives(game))) === 0;
+async function checkArchived(game: string, number: number, probe: Probe): Promise<Finding[]> {
+  if ((await probe.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
+  const isLost = (await probe.ask('EXISTS', operatedBoardKeys.archives(game))) === 0;
   const text = isLost ? 'The records of its archives are lost, and their entries are there.' : `Its archive ${number} has no record.`;
   return [{ kind: 'orphan_archive', subject: `board ${game}`, text }];
 }

@@ -1,6 +1,6 @@
 import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import type { Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { arrivalOf, entryIn, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf, playerText } from './entry.ts';
 import { hiddenWithoutBan } from './hidden-entries.ts';
@@ -40,8 +40,8 @@ export function foreignPlayer({ subject, players }: Tables, id: string, record: 
   return { kind: 'foreign_player', subject, text, commands };
 }
 
-export async function checkHasPlayers({ subject, scores, players }: Tables, look: Look): Promise<Finding[]> {
-  const [isThere, count] = (await look.together(['EXISTS', players], ['ZCARD', scores])) as number[];
+export async function checkHasPlayers({ subject, scores, players }: Tables, probe: Probe): Promise<Finding[]> {
+  const [isThere, count] = (await probe.together(['EXISTS', players], ['ZCARD', scores])) as number[];
   if (isThere === 1 || count === 0) return [];
   return [{ kind: 'score_without_player', subject, text: `It has ${count} scores and no players.` }];
 }
@@ -53,7 +53,7 @@ export async function checkHasPlayers({ subject, scores, players }: Tables, look
 export class BoardCheck {
   readonly #game: string;
   readonly #tables: Tables;
-  readonly #look: Look;
+  readonly #probe: Probe;
   readonly #findings: Finding[] = [];
   readonly #members = new Fingerprints();
   /** Players whose entry is not among the scores, or whose account's set does not name the board. */
@@ -65,14 +65,14 @@ export class BoardCheck {
   #highestArrival = 0;
 
   /** @param season the season whose board is checked. Default: the board of all time */
-  constructor(game: string, look: Look, season?: string) {
+  constructor(game: string, probe: Probe, season?: string) {
     this.#game = game;
     this.#tables = season === undefined ? boardTables(game) : seasonTables(game, season);
-    this.#look = look;
+    this.#probe = probe;
   }
 
   async run(): Promise<Finding[]> {
-    const secret = (await this.#look.ask('GET', boardKeys.secret(this.#game))) as string | null;
+    const secret = (await this.#probe.ask('GET', boardKeys.secret(this.#game))) as string | null;
     // A season's board has the secret of its board.
     const isOfBoard = { subject: `board ${this.#game}` };
     if ((secret ?? '') === '')
@@ -83,7 +83,7 @@ export class BoardCheck {
       });
     await this.#readPlayers(secret === '' ? null : secret);
     await this.#readScores();
-    const arrivals = Number((await this.#look.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
+    const arrivals = Number((await this.#probe.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
     // Written as NOT so that a counter that is no number counts.
     if (!(arrivals >= this.#highestArrival)) {
       const text = 'Its counter of arrivals is lost, or below its newest score.';
@@ -92,7 +92,7 @@ export class BoardCheck {
     }
     await this.#checkSuspects();
     await this.#checkStrangers();
-    for (const finding of await hiddenWithoutBan(this.#tables.players, this.#hidden, this.#look))
+    for (const finding of await hiddenWithoutBan(this.#tables.players, this.#hidden, this.#probe))
       this.#findings.push({ kind: 'hidden_entry', subject: this.#tables.subject, ...finding });
     return this.#findings;
   }
@@ -104,7 +104,7 @@ export class BoardCheck {
       [],
     ];
     let [count, foreigners] = [0, 0];
-    for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players)) {
+    for await (const fields of pages(this.#probe, 'HSCAN', this.#tables.players)) {
       const players: { id: string; member: string; accountId: string }[] = [];
       for (const [id, text] of pairsOf(fields)) {
         const hidden = hiddenPlayerIn(id);
@@ -127,11 +127,11 @@ export class BoardCheck {
       // Other clients may write in between: each suspect is checked again.
       const isNamed = players.map(({ accountId }): Command => ['SISMEMBER', ofAccount(accountId), this.#game]);
       const commands: Command[] = [['ZMSCORE', this.#tables.scores, ...players.map(({ member }) => member)], ...isNamed];
-      const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
+      const [standing, ...named] = await Promise.all(commands.map((command) => this.#probe.ask(...command)));
       for (const [index, { id }] of players.entries())
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
     }
-    this.#look.count('board players', count);
+    this.#probe.count('board players', count);
     this.#find('unreadable_entry', unreadable);
     const areOfOtherSecret = await Promise.all(foreign.map(({ player, ownId }) => this.#isOfOtherSecret(player.accountId, ownId)));
     if (areOfOtherSecret.includes(true)) {
@@ -142,7 +142,7 @@ export class BoardCheck {
 
   /** Whether an account plays here, and not under the id that it has by the present secret. */
   async #isOfOtherSecret(accountId: string, ownId: string): Promise<boolean> {
-    const [isNamed, hasOwn] = await this.#look.together(
+    const [isNamed, hasOwn] = await this.#probe.together(
       ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       ['HEXISTS', this.#tables.players, ownId],
     );
@@ -150,7 +150,7 @@ export class BoardCheck {
   }
 
   async #readScores(): Promise<void> {
-    for await (const found of pages(this.#look, 'ZSCAN', this.#tables.scores)) {
+    for await (const found of pages(this.#probe, 'ZSCAN', this.#tables.scores)) {
       for (const [member] of pairsOf(found)) {
         const arrival = member.length > HEAD_LENGTH ? arrivalOf(member) : NaN;
         if (arrival > this.#highestArrival) this.#highestArrival = arrival;
@@ -165,7 +165,7 @@ export class BoardCheck {
       const found = await this.#standingOf(id);
       if (found === undefined) continue;
       const { accountId, member, stands } = found;
-      const [isThere, isNamed] = await this.#look.atomically(
+      const [isThere, isNamed] = await this.#probe.atomically(
         ['HEXISTS', this.#tables.players, id],
         ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       );
@@ -196,7 +196,7 @@ export class BoardCheck {
   async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
     let known: string | undefined;
     for (;;) {
-      const [text, score, hidden] = await this.#look.atomically(
+      const [text, score, hidden] = await this.#probe.atomically(
         ['HGET', this.#tables.players, id],
         ['ZSCORE', this.#tables.scores, known ?? ''],
         ['HGET', this.#tables.players, hiddenField(id)],
@@ -212,10 +212,10 @@ export class BoardCheck {
   /** A score has no player if it existed before and after all players were read, and belongs to none of them. */
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
-    for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players))
+    for await (const fields of pages(this.#probe, 'HSCAN', this.#tables.players))
       for (const [id, text] of pairsOf(fields)) this.#strangers.delete(memberOf(id, text));
     const members = [...this.#strangers];
-    const standing = await Promise.all(members.map((member) => this.#look.ask('ZSCORE', this.#tables.scores, member)));
+    const standing = await Promise.all(members.map((member) => this.#probe.ask('ZSCORE', this.#tables.scores, member)));
     this.#find(
       'score_without_player',
       members.filter((_, index) => standing[index] !== null).map((member) => `The score of the entry "${member}" has no player.`),

@@ -1,7 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { BANS_DUE } from '../../accounts/bans.ts';
 import { banAt } from '../../accounts/standing.ts';
-import type { Finding, Look } from '../../consistency/auditor.ts';
+import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
 import { hiddenField, memberOf, parsePlayer } from './entry.ts';
 import { boardKeys } from './model.ts';
@@ -12,13 +12,13 @@ import { boardKeys } from './model.ts';
 const LATEST_DUE_MS = 120_000;
 
 /** Whether the account is banned, and the queue has nothing left to hide. */
-export async function hidesEntries(accountId: string, look: Look): Promise<boolean> {
-  return (await isBanned(accountId, look)) && !(await isDue(accountId, look));
+export async function hidesEntries(accountId: string, probe: Probe): Promise<boolean> {
+  return (await isBanned(accountId, probe)) && !(await isDue(accountId, probe));
 }
 
-export async function isShown(game: string, playerId: string, look: Look): Promise<boolean> {
-  const text = (await look.ask('HGET', boardKeys.players(game), playerId)) as string | null;
-  return text !== null && (await look.ask('ZSCORE', boardKeys.scores(game), memberOf(playerId, text))) !== null;
+export async function isShown(game: string, playerId: string, probe: Probe): Promise<boolean> {
+  const text = (await probe.ask('HGET', boardKeys.players(game), playerId)) as string | null;
+  return text !== null && (await probe.ask('ZSCORE', boardKeys.scores(game), memberOf(playerId, text))) !== null;
 }
 
 /**
@@ -29,15 +29,15 @@ export async function isShown(game: string, playerId: string, look: Look): Promi
 export async function hiddenWithoutBan(
   players: string,
   playerIds: Iterable<string>,
-  look: Look,
+  probe: Probe,
 ): Promise<Pick<Finding, 'text' | 'commands'>[]> {
   const found: Pick<Finding, 'text' | 'commands'>[] = [];
   for (const id of playerIds) {
-    const [text, isHidden] = await look.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);
+    const [text, isHidden] = await probe.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);
     if (isHidden !== 1) continue;
     const accountId = text === null ? undefined : parsePlayer(text as string)?.accountId;
     if (accountId === undefined) found.push({ text: `The player ${id} is hidden, and has no entry.` });
-    else if (!(await isBanned(accountId, look)) && !(await isDue(accountId, look)))
+    else if (!(await isBanned(accountId, probe)) && !(await isDue(accountId, probe)))
       found.push({
         text: `The entry of the account ${accountId} is hidden, but the account is not banned.`,
         commands: [['ZADD', BANS_DUE, 0, accountId]],
@@ -46,12 +46,12 @@ export async function hiddenWithoutBan(
   return found;
 }
 
-async function isBanned(accountId: string, look: Look): Promise<boolean> {
-  return banAt(await standingIn(accountId, look), look.now()) !== undefined;
+async function isBanned(accountId: string, probe: Probe): Promise<boolean> {
+  return banAt(await standingIn(accountId, probe), probe.now()) !== undefined;
 }
 
 /** Whether a ban has just begun or ended: the queue holds the account until its entries are hidden or shown. */
-async function isDue(accountId: string, look: Look): Promise<boolean> {
-  const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(BANS_DUE, accountId)));
-  return dueAt !== undefined && dueAt < look.now() + LATEST_DUE_MS;
+async function isDue(accountId: string, probe: Probe): Promise<boolean> {
+  const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(BANS_DUE, accountId)));
+  return dueAt !== undefined && dueAt < probe.now() + LATEST_DUE_MS;
 }

@@ -37,8 +37,8 @@ export const scoreHolding = {
       first: '0',
       isPlace: isSetCursor,
       async read({ caller }, place, { scripts }) {
-        const { scores, cursor, looks } = await scoresPage(caller, place, scripts);
-        return { lists: { scores }, next: cursor === '0' ? undefined : cursor, looks };
+        const { scores, cursor, reads } = await scoresPage(caller, place, scripts);
+        return { lists: { scores }, next: cursor === '0' ? undefined : cursor, reads };
       },
     },
   },

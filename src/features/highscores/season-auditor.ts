@@ -1,4 +1,4 @@
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { pairsOf } from '../../redis/pairs.ts';
@@ -18,32 +18,32 @@ const LISTED = 5;
 export const seasonAuditor: Auditor = {
   keys: [
     queueCheck(SEASONS_DUE, wrongOf),
-    { pattern: /^\{board:(.*)\}:seasons$/, type: 'zset', life: 'lasts', check: ([game], look) => checkSeasons(game!, look) },
+    { pattern: /^\{board:(.*)\}:seasons$/, type: 'zset', life: 'lasts', check: ([game], probe) => checkSeasons(game!, probe) },
     { pattern: /^\{board:(.*)\}:closed$/, life: 'lasts', type: 'string' },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+)$/,
       counted: 'seasons',
       type: 'hash',
       life: 'lasts',
-      check: ([game, season], look) => checkSeason(game!, season!, look),
+      check: ([game, season], probe) => checkSeason(game!, season!, probe),
     },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+):players$/,
       type: 'hash',
       life: 'lasts',
-      check: ([game, season], look) => new BoardCheck(game!, look, season).run(),
+      check: ([game, season], probe) => new BoardCheck(game!, probe, season).run(),
     },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+):scores$/,
       type: 'zset',
       life: 'lasts',
-      check: ([game, season], look) => checkHasPlayers(seasonTables(game!, season!), look),
+      check: ([game, season], probe) => checkHasPlayers(seasonTables(game!, season!), probe),
     },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+):payouts$/,
       type: 'hash',
       life: 'lasts',
-      check: ([game, season], look) => checkPayouts(game!, season!, look),
+      check: ([game, season], probe) => checkPayouts(game!, season!, probe),
     },
     { pattern: /^\{board:(.*)\}:season:([\dW-]+):unpaid$/, life: 'lasts', type: 'list' },
   ],
@@ -52,21 +52,21 @@ export const seasonAuditor: Auditor = {
 const subjectOf = (game: string, season: string): string => seasonTables(game, season).subject;
 
 /** The queue holds a season before its first score. A season without a board a minute after it was due should not be there. */
-async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [game = '', season = ''] = member.split(' ');
-  const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
-  if (dueAt === null || isThere === 1 || Number(dueAt) > look.now() - LATE_MS) return undefined;
+  const [dueAt, isThere] = await probe.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
+  if (dueAt === null || isThere === 1 || Number(dueAt) > probe.now() - LATE_MS) return undefined;
   const subject = subjectOf(game, season);
   // `checkSeasons` reports a season that the board lists.
-  if ((await look.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;
+  if ((await probe.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;
   return `It holds the ${subject}, which has no score.`;
 }
 
-async function checkSeasons(game: string, look: Look): Promise<Finding[]> {
+async function checkSeasons(game: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const found of pages(look, 'ZSCAN', seasonKeys.seasons(game)))
+  for await (const found of pages(probe, 'ZSCAN', seasonKeys.seasons(game)))
     for (const [season] of pairsOf(found)) {
-      const [isListed, isThere] = await look.together(
+      const [isListed, isThere] = await probe.together(
         ['ZSCORE', seasonKeys.seasons(game), season],
         ['EXISTS', seasonKeys.season(game, season)],
       );
@@ -76,10 +76,10 @@ async function checkSeasons(game: string, look: Look): Promise<Finding[]> {
   return findings;
 }
 
-async function checkSeason(game: string, season: string, look: Look): Promise<Finding[]> {
+async function checkSeason(game: string, season: string, probe: Probe): Promise<Finding[]> {
   const subject = subjectOf(game, season);
   const find = (kind: string, text: string, commands: readonly Command[] = []): Finding[] => [{ kind, subject, text, commands }];
-  const [fields, listedEnd, closed, hasPayouts] = await look.together(
+  const [fields, listedEnd, closed, hasPayouts] = await probe.together(
     ['HMGET', seasonKeys.season(game, season), 'state', 'endsAt', 'payAfterMs', 'order', 'thresholds', 'paid'],
     ['ZSCORE', seasonKeys.seasons(game), season],
     ['GET', seasonKeys.closed(game)],
@@ -98,7 +98,7 @@ async function checkSeason(game: string, season: string, look: Look): Promise<Fi
       'unreadable_season',
       `Its rules say "${[state, endsAt, payAfterMs, order].join(' ')}", and the board lists its end as ${listedEnd}.`,
     );
-  if (state !== 'open' && !(Number(closed) >= Number(endsAt)) && (await isNewestClosed(game, endsAt!, look))) {
+  if (state !== 'open' && !(Number(closed) >= Number(endsAt)) && (await isNewestClosed(game, endsAt!, probe))) {
     const text = `It is ${state}, but the board is closed until ${closed ?? 'never'} only: scores may still reach it.`;
     return find('season_not_closed', text, [['SET', seasonKeys.closed(game), endsAt!]]);
   }
@@ -107,30 +107,30 @@ async function checkSeason(game: string, season: string, look: Look): Promise<Fi
   if (Number(paid ?? 0) > 0 && hasPayouts === 0) return find('wrong_payout', `Its payouts are lost: by its figures ${paid} were paid.`);
   if (state === 'paid') return [];
   const member = `${game} ${season}`;
-  const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(SEASONS_DUE, member)));
+  const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(SEASONS_DUE, member)));
   if (dueAt !== undefined && dueAt <= Number(endsAt) + Number(payAfterMs) + LATE_MS) return [];
   if (dueAt !== undefined && state === 'paying') return [];
   const how = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${new Date(dueAt).toISOString()}`;
-  return notQueued({ queue: SEASONS_DUE, member, subject, text: `It is ${state}, but ${how}: nobody pays its prizes.` }, look);
+  return notQueued({ queue: SEASONS_DUE, member, subject, text: `It is ${state}, but ${how}: nobody pays its prizes.` }, probe);
 }
 
 /** Of several seasons that the board is not closed for, the newest one counts. */
-async function isNewestClosed(game: string, endsAt: string, look: Look): Promise<boolean> {
-  const later = (await look.ask('ZRANGEBYSCORE', seasonKeys.seasons(game), `(${endsAt}`, '+inf')) as string[];
-  const states = await look.together(...later.map((season): Command => ['HGET', seasonKeys.season(game, season), 'state']));
+async function isNewestClosed(game: string, endsAt: string, probe: Probe): Promise<boolean> {
+  const later = (await probe.ask('ZRANGEBYSCORE', seasonKeys.seasons(game), `(${endsAt}`, '+inf')) as string[];
+  const states = await probe.together(...later.map((season): Command => ['HGET', seasonKeys.season(game, season), 'state']));
   return states.every((state) => state === null || state === 'open');
 }
 
 /** Compares the payouts of a closed season with its final board. */
-async function checkPayouts(game: string, season: string, look: Look): Promise<Finding[]> {
+async function checkPayouts(game: string, season: string, probe: Probe): Promise<Finding[]> {
   const subject = subjectOf(game, season);
-  const fields = (await look.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
+  const fields = (await probe.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
   const [state, isNoted, thresholds, order, paid, paidCoins] = fields;
   if (state === null) return [{ kind: 'orphan_payouts', subject, text: 'It has payouts, but no rules.', explainedBy: [subject] }];
   const winners = new Map<string, { accountId: string; coins: number; isPaid: boolean }>();
   const texts: string[] = [];
   let sum = { count: 0, coins: 0 };
-  for await (const found of pages(look, 'HSCAN', seasonKeys.payouts(game, season)))
+  for await (const found of pages(probe, 'HSCAN', seasonKeys.payouts(game, season)))
     for (const [playerId, text] of pairsOf(found)) {
       const [, accountId, coins, outcome] = /^([\w-]{22}|-) (\d+)(?: (paid|deleted|banned|balance_limit))?$/.exec(text) ?? [];
       if (accountId === undefined) texts.push(`The payout of the player ${playerId} is "${text.slice(0, 60)}".`);
@@ -139,13 +139,13 @@ async function checkPayouts(game: string, season: string, look: Look): Promise<F
         winners.set(playerId, { accountId, coins: Number(coins), isPaid: outcome === 'paid' });
       }
     }
-  look.count('prizes', sum.count);
-  const paidNow = (await look.ask('HMGET', seasonKeys.season(game, season), 'paid', 'paidCoins')) as (string | null)[];
+  probe.count('prizes', sum.count);
+  const paidNow = (await probe.ask('HMGET', seasonKeys.season(game, season), 'paid', 'paidCoins')) as (string | null)[];
   // If the figures changed meanwhile, a payment is in progress, and nothing can be said.
   if (paidNow.join() === [paid, paidCoins].join() && (Number(paid) !== sum.count || Number(paidCoins) !== sum.coins))
     texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
   if (isNoted !== null)
-    texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, look)));
+    texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, probe)));
   if (texts.length === 0) return [];
   const more = texts.length > LISTED ? [`The same holds for ${texts.length - LISTED} more.`] : [];
   // The season's rules may be what is wrong.
@@ -161,14 +161,14 @@ const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] a
 async function againstBoard(
   { game, season, thresholds, order }: { game: string; season: string; thresholds: string; order: string },
   winners: ReadonlyMap<string, { readonly accountId: string; readonly coins: number }>,
-  look: Look,
+  probe: Probe,
 ): Promise<string[]> {
   const texts: string[] = [];
-  for await (const found of pages(look, 'HSCAN', seasonKeys.players(game, season))) {
+  for await (const found of pages(probe, 'HSCAN', seasonKeys.players(game, season))) {
     const players = pairsOf(found);
     if (players.length === 0) continue;
     const members = players.map(([playerId, text]) => memberOf(playerId, text));
-    const standing = (await look.ask('ZMSCORE', seasonKeys.scores(game, season), ...members)) as (string | null)[];
+    const standing = (await probe.ask('ZMSCORE', seasonKeys.scores(game, season), ...members)) as (string | null)[];
     for (const [index, [playerId, text]] of players.entries()) {
       const score = standing[index];
       const player = parsePlayer(text);

@@ -29,7 +29,7 @@ if period ~= '' then
 end
 
 -- An account's entry on a board: `best` is its score, and `is_better` tells whether the new score is better.
-local function look(of_scores, of_players, ascending)
+local function read_best(of_scores, of_players, ascending)
   local entry, id, is_taken = entry_of_account(secret, of_players, account_id)
   if is_taken then error('ERR two accounts have the player id ' .. id .. ' in ' .. of_players, 0) end
   -- `scores` may lack the entry: an operator has deleted a board's scores, or a ban has just ended and its journal has not shown the entry
@@ -44,7 +44,7 @@ local function look(of_scores, of_players, ascending)
   return entry, best, is_better, id
 end
 
-local held, best, is_better, player_id = look(scores, players, is_ascending)
+local held, best, is_better, player_id = read_best(scores, players, is_ascending)
 -- The service never deletes a board, so a board's first score counts as a creation, like an account.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
@@ -86,7 +86,7 @@ if season ~= '' then
   end
   is_ascending, shown_scores = season_order == 'asc', season_hash .. ':scores'
   local season_players = season_hash .. ':players'
-  held, best, is_better = look(shown_scores, season_players, is_ascending)
+  held, best, is_better = read_best(shown_scores, season_players, is_ascending)
   best, is_changed = keep(shown_scores, season_players, is_ascending, held, best, is_better)
   ends = string.format('%.0f', ends)
 end

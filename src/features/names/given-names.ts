@@ -5,7 +5,7 @@ import type { Subscriptions } from '../../redis/subscriber.ts';
 import { GIVEN_NAMES, readIndex } from './model.ts';
 
 /** A message may get lost with its connection. */
-const LOOK_INTERVAL_MS = 3000;
+const POLL_INTERVAL_MS = 3000;
 
 export interface GivenNamesParts {
   readonly scripts: ScriptRunner;
@@ -16,7 +16,7 @@ export interface GivenNamesParts {
 /** The names that operators gave accounts, in the memory of this process. While Redis is away those of the last read count. */
 export class GivenNames {
   readonly #parts: GivenNamesParts;
-  readonly #look: NodeJS.Timeout;
+  readonly #poll: NodeJS.Timeout;
   #names: ReadonlyMap<string, string> = new Map();
   #version = '';
   #lastProblem: string | undefined;
@@ -30,7 +30,7 @@ export class GivenNames {
     subscriber.on('message', (channel) => {
       if (channel === GIVEN_NAMES) void this.#read();
     });
-    this.#look = setInterval(() => void this.#read(), LOOK_INTERVAL_MS);
+    this.#poll = setInterval(() => void this.#read(), POLL_INTERVAL_MS);
   }
 
   /** The name that an account was given, if it was. */
@@ -39,7 +39,7 @@ export class GivenNames {
   }
 
   close(): void {
-    clearInterval(this.#look);
+    clearInterval(this.#poll);
   }
 
   async #listen(): Promise<void> {
@@ -51,7 +51,7 @@ export class GivenNames {
   async #read(): Promise<void> {
     try {
       const [word, version = '', ...names] = await this.#parts.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
-      // Reads may overlap: an answer of an older state comes before that of a newer one, and the next look mends the rest.
+      // Reads may overlap: an answer of an older state comes before that of a newer one, and the next read mends the rest.
       if (word === 'index') [this.#names, this.#version] = [new Map(pairsOf(names)), version];
       this.#lastProblem = undefined;
     } catch (error) {

@@ -8,7 +8,7 @@ export const nameFields = heldFields('later', 'nameGivenAt', 'nameGiven', 'nameG
 
 /**
  * Hash: account id → the name that it was given, and `version`, which rises with each change. Changes are published on a channel of the same
- * name. Each process has all of it in memory, so that a submission costs no look.
+ * name. Each process has all of it in memory, so that a submission costs no read.
  */
 export const GIVEN_NAMES = '{given-names}';
 

@@ -1,4 +1,4 @@
--- Takes a step in a pairing: scan looks at it, confirm claims it, deny refuses it. One claimant wins.
+-- Takes a step in a pairing: scan reads it, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
 -- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing)
 -- Prologue prologue-open.lua: account, open_account, tell_event, answer, moved_in, generation

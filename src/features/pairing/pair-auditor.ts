@@ -1,13 +1,13 @@
 import { sessionsKey } from '../../accounts/session-list.ts';
 import { signedOutKey } from '../../accounts/account-keys.ts';
 import { standingIn } from '../../accounts/account-auditor.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { sessionIdOf } from '../../server/identity/sessions.ts';
 import { pairKeys, pairedSessionName } from './model.ts';
 
 /** Checks that pairings expire, and that each signed in the account that claimed it. */
 export const pairAuditor: Auditor = {
-  keys: [{ pattern: /^\{pair:(.*)\}$/, type: 'hash', check: ([token], look) => checkPairing(token!, look) }],
+  keys: [{ pattern: /^\{pair:(.*)\}$/, type: 'hash', check: ([token], probe) => checkPairing(token!, probe) }],
 };
 
 /** How long a pairing lasts at most. */
@@ -16,10 +16,10 @@ const FORGOTTEN_SECONDS = 13 * 60;
 /** The token opens the pairing to whoever claims first, so a finding has the begin of it. */
 const SHOWN = 6;
 
-async function checkPairing(token: string, look: Look): Promise<Finding[]> {
+async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
   const key = pairKeys.pair(token);
   const names = ['status', 'claimant', 'winner', 'generation', 'delivered', 'expiresAt', 'forgottenAt'];
-  const [fields, ttlMs] = (await look.together(['HMGET', key, ...names], ['PTTL', key])) as [(string | null)[], number];
+  const [fields, ttlMs] = (await probe.together(['HMGET', key, ...names], ['PTTL', key])) as [(string | null)[], number];
   if (ttlMs === -2) return [];
   const [status, claimant, winner, generation, delivered, expiresAt, forgottenAt] = fields.map((text) => text ?? '');
   const problems: string[] = [];
@@ -30,7 +30,7 @@ async function checkPairing(token: string, look: Look): Promise<Finding[]> {
   if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`It is ${status}, and has the claimant ${claimant}.`);
   // Pairings that an older build claimed lack the second field.
   if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, and its claimant is ${claimant || 'nobody'}.`);
-  else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, look)))
+  else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, probe)))
     problems.push(`It gave a session of ${claimant}, whose list of sessions does not have it.`);
   if (problems.length === 0) return [];
   const commands: Command[] = ttlMs === -1 ? [['EXPIRE', key, FORGOTTEN_SECONDS]] : [];
@@ -46,10 +46,10 @@ const CLAIMED = new Set(['claimed', 'expired']);
 const isTime = (text: string): boolean => /^\d{1,15}$/.test(text);
 
 /** Whether the list has the session. It need not have one of an account that moved or was deleted, or a session that has ended. */
-async function hasSession(accountId: string, id: string, generation: string, look: Look): Promise<boolean> {
-  const [isListed, hasEnded] = await look.together(['HEXISTS', sessionsKey(accountId), id], ['EXISTS', signedOutKey(accountId, id)]);
+async function hasSession(accountId: string, id: string, generation: string, probe: Probe): Promise<boolean> {
+  const [isListed, hasEnded] = await probe.together(['HEXISTS', sessionsKey(accountId), id], ['EXISTS', signedOutKey(accountId, id)]);
   if (isListed === 1 || hasEnded === 1) return true;
-  const standing = await standingIn(accountId, look);
+  const standing = await standingIn(accountId, probe);
   const { deleted, target, moving } = standing;
   return (deleted ?? target ?? moving) !== undefined || String(standing.generation) !== generation;
 }

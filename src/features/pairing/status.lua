@@ -1,10 +1,10 @@
 -- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, once. No other client
 -- ever gets it, nor learns the claimant's name.
 -- KEYS pair
--- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; open; or '?': nobody has looked)
+-- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; open; or '?': nobody has read it)
 -- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent, kind) pair_not_found
 --
--- The claimant's standing has another hash tag. Where the answer depends on it, the script does nothing and asks for a look
+-- The claimant's standing has another hash tag. Where the answer depends on it, the script does nothing and asks for a read
 -- at the claimant. A claim is final, so the claimant is the same when the script runs again.
 local found = redis.call('HMGET', pair,
   'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent', 'kind')
@@ -18,7 +18,7 @@ if status == 'claimed' then
   if delivered then return {'claimed', asks and '1' or '0', name} end
   if claimant_state == '?' then return {'claimant_wanted', claimant, found[7], asks and '1' or '0', found[10], found[11]} end
   -- The claim of a guest ends when the guest moves into a store account, because its installId is no longer valid. A guest that
-  -- moves after the look gets a session that no endpoint accepts.
+  -- moves after the read gets a session that no endpoint accepts.
   if claimant_state == 'closed' then
     redis.call('HSET', pair, 'status', 'expired')
     return {'expired'}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { settled } from '../../accounts/standing-look.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import { listSession } from '../../accounts/session-list.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';

@@ -1,5 +1,5 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
-import type { Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { entryLetters, KEY_SECRET } from '../coins/model.ts';
 import { documentOf, purchaseKeys, undoKeyOf, type PurchaseDocument } from './model.ts';
 
@@ -11,7 +11,7 @@ export interface FoundBookings {
 }
 
 /** @returns undefined if the secret of the ledgers is lost, so that no key can be found */
-export type FindBookings = (owners: Iterable<string>, keys: readonly string[], look: Look) => Promise<FoundBookings | undefined>;
+export type FindBookings = (owners: Iterable<string>, keys: readonly string[], probe: Probe) => Promise<FoundBookings | undefined>;
 
 /** A purchase with more entries than this is not compared. A purchase has one, and two for each refund that is reversed. */
 const MOST_ENTRIES = 50;
@@ -58,7 +58,7 @@ function keysOf(purchaseId: string, { store, booking, transfer, moves, entries }
  * Compares a purchase with the entries that it made in ledgers. The record is written after each entry, so what it has counted is there,
  * unless retention has deleted it.
  */
-export async function checkBookings(purchaseId: string, fields: ReadonlyMap<string, string>, look: Look, find: FindBookings) {
+export async function checkBookings(purchaseId: string, fields: ReadonlyMap<string, string>, probe: Probe, find: FindBookings) {
   const document = documentOf(fields);
   const { owner, entries, at, moves } = document;
   if (owner === '-' || entries > MOST_ENTRIES) return [];
@@ -70,7 +70,7 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
   const { counted, moved } = keysOf(purchaseId, document);
   const undo = undoKeyOf(purchaseId);
   const keys = [...[...counted, ...moved].flatMap(({ topup, refund }) => [topup, refund]), undo];
-  const found = await find(ownersOf(document), keys, look);
+  const found = await find(ownersOf(document), keys, probe);
   if (found === undefined) return [];
   const subject = subjectOf(purchaseId);
   const explainedBy = [...found.accountIds.map((id) => `account ${id}`), `account ${owner}`, subject];
@@ -202,7 +202,7 @@ export async function checkBought(
   { accountId, guestId }: { readonly accountId: string; readonly guestId?: string | undefined },
   bought: readonly BoughtEntry[],
   undone: ReadonlySet<string>,
-  look: Look,
+  probe: Probe,
   find: FindBookings,
 ): Promise<Finding[]> {
   const byPurchase = [...Map.groupBy(bought, ({ key }) => key.split('·')[2] ?? '')];
@@ -210,14 +210,14 @@ export async function checkBought(
   for (let start = 0; start < byPurchase.length; start += AT_ONCE) {
     const part = byPurchase.slice(start, start + AT_ONCE).filter(([purchaseId]) => !undone.has(undoKeyOf(purchaseId)));
     const read = part.map(([id]): Command => ['HMGET', purchaseKeys.purchase(id), ...FIELDS]);
-    const records = (await look.together(...read)) as (string | null)[][];
+    const records = (await probe.together(...read)) as (string | null)[][];
     for (const [index, [purchaseId, entries]] of part.entries()) {
       const fields = new Map(records[index]!.flatMap((value, at) => (value === null ? [] : [[FIELDS[at]!, value] as const])));
       if (fields.size === 0) findings.push(lostPurchase(purchaseId));
       // `checkPurchase` reports a record that cannot be read.
       if (!isReadable(fields) || fields.get('owner') === '-') continue;
       const found: Bought = { accountId, guestId, purchaseId, entries, document: documentOf(fields) };
-      findings.push(...(await checkOwner(found, look, find)), ...checkNumbers(found));
+      findings.push(...(await checkOwner(found, probe, find)), ...checkNumbers(found));
     }
   }
   return findings;
@@ -236,18 +236,18 @@ interface Bought {
 /** Finds out which account is right by the ledgers: the one that has the entry. If both have it, the coins were granted twice. */
 async function checkOwner(
   { accountId, guestId, purchaseId, entries, document }: Bought,
-  look: Look,
+  probe: Probe,
   find: FindBookings,
 ): Promise<Finding[]> {
   const owners = ownersOf(document);
   if (owners.has(accountId) || owners.has(guestId ?? accountId)) return [];
   for (const owner of owners) {
-    const { target, moving, deleted } = await standingIn(owner, look);
+    const { target, moving, deleted } = await standingIn(owner, probe);
     // What a deleted owner had, and to whom it gave the purchase, is gone.
     if (deleted !== undefined || (target ?? moving?.target) === accountId) return [];
   }
   const keys = entries.map(({ key }) => key);
-  const found = await find(owners, keys, look);
+  const found = await find(owners, keys, probe);
   const { owner } = document;
   const coins = entries.reduce((sum, each) => sum + each.coins, 0);
   const subject = subjectOf(purchaseId);

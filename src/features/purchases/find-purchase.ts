@@ -57,7 +57,7 @@ export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurch
 }
 
 /** Makes a running service check a purchase within a second. */
-export function lookSoon(
+export function checkSoon(
   purchaseId: string,
   { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
 ): Promise<void> {

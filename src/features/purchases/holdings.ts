@@ -34,7 +34,7 @@ export const purchaseHolding = {
         const from = Number(place);
         const { size, listed } = await listedPart(accountId, from, scripts, AT_ONCE);
         const next = from + AT_ONCE < size ? String(from + AT_ONCE) : undefined;
-        return { lists: { coinPurchases: await shown(listed, scripts, shownPurchase) }, next, looks: 1 + listed.length };
+        return { lists: { coinPurchases: await shown(listed, scripts, shownPurchase) }, next, reads: 1 + listed.length };
       },
     },
   },

@@ -83,14 +83,14 @@ export class KeptNotices {
 
   /** Repeats kept notifications as they become due, until the returned queue is closed. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log);
+    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#parts.log);
   }
 
   /**
    * Repeats a kept notification.
    * @returns when it is due again; undefined: never
    */
-  async look(purchaseId: string): Promise<number | undefined> {
+  async check(purchaseId: string): Promise<number | undefined> {
     const { scripts, purchases, counts, now } = this.#parts;
     const notice = await readNotice(purchaseId, scripts);
     if (notice === undefined) return undefined;

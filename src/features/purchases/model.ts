@@ -19,7 +19,7 @@ export const purchaseKeys = {
   listed: (accountId: string) => `{${accountId}}:${LISTED}`,
   /** A string: the purchase that has an order number of the store, by a hash of the number. */
   order: (hash: string) => `{product-order:${hash}}`,
-  /** The queue of purchases to look at: `purchaseIdOf` by time. */
+  /** The queue of purchases to check: `purchaseIdOf` by time. */
   due: 'product-purchases:due',
   /**
    * A hash: a notification whose purchase cannot be recorded yet (`kept-notices.ts`): store, id (the store's own, a secret), packageName,

@@ -1,7 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { parseStanding } from '../../accounts/standing.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import {
@@ -35,7 +35,7 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
         pattern: /^\{product-notice:([\w-]+)\}$/,
         type: 'hash',
         life: 'lasts',
-        check: ([purchaseId], look) => checkNotice(purchaseId!, look),
+        check: ([purchaseId], probe) => checkNotice(purchaseId!, probe),
       },
       {
         pattern: /^\{product-purchase:([\w-]+)\}$/,
@@ -43,58 +43,58 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
         type: 'hash',
         life: 'lasts',
         readsKey: true,
-        check: ([purchaseId], look) => checkPurchase(purchaseId!, look, find),
+        check: ([purchaseId], probe) => checkPurchase(purchaseId!, probe, find),
       },
-      { pattern: accountKeyPattern(LISTED), check: ([id], look) => checkListed(id!, look) },
-      { pattern: /^(\{product-order:[\w-]+\})$/, type: 'string', life: 'lasts', check: ([key], look) => checkOrder(key!, look) },
+      { pattern: accountKeyPattern(LISTED), check: ([id], probe) => checkListed(id!, probe) },
+      { pattern: /^(\{product-order:[\w-]+\})$/, type: 'string', life: 'lasts', check: ([key], probe) => checkOrder(key!, probe) },
       { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts', type: 'hash' },
     ],
   };
 }
 
-async function wrongOf(queued: Queued, look: Look): Promise<Finding | undefined> {
-  const dueAt = await dueWithoutDocument(queued, purchaseKeys.purchase(queued.member), AHEAD_MS, look);
+async function wrongOf(queued: Queued, probe: Probe): Promise<Finding | undefined> {
+  const dueAt = await dueWithoutDocument(queued, purchaseKeys.purchase(queued.member), AHEAD_MS, probe);
   return dueAt === undefined ? undefined : lostPurchase(queued.member);
 }
 
-async function wrongOfNotice(queued: Queued, look: Look): Promise<string | undefined> {
+async function wrongOfNotice(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member } = queued;
-  if ((await dueWithoutDocument(queued, purchaseKeys.notice(member), AHEAD_MS, look)) === undefined) return undefined;
+  if ((await dueWithoutDocument(queued, purchaseKeys.notice(member), AHEAD_MS, probe)) === undefined) return undefined;
   return `It holds a notification of the purchase ${member}, which does not exist.`;
 }
 
-async function checkNotice(purchaseId: string, look: Look): Promise<Finding[]> {
+async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]> {
   const { noticesDue: queue, notice } = purchaseKeys;
-  const act = (await look.ask('HGET', notice(purchaseId), 'act')) as string | null;
-  const [exists, ...times] = await look.together(
+  const act = (await probe.ask('HGET', notice(purchaseId), 'act')) as string | null;
+  const [exists, ...times] = await probe.together(
     ['HEXISTS', notice(purchaseId), 'id'],
     ...dueAnywhereCommands(queue, purchaseId, act === null ? [] : [act]),
   );
   if (exists === 0 || dueAtOf(times) !== undefined) return [];
   const text = `A notification of it is kept, but ${queue} does not hold it, so the app store is never asked again.`;
-  return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, look);
+  return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
 }
 
 /** An order number may be missing: only operators search by it. */
-async function checkOrder(key: string, look: Look): Promise<Finding[]> {
-  const purchaseId = (await look.ask('GET', key)) as string | null;
-  if (purchaseId === null || (await look.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
+async function checkOrder(key: string, probe: Probe): Promise<Finding[]> {
+  const purchaseId = (await probe.ask('GET', key)) as string | null;
+  if (purchaseId === null || (await probe.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
   return [lostPurchase(purchaseId)];
 }
 
 /** Each listed purchase has a record, which names the account. */
-async function checkListed(id: string, look: Look): Promise<Finding[]> {
+async function checkListed(id: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const page of pages(look, 'ZSCAN', purchaseKeys.listed(id))) {
+  for await (const page of pages(probe, 'ZSCAN', purchaseKeys.listed(id))) {
     const listed = pairsOf(page).map(([purchaseId]) => purchaseId);
-    const owners = await look.together(
+    const owners = await probe.together(
       ...listed.map((each): Command => ['HMGET', purchaseKeys.purchase(each), 'owner', 'store', 'grantedAt']),
     );
     for (const [index, purchaseId] of listed.entries()) {
       const [owner, store, grantedAt] = owners[index] as (string | null)[];
       if (owner == null && store == null) findings.push(lostPurchase(purchaseId));
-      if (owner == null || owner === id || owner === '-' || (await standingIn(owner, look)).target === id) continue;
-      findings.push(...(await checkForeign({ id, purchaseId, owner, isGranted: grantedAt !== null }, look)));
+      if (owner == null || owner === id || owner === '-' || (await standingIn(owner, probe)).target === id) continue;
+      findings.push(...(await checkForeign({ id, purchaseId, owner, isGranted: grantedAt !== null }, probe)));
     }
   }
   return findings;
@@ -103,9 +103,9 @@ async function checkListed(id: string, look: Look): Promise<Finding[]> {
 /** An account lists the purchase, and its record names another one. While an operator's move is under way, both list it. */
 async function checkForeign(
   { id, purchaseId, owner, isGranted }: { id: string; purchaseId: string; owner: string; isGranted: boolean },
-  look: Look,
+  probe: Probe,
 ): Promise<Finding[]> {
-  const [own, others, recorded] = await look.together(
+  const [own, others, recorded] = await probe.together(
     ['ZSCORE', purchaseKeys.listed(id), purchaseId],
     ['ZSCORE', purchaseKeys.listed(owner), purchaseId],
     ['HMGET', purchaseKeys.purchase(purchaseId), 'owner', 'transfer'],
@@ -120,15 +120,18 @@ async function checkForeign(
   return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
 }
 
-async function checkPurchase(purchaseId: string, look: Look, find: FindBookings): Promise<Finding[]> {
-  const found = await findingsOf(purchaseId, look, find, dueCommands);
-  return found.length === 0 ? found : findingsOf(purchaseId, look, find, dueAnywhereCommands);
+async function checkPurchase(purchaseId: string, probe: Probe, find: FindBookings): Promise<Finding[]> {
+  const found = await findingsOf(purchaseId, probe, find, dueCommands);
+  return found.length === 0 ? found : findingsOf(purchaseId, probe, find, dueAnywhereCommands);
 }
 
-async function findingsOf(purchaseId: string, look: Look, find: FindBookings, whenDue: typeof dueCommands): Promise<Finding[]> {
+async function findingsOf(purchaseId: string, probe: Probe, find: FindBookings, whenDue: typeof dueCommands): Promise<Finding[]> {
   const { due, purchase, listed } = purchaseKeys;
-  const act = (await look.ask('HGET', purchase(purchaseId), 'act')) as string | null;
-  const [fields, ...times] = await look.together(['HGETALL', purchase(purchaseId)], ...whenDue(due, purchaseId, act === null ? [] : [act]));
+  const act = (await probe.ask('HGET', purchase(purchaseId), 'act')) as string | null;
+  const [fields, ...times] = await probe.together(
+    ['HGETALL', purchase(purchaseId)],
+    ...whenDue(due, purchaseId, act === null ? [] : [act]),
+  );
   const record = new Map(pairsOf(fields as string[]));
   const subject = subjectOf(purchaseId);
   if (record.size === 0) return [];
@@ -138,23 +141,23 @@ async function findingsOf(purchaseId: string, look: Look, find: FindBookings, wh
   const stuck = stuckIn(document);
   // A purchase in the queue may still have to be listed.
   const isDue = dueAtOf(times) !== undefined;
-  const differs = await checkBookings(purchaseId, record, look, find);
+  const differs = await checkBookings(purchaseId, record, probe, find);
   if (differs.length > 0) return differs;
   if (stuck !== undefined && !isDue) {
     const text = `It is ${stuck}, but ${due} does not hold it, so no service checks it again.`;
-    return notQueued({ queue: due, member: purchaseId, subject, text }, look);
+    return notQueued({ queue: due, member: purchaseId, subject, text }, probe);
   }
   if (owner === '-' || isDue) return [];
-  const { deleted, target } = parseStanding((await look.ask('GET', standingKey(owner))) as string | null);
+  const { deleted, target } = parseStanding((await probe.ask('GET', standingKey(owner))) as string | null);
   if (deleted !== undefined) return [];
   const id = target ?? owner;
-  const standing = await standingIn(id, look);
+  const standing = await standingIn(id, probe);
   if (standing.deleted !== undefined || standing.moving !== undefined) return [];
-  const [score, recorded] = await look.together(['ZSCORE', listed(id), purchaseId], ['HGET', purchase(purchaseId), 'owner']);
+  const [score, recorded] = await probe.together(['ZSCORE', listed(id), purchaseId], ['HGET', purchase(purchaseId), 'owner']);
   if (score !== null || recorded !== owner) return [];
   // The guest has moved, and its list is joined to the account's soon.
-  if (target !== undefined && (await look.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
-  const isLost = (await look.ask('EXISTS', listed(id))) === 0;
+  if (target !== undefined && (await probe.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
+  const isLost = (await probe.ask('EXISTS', listed(id))) === 0;
   const text = isLost ? 'Its list of purchases is lost.' : `It does not list its purchase ${purchaseId}.`;
   const commands: Command[] = [['ZADD', listed(id), at, purchaseId]];
   return [{ kind: 'purchase_not_listed', subject: `account ${id}`, text, commands, explainedBy: [subject] }];

@@ -82,7 +82,7 @@ export const purchaseCoins = endpoint({
     if (seller === undefined) return new Unchecked(storeUnconfigured());
     // Refuses an ended session or a moved account before the purchase is recorded.
     await scripts.runAs(caller, checkCaller, {}, {});
-    const purchase = await seller.look(body[field]!, undefined, traceparent);
+    const purchase = await seller.read(body[field]!, undefined, traceparent);
     if (purchase === 'unknown') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
     const claimed = await afterWrites(purchases.claim(store, purchase, caller.accountId, traceparent));
     switch (claimed.word) {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { settled } from '../../accounts/standing-look.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { backoffMs } from '../../journal/backoff.ts';
 import { Journal } from '../../journal/journal.ts';
@@ -21,7 +21,7 @@ const TAKE_OVER_MS = 30_000;
 export const LEASE_MS = 30_000;
 
 /** Purchases that one process checks at the same time. With fewer, a store that answers in a second delays refunds. */
-const LOOKS_AT_ONCE = 64;
+const CHECKS_AT_ONCE = 64;
 
 /** Between two checks of an unpaid purchase. If the store's notification is lost, a user who paid in a shop waits this long at most. */
 const PENDING_WAIT_MS = 10 * 60_000;
@@ -78,7 +78,7 @@ interface Followed {
   readonly document: PurchaseDocument;
   readonly balance: number | undefined;
   readonly word: 'done' | 'deleted' | 'balance_limit';
-  /** When the queue has to look at the purchase again. Undefined: never. */
+  /** When the queue has to check the purchase again. Undefined: never. */
   readonly nextAt: number | undefined;
 }
 
@@ -154,7 +154,7 @@ export class Purchases {
       await this.#journal.bring(purchaseId, now());
       return { word: 'recorded' };
     }
-    const purchase = await seller.look(proof, packageName);
+    const purchase = await seller.read(proof, packageName);
     if (purchase === 'unknown') return { word: 'unknown' };
     // Such a purchase gives no coins, so it is not recorded. A later check of its token gets the same answer.
     if (purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return { word: 'ignored' };
@@ -181,14 +181,14 @@ export class Purchases {
 
   /** Checks purchases as they become due, until the returned queue is closed. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log, { atOnce: LOOKS_AT_ONCE });
+    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#parts.log, { atOnce: CHECKS_AT_ONCE });
   }
 
   /**
    * Books entries that an earlier process left open, asks the store, and applies its answer.
    * @returns when the purchase is due again; undefined: never
    */
-  async look(purchaseId: string): Promise<number | undefined> {
+  async check(purchaseId: string): Promise<number | undefined> {
     const { scripts, now, log, counts, catalogue } = this.#parts;
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
@@ -200,7 +200,7 @@ export class Purchases {
     if (seller === undefined) return now() + UNCONFIGURED_WAIT_MS;
     let purchase: ProductPurchase | 'unknown';
     try {
-      purchase = await seller.look(id, packageName);
+      purchase = await seller.read(id, packageName);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       counts.failed('look');

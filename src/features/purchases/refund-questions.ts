@@ -26,7 +26,7 @@ const endRefunds = defineScript({
 });
 
 /** How often each process checks whether the store has to be asked. */
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 
 /** How long a shutdown waits for the store's answer. Otherwise another process asks again once the lease has ended. */
 const CLOSE_MS = 2000;
@@ -68,7 +68,7 @@ export class RefundQuestions {
 
   constructor(parts: RefundQuestionParts) {
     this.#parts = parts;
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#timer = setInterval(() => this.#poll(), POLL_MS);
   }
 
   async close(): Promise<void> {
@@ -77,7 +77,7 @@ export class RefundQuestions {
     await within(CLOSE_MS, this.#asking ?? Promise.resolve(), () => {});
   }
 
-  #look(): void {
+  #poll(): void {
     const seller = this.#parts.purchases.sellerOf(this.#parts.store);
     if (seller === undefined || this.#asking !== undefined || !this.#parts.mayWrite()) return;
     const waitMs = this.#nextAt - this.#parts.now();
@@ -96,7 +96,7 @@ export class RefundQuestions {
     const [word, at] = await scripts.run(leaseRefunds, { asked }, args);
     const askedAt = Number(at);
     counts.askedAt = askedAt;
-    this.#nextAt = Math.max(askedAt + seller.askEveryMs, now() + LOOK_MS);
+    this.#nextAt = Math.max(askedAt + seller.askEveryMs, now() + POLL_MS);
     if (word === 'others') return;
     const startedAt = now();
     const isAnswered = await this.#ask(seller, askedAt - OVERLAP_MS);

@@ -29,8 +29,8 @@ export const seatHolding = {
       first: '0.0',
       isPlace: isSetsCursor,
       async read({ owners }, place, parts) {
-        const { seats, cursor, looks } = await seatsPage(owners, place, parts);
-        return { lists: { seats }, next: cursor, looks };
+        const { seats, cursor, reads } = await seatsPage(owners, place, parts);
+        return { lists: { seats }, next: cursor, reads };
       },
     },
   },

@@ -4,11 +4,11 @@
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, flags_of, player_text, settle
--- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) looked(next look or '', hand-over at or '', members without a lease) room_not_found not_in_room
+-- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) checked(next check or '', hand-over at or '', members without a lease) room_not_found not_in_room
 --
 -- Each connection has a lease that its process renews, so the leases of a dead process run out. `leases` holds "<account>:<connection>" by
--- the lease's end. Events: `hello` and `grant` grant leases to `members`, `renew` extends leases that have not ended, `bye` ends them, `look`
--- changes none. `next look` is the time at which any process has to run this script again.
+-- the lease's end. Events: `hello` and `grant` grant leases to `members`, `renew` extends leases that have not ended, `bye` ends them, `check`
+-- changes none. `next check` is the time at which any process has to run this script again.
 local at = tonumber(now)
 local found = find_room(room)
 if not found then
@@ -66,12 +66,12 @@ local host_due = not host_is_here and host_away_since and host_away_since + tonu
 if host_due and host_due <= at and successor and found.phase ~= 'ended' then set_host(found, successor) end
 if host_due and host_due <= at then host_due = nil end
 
-local next_look = leased[2] and tonumber(leased[2]) or host_due
-if next_look and host_due then next_look = math.min(next_look, host_due) end
+local next_check = leased[2] and tonumber(leased[2]) or host_due
+if next_check and host_due then next_check = math.min(next_check, host_due) end
 if leased[2] then redis.call('PEXPIRE', leases, ttl_ms) end
 
 local function time_text(time) return time and string.format('%d', time) or '' end
 settle(found, ttl_ms)
-if event ~= 'hello' then return {'looked', time_text(next_look), time_text(host_due), table.concat(without, ' ')} end
+if event ~= 'hello' then return {'checked', time_text(next_check), time_text(host_due), table.concat(without, ' ')} end
 local private = redis.call('HGET', room, you .. ':private') or ''
 return {'seated', you, you == found.host and '1' or '0', time_text(host_due), private, last_order(found, you, tab)}

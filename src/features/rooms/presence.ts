@@ -16,7 +16,7 @@ const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
   keys: ['room', 'leases'],
   args: ['event', 'accountId', 'tab', 'members', 'leaseMs', 'graceMs', 'ttlMs'],
-  answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
+  answers: ['seated', 'checked', 'room_not_found', 'not_in_room'],
   prologue: checksCaller,
   slotOf: 'room',
   library: roomLibraries,
@@ -27,11 +27,11 @@ const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3000;
 
 /** How often each process looks for due rooms, and how many it takes at a time. */
-const LOOK_INTERVAL_MS = 1000;
-const ROOMS_A_LOOK = 1000;
+const POLL_INTERVAL_MS = 1000;
+const ROOMS_A_POLL = 1000;
 
-/** If a look fails, another process takes the room after this long. A command fails after Redis has been silent for 3 s. */
-export const LOOK_LEASE_MS = 5000;
+/** If a check fails, another process takes the room after this long. A command fails after Redis has been silent for 3 s. */
+export const CHECK_LEASE_MS = 5000;
 
 /** Calls sent at a time: enough to fill a round trip, few enough that requests are served in between. */
 const ROOMS_AT_ONCE = 100;
@@ -70,10 +70,10 @@ const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned
 /**
  * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
  *
- * The rule: a room with leases is in the queue, due no later than the end of its first lease. Any process then looks at the room. No
+ * The rule: a room with leases is in the queue, due no later than the end of its first lease. Any process then checks the room. No
  * script writes both, so the order of steps keeps the rule true if a process dies in between. Before `hello` grants a lease, it puts an
- * entry for this connection into the queue, due before the lease ends. Each look makes the room due at the end of its first lease. A
- * renewal only extends a lease: the look then comes early, and puts itself off. A renewal never grants a lease: a process that was cut off
+ * entry for this connection into the queue, due before the lease ends. Each check makes the room due at the end of its first lease. A
+ * renewal only extends a lease: the check then comes early, and puts itself off. A renewal never grants a lease: a process that was cut off
  * from Redis for longer than a lease first puts the room into the queue, as for a hello. If a `bye` is lost, the lease runs out.
  */
 export class Presence {
@@ -99,11 +99,11 @@ export class Presence {
     this.#queue = new DueQueue({
       ...parts,
       name: roomKeys.due,
-      work: (code) => this.#look(code),
-      leaseMs: LOOK_LEASE_MS,
-      lookIntervalMs: LOOK_INTERVAL_MS,
+      work: (code) => this.#check(code),
+      leaseMs: CHECK_LEASE_MS,
+      pollIntervalMs: POLL_INTERVAL_MS,
       atOnce: ROOMS_AT_ONCE,
-      mostALook: ROOMS_A_LOOK,
+      mostAPoll: ROOMS_A_POLL,
     });
   }
 
@@ -135,8 +135,8 @@ export class Presence {
         args,
       );
       if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
-      await this.#lookAt(code, handOverAt);
-      while (greeting.isTold) await this.#lookAgain(greeting, caller, code, member);
+      await this.#checkRoom(code, handOverAt);
+      while (greeting.isTold) await this.#checkAgain(greeting, caller, code, member);
       // There must be no `await` from here on: the next published change has to find the connection with its caller.
       this.#drop(code, member);
       const members = this.#members.get(code) ?? new Map<string, Connected>();
@@ -156,7 +156,7 @@ export class Presence {
     await this.#end(code, [member]);
   }
 
-  /** Resolves when the running looks have ended. */
+  /** Resolves when the running checks have ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#queue.close();
@@ -183,7 +183,7 @@ export class Presence {
   }
 
   /** Checks the caller of a hello again, and ends the lease of the hello if the caller may not act any more. */
-  async #lookAgain(greeting: Greeting, caller: Caller, code: string, member: string): Promise<void> {
+  async #checkAgain(greeting: Greeting, caller: Caller, code: string, member: string): Promise<void> {
     greeting.isTold = false;
     try {
       await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
@@ -214,8 +214,8 @@ export class Presence {
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
     const connected = new Map(members.flatMap((member) => this.#connected(code, member) ?? []));
     const callers = new Map([...connected.values()].map(({ caller }) => [keyOf(caller), caller]));
-    const looks = [...callers].map(async ([key, caller]) => [key, await this.#refusalOf(caller)] as const);
-    const reasons = new Map(await Promise.all(looks));
+    const refusals = [...callers].map(async ([key, caller]) => [key, await this.#refusalOf(caller)] as const);
+    const reasons = new Map(await Promise.all(refusals));
     const gone: string[] = [];
     for (const [member, { caller, lost }] of connected) {
       const reason = reasons.get(keyOf(caller));
@@ -274,7 +274,7 @@ export class Presence {
   async #end(code: string, members: readonly string[]): Promise<void> {
     try {
       const [, , handOverAt = ''] = await this.#update('bye', code, members);
-      await this.#lookAt(code, handOverAt);
+      await this.#checkRoom(code, handOverAt);
     } catch (error) {
       this.#failed(error);
     }
@@ -284,16 +284,16 @@ export class Presence {
    * Best effort: makes the room due at the end of an absent host's grace period. Without it the host's role is handed over when a lease
    * ends, some seconds later.
    */
-  async #lookAt(code: string, handOverAt: string): Promise<void> {
+  async #checkRoom(code: string, handOverAt: string): Promise<void> {
     if (handOverAt !== '') await this.#queue.bring(code, Number(handOverAt)).catch((error: unknown) => this.#failed(error));
   }
 
-  async #look(code: string): Promise<number | undefined> {
-    const [, nextLook = ''] = await this.#update('look', code, []);
-    return nextLook === '' ? undefined : Number(nextLook);
+  async #check(code: string): Promise<number | undefined> {
+    const [, nextCheck = ''] = await this.#update('check', code, []);
+    return nextCheck === '' ? undefined : Number(nextCheck);
   }
 
-  #update(event: 'bye' | 'renew' | 'grant' | 'look', code: string, members: readonly string[]) {
+  #update(event: 'bye' | 'renew' | 'grant' | 'check', code: string, members: readonly string[]) {
     return this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
   }
 

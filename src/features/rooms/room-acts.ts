@@ -1,5 +1,5 @@
 import { checksCaller, opensAccount } from '../../accounts/prologues.ts';
-import { settled } from '../../accounts/standing-look.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { LruCache } from '../../server/lru-cache.ts';

@@ -1,4 +1,4 @@
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import {
   dueAnywhereCommands,
   dueAtOf,
@@ -9,7 +9,7 @@ import {
   type Queued,
 } from '../../consistency/queue-check.ts';
 import { roomKeys } from './model.ts';
-import { LOOK_LEASE_MS } from './presence.ts';
+import { CHECK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
 
 /**
@@ -22,8 +22,8 @@ const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 export const roomAuditor: Auditor = {
   keys: [
     queueCheck(roomKeys.due, wrongOf),
-    { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], look) => checkIsQueued(code!, look) },
-    { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], look) => checkRoom(code!, look) },
+    { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], probe) => checkIsQueued(code!, probe) },
+    { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], probe) => checkRoom(code!, probe) },
     // Lists may be behind the rooms, and their entries end by themselves, so a difference is no drift.
     { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|free|reserved))?$/, type: 'zset' },
     { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:rooms|taken)$/, type: 'hash' },
@@ -35,30 +35,30 @@ export const roomAuditor: Auditor = {
  * A room may expire before it is due: `presence.lua` then removes its code from the queue. So a code without a room counts as drift only
  * if it is due later than the service ever makes a room due.
  */
-async function wrongOf(queued: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member: code } = queued;
-  const dueAt = await dueWithoutDocument(queued, roomKeys.room(code), LATEST_DUE_MS, look);
+  const dueAt = await dueWithoutDocument(queued, roomKeys.room(code), LATEST_DUE_MS, probe);
   return dueAt === undefined ? undefined : `It holds the room ${code} for ${timeText(dueAt)}, but there is no such room.`;
 }
 
-async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
-  const found = await findingsOf(code, look, dueCommands);
-  return found.length === 0 ? found : findingsOf(code, look, dueAnywhereCommands);
+async function checkIsQueued(code: string, probe: Probe): Promise<Finding[]> {
+  const found = await findingsOf(code, probe, dueCommands);
+  return found.length === 0 ? found : findingsOf(code, probe, dueAnywhereCommands);
 }
 
-async function findingsOf(code: string, look: Look, whenDue: typeof dueCommands): Promise<Finding[]> {
+async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommands): Promise<Finding[]> {
   const leases: Command = ['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'];
-  const connectionId = ((await look.ask(...leases)) as string[])[0]?.split(':')[1] ?? '';
-  const [first, ...times] = await look.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
+  const connectionId = ((await probe.ask(...leases)) as string[])[0]?.split(':')[1] ?? '';
+  const [first, ...times] = await probe.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
   const [, leaseEnd] = first as string[];
   const dueAt = dueAtOf(times);
-  // While a process looks at the room, the queue holds it for the end of that process's lease.
-  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), look.now() + LOOK_LEASE_MS))) return [];
+  // While a process checks the room, the queue holds it for the end of that process's lease.
+  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), probe.now() + CHECK_LEASE_MS))) return [];
   const text =
     dueAt === undefined
       ? `It has connected players, but ${roomKeys.due} does not hold it.`
       : `It comes up at ${timeText(dueAt)}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
-  return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, look);
+  return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, probe);
 }
 
 /** A time beyond the range of dates is shown as a number. */

@@ -1,11 +1,11 @@
-import type { Finding, Look } from '../../consistency/auditor.ts';
+import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { roomKeys } from './model.ts';
 import { fieldsOf, seatedIn, type RoomFields } from './record.ts';
 
 /** Checks the fields of a room against the format of `room.lua`. A finding names ids and fields, and never data of players. */
-export async function checkRoom(code: string, look: Look): Promise<Finding[]> {
+export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> {
   const key = roomKeys.room(code);
-  const [words, ttlMs] = await look.together(['HGETALL', key], ['PTTL', key]);
+  const [words, ttlMs] = await probe.together(['HGETALL', key], ['PTTL', key]);
   const fields = fieldsOf(words as string[]);
   // The room has expired since its key was read, or comes from an older build that stored a room in one field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];

@@ -124,7 +124,7 @@ export async function seatsIn(
 }
 
 /** A room of 64 players costs Redis twice as much as a board or a purchase. */
-const LOOKS_A_ROOM = 2;
+const READS_A_ROOM = 2;
 
 /** Rooms that one call of `seatsPage` reads. */
 const ROOMS_A_CALL = 5;
@@ -133,13 +133,13 @@ const ROOMS_A_CALL = 5;
  * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
- * @returns `looks`: the cost, in reads of one board or purchase
+ * @returns `reads`: the cost, in reads of one board or purchase
  */
 export async function seatsPage(
   owners: readonly [accountId: string, ...guests: string[]],
   cursor: string,
   parts: RoomParts,
-): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined; looks: number }> {
+): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined; reads: number }> {
   const { scripts, now } = parts;
   const weeks = weeksInPlace(now());
   const sets = {
@@ -161,5 +161,5 @@ export async function seatsPage(
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
   const found = await Promise.all([...ownersOf].map(([code, each]) => seatsIn(code, [...each], parts)));
-  return { seats: found.flat(), cursor: page.cursor, looks: page.looks + LOOKS_A_ROOM * found.length };
+  return { seats: found.flat(), cursor: page.cursor, reads: page.reads + READS_A_ROOM * found.length };
 }

@@ -10,7 +10,7 @@ export const verifySession = endpoint({
   method: 'POST',
   path: '/v1/sessions/verify',
   operationId: 'verifySession',
-  // The body names the session to look at. A session in the request's own headers does not count.
+  // The body names the session to check. A session in the request's own headers does not count.
   caller: 'none',
   keyScope: 'accounts:read',
   reach: 'accounts',

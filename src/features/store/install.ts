@@ -1,5 +1,5 @@
 import { accountEvents } from '../../accounts/account-events.ts';
-import { runWhereItIs } from '../../accounts/standing-look.ts';
+import { runWhereItIs } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';

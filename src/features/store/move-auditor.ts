@@ -2,7 +2,7 @@ import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, KeyCheck, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, KeyCheck, Probe } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
@@ -18,52 +18,52 @@ const LATEST_DUE_MS = 70_000;
 export const moveAuditor: Auditor = {
   keys: [
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
-    { pattern: accountPatterns.standing, check: ([id], look) => checkIsQueued(id!, look) },
-    { pattern: accountKeyPattern(/move:([^:]+)/), check: ([id, move], look) => checkRecord(id!, move!, look) },
+    { pattern: accountPatterns.standing, check: ([id], probe) => checkIsQueued(id!, probe) },
+    { pattern: accountKeyPattern(/move:([^:]+)/), check: ([id, move], probe) => checkRecord(id!, move!, probe) },
     ...[/move:([^:]+):(ledger)/, /move:([^:]+):(index:\d+)/].map((name): KeyCheck => ({
       pattern: accountKeyPattern(name),
-      check: ([id, move, part], look) =>
-        checkStaged(id!, move!, `${storeKeys.stagedLedger(id!, move!).slice(0, -'ledger'.length)}${part}`, look),
+      check: ([id, move, part], probe) =>
+        checkStaged(id!, move!, `${storeKeys.stagedLedger(id!, move!).slice(0, -'ledger'.length)}${part}`, probe),
     })),
   ],
 };
 
 /**
  * Each member names a move that may still need work: it is open, or its guest is frozen or has moved. The queue itself removes any
- * other one at its next look, so only a member that waits for longer than any is written ahead counts as drift.
+ * other one at its next probe, so only a member that waits for longer than any is written ahead counts as drift.
  */
-async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [guest = '', target = '', move = ''] = member.split(' ');
-  const [dueAt, record, state] = (await look.together(
+  const [dueAt, record, state] = (await probe.together(
     ['ZSCORE', key, entry],
     ['GET', standingKey(guest)],
     ['GET', storeKeys.moveRecord(target, move)],
   )) as (string | null)[];
   if (dueAt === null || leadsTo(parseStanding(record!), target) || state?.startsWith('open ') === true) return undefined;
-  if (Number(dueAt) < look.now() + LATEST_DUE_MS) return undefined;
+  if (Number(dueAt) < probe.now() + LATEST_DUE_MS) return undefined;
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
 /** A guest that is moving, or moved and still has scores or a ledger, is in the queue. */
-async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
-  const { target, moving } = await standingIn(guest, look);
+async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
+  const { target, moving } = await standingIn(guest, probe);
   const moveId = moving?.moveId ?? 'moved';
   const into = target ?? moving?.target;
   if (into === undefined) return [];
-  if (target !== undefined && (await look.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
-  if (await isQueued(guest, into, look)) return [];
+  if (target !== undefined && (await probe.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
+  if (await isQueued(guest, into, probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but ${storeKeys.unfinishedMoves} does not hold its move.`;
   // A guest that has moved needs no id of its move.
   const member = `${guest} ${into} ${moveId}`;
-  return notQueued({ queue: storeKeys.unfinishedMoves, member, subject: `account ${guest}`, text }, look);
+  return notQueued({ queue: storeKeys.unfinishedMoves, member, subject: `account ${guest}`, text }, probe);
 }
 
 /** The member ends in the id of the move, so the queue is read. It holds the moves of the last seconds only. */
-async function isQueued(guest: string, target: string, look: Look): Promise<boolean> {
+async function isQueued(guest: string, target: string, probe: Probe): Promise<boolean> {
   for (const key of queueKeys(storeKeys.unfinishedMoves, CLUSTER_QUEUE_TAGS))
-    for await (const page of pages(look, 'ZSCAN', key))
+    for await (const page of pages(probe, 'ZSCAN', key))
       if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${guest} ${target} `))) return true;
   return false;
 }
@@ -71,9 +71,9 @@ async function isQueued(guest: string, target: string, look: Look): Promise<bool
 const DAY_SECONDS = 86_400;
 
 /** The account's word about a move can be read, and expires. */
-async function checkRecord(id: string, move: string, look: Look): Promise<Finding[]> {
+async function checkRecord(id: string, move: string, probe: Probe): Promise<Finding[]> {
   const key = storeKeys.moveRecord(id, move);
-  const [record, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];
+  const [record, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
   if (record === null) return [];
   const commands: Command[] = ttl === -1 ? [['EXPIRE', key, DAY_SECONDS]] : [];
   const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text, commands }];
@@ -81,12 +81,12 @@ async function checkRecord(id: string, move: string, look: Look): Promise<Findin
     return find(`Its record of the move ${move} is "${record}".`);
   if (ttl === -1) return find(`Its record of the move ${move} never expires.`);
   const [, guest] = /^accepted (\S+) /.exec(record) ?? [];
-  return guest === undefined ? [] : checkAccepted(id, guest, look);
+  return guest === undefined ? [] : checkAccepted(id, guest, probe);
 }
 
 /** A guest that was accepted leads to the account, which names it, until both are deleted. A tombstone is never removed. */
-async function checkAccepted(id: string, guest: string, look: Look): Promise<Finding[]> {
-  const [ofAccount, ofGuest] = (await look.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
+async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
+  const [ofAccount, ofGuest] = (await probe.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
   const [own, other] = [parseStanding(ofAccount!), parseStanding(ofGuest!)];
   const isNamed = own.deleted !== undefined || own.guests.some((each) => each.id === guest);
   const leads = other.deleted !== undefined || leadsTo(other, id);
@@ -98,11 +98,11 @@ async function checkAccepted(id: string, guest: string, look: Look): Promise<Fin
 }
 
 /** A copy that a move stages goes into the account with the guest, or is deleted before the guest thaws. */
-async function checkStaged(id: string, move: string, key: string, look: Look): Promise<Finding[]> {
-  const record = (await look.ask('GET', storeKeys.moveRecord(id, move))) as string | null;
+async function checkStaged(id: string, move: string, key: string, probe: Probe): Promise<Finding[]> {
+  const record = (await probe.ask('GET', storeKeys.moveRecord(id, move))) as string | null;
   const [state = 'lost', guest] = record?.split(' ') ?? [];
   if (state === 'open') return [];
-  const [ofGuest, isThere] = (await look.together(['GET', standingKey(guest ?? '')], ['EXISTS', key])) as [string | null, number];
+  const [ofGuest, isThere] = (await probe.together(['GET', standingKey(guest ?? '')], ['EXISTS', key])) as [string | null, number];
   if (parseStanding(ofGuest).moving?.moveId === move || isThere === 0) return [];
   const text = `It has a copy for the move ${move}, which is ${state}.`;
   return [{ kind: 'orphan_staging', subject: `account ${id}`, text, commands: setAside(key) }];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
-import { LATE_MS } from '../../accounts/standing-look.ts';
+import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
@@ -36,7 +36,7 @@ const TAKE_OVER_MS = 10_000;
 /** How long a request of a frozen guest waits for the end of the move, in milliseconds. It has 2 s in all. */
 const HELP_MS = 1500;
 
-/** Stands in a member of the queue for the look at the scores that arrived after the move. */
+/** Stands in a member of the queue for the check of the scores that arrived after the move. */
 const LATE = 'late';
 
 /** An open move without a frozen guest is void after so long. The freeze follows within milliseconds. */
@@ -124,7 +124,7 @@ export class MoveJournal {
    * @throws Error if it is still under way after HELP_MS; it goes on
    */
   async help(guestId: string): Promise<void> {
-    // Whoever joins work that looked at the guest too early finds it moving once more, and helps again.
+    // Whoever joins work that read the guest too early finds it moving once more, and helps again.
     const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
     await within(HELP_MS, finishing, () => {
       throw new Error('the move of the guest takes longer');
@@ -133,7 +133,7 @@ export class MoveJournal {
 
   /**
    * The queue's work: finishes a move, hands over the guest's scores, and deletes what the guest left.
-   * @param member `<guest id> <account id> <move id>`; with LATE in place of the move id: the last look
+   * @param member `<guest id> <account id> <move id>`; with LATE in place of the move id: the last check
    */
   async work(member: string): Promise<number | undefined> {
     const [guestId, targetId, moveId] = member.split(' ') as [string, string, string];
@@ -145,7 +145,7 @@ export class MoveJournal {
     return undefined;
   }
 
-  /** @param isLate a look of the queue, LATE_MS after the move */
+  /** @param isLate a check by the queue, LATE_MS after the move */
   async #handOver(guestId: string, movedInto: string, isLate = false): Promise<void> {
     const { scripts, now } = this.#parts;
     const isLast = isLate || scripts.queueTags === 1;

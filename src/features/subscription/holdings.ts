@@ -47,8 +47,8 @@ export const subscriptionHolding = {
       first: '0.0',
       isPlace: isSetsCursor,
       async read({ owners }, place, { scripts }) {
-        const { purchases, cursor, looks } = await purchasesPage(owners, place, scripts);
-        return { lists: { purchases }, next: cursor, looks };
+        const { purchases, cursor, reads } = await purchasesPage(owners, place, scripts);
+        return { lists: { purchases }, next: cursor, reads };
       },
     },
   },

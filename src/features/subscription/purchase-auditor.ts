@@ -1,4 +1,4 @@
-import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Look } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { entryOf } from '../../redis/queue.ts';
 import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
@@ -19,15 +19,15 @@ export const purchaseAuditor: Auditor = {
       type: 'hash',
       life: 'lasts',
       readsKey: true,
-      check: ([hash], look) => checkPurchase(hash!, look),
+      check: ([hash], probe) => checkPurchase(hash!, probe),
     },
   ],
 };
 
-async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promise<string | Finding | undefined> {
+async function wrongOf({ key, entry, member: hash }: Queued, probe: Probe): Promise<string | Finding | undefined> {
   const { purchase } = subscriptionKeys;
-  const act = (await look.ask('HGET', purchase(hash), 'act')) as string | null;
-  const [dueAt, ahead, facts] = await look.together(
+  const act = (await probe.ask('HGET', purchase(hash), 'act')) as string | null;
+  const [dueAt, ahead, facts] = await probe.together(
     ['ZSCORE', key, entry],
     ['ZSCORE', key, entryOf(hash, act ?? '')],
     ['HMGET', purchase(hash), 'token', 'retiredBy', 'todo'],
@@ -35,28 +35,28 @@ async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promis
   const [token, retiredBy, todo] = facts as (string | null)[];
   // An act under way has an entry of its own. When it is over, the purchase leaves the queue.
   if (dueAt === null || ahead !== null || todo !== null || (token !== null && retiredBy === null)) return undefined;
-  // An entry is written ahead of its purchase. The next look takes out an entry whose purchase was not recorded, or was replaced.
-  if (Number(dueAt) < look.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
+  // An entry is written ahead of its purchase. The next check takes out an entry whose purchase was not recorded, or was replaced.
+  if (Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return token === null ? lostPurchase(hash) : `It holds the purchase ${hash}, which was replaced by another.`;
 }
 
-async function wrongOfUnowned({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
-  const [dueAt, token] = await look.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
+async function wrongOfUnowned({ key, entry, member: hash }: Queued, probe: Probe): Promise<string | undefined> {
+  const [dueAt, token] = await probe.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
   // An entry is written ahead of its purchase, and leaves at the next check once the purchase has an owner.
-  if (dueAt === null || token !== null || Number(dueAt) < look.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
+  if (dueAt === null || token !== null || Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the purchase ${hash}, which does not exist.`;
 }
 
-async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
-  const found = await findingsOf(hash, look, dueCommands);
-  return found.length === 0 ? found : findingsOf(hash, look, dueAnywhereCommands);
+async function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
+  const found = await findingsOf(hash, probe, dueCommands);
+  return found.length === 0 ? found : findingsOf(hash, probe, dueAnywhereCommands);
 }
 
-async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands): Promise<Finding[]> {
+async function findingsOf(hash: string, probe: Probe, whenDue: typeof dueCommands): Promise<Finding[]> {
   const { purchase } = subscriptionKeys;
-  const [act = null, ownerSeen = null] = (await look.ask('HMGET', purchase(hash), 'act', 'owner')) as (string | null)[];
+  const [act = null, ownerSeen = null] = (await probe.ask('HMGET', purchase(hash), 'act', 'owner')) as (string | null)[];
   const due = ownerSeen === null ? subscriptionKeys.unowned : subscriptionKeys.due;
-  const [facts, ...times] = await look.together(
+  const [facts, ...times] = await probe.together(
     ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo'],
     ...whenDue(due, hash, act === null ? [] : [act]),
   );
@@ -65,12 +65,12 @@ async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands)
   if ((token === null && owner === null) || dueAtOf(times) !== undefined) return [];
   // An account became its owner between the two reads.
   if ((owner === null) !== (ownerSeen === null)) return [];
-  const find = (text: string): Promise<Finding[]> => notQueued({ queue: due, member: hash, subject, text }, look);
+  const find = (text: string): Promise<Finding[]> => notQueued({ queue: due, member: hash, subject, text }, probe);
   if (owner === null) return find(`Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`);
   if (todo !== null) return find(`Other keys still have to follow it (${todo}), but ${due} does not hold it.`);
   // `retire` also marks purchases that were never recorded: these have an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
-  if (retiredBy !== null || !mayChange(state!, ends, look.now() + CLOCKS_DIFFER_MS)) return [];
+  if (retiredBy !== null || !mayChange(state!, ends, probe.now() + CLOCKS_DIFFER_MS)) return [];
   return find(`Its state is ${state}, but ${due} does not hold it, so it is never checked again.`);
 }
 

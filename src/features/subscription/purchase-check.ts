@@ -24,7 +24,7 @@ export type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: Ap
 const NOTHING_KNOWN = { buyer: undefined, linkedToken: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
 /** Does what is due for a purchase: work that a process left behind, and a check. Resolves with the time of the next check. */
-async function lookAt(hash: string, parts: CheckParts): Promise<number | undefined> {
+async function checkDue(hash: string, parts: CheckParts): Promise<number | undefined> {
   const document = await finishPurchase(hash, parts);
   // Nobody owns it, or another purchase replaced it.
   if (document === undefined || document.token === '' || document.owner === '' || document.retiredBy !== '') return undefined;
@@ -55,7 +55,7 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
   let answer: StorePurchase | 'gone' | 'unknown';
   try {
     if (subscriptions === undefined) throw refuse('store_unconfigured');
-    answer = await subscriptions.look(token, packageName);
+    answer = await subscriptions.read(token, packageName);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const faults = faultsBefore + 1;
@@ -93,5 +93,5 @@ export const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
 export function purchaseChecks(parts: CheckParts): DueQueue {
-  return purchaseJournal(parts).takeOver((hash) => lookAt(hash, parts), LEASE_MS, parts.log);
+  return purchaseJournal(parts).takeOver((hash) => checkDue(hash, parts), LEASE_MS, parts.log);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { standingLibrary } from '../../accounts/standing.ts';
-import { settled } from '../../accounts/standing-look.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refuse } from '../../errors.ts';
@@ -144,7 +144,7 @@ export function purchaseJournal({ scripts, now }: { readonly scripts: ScriptRunn
 }
 
 /**
- * Runs an act that changes a purchase, with an entry in the queue written ahead: after a crash the queue looks at the purchase
+ * Runs an act that changes a purchase, with an entry in the queue written ahead: after a crash the queue checks the purchase
  * within UNACKNOWLEDGED_MS, and finishes what has to follow.
  * @param act gets the name of the act, which the purchase keeps for the audit; resolves with the time of the next check
  */

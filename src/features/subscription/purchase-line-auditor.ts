@@ -1,7 +1,7 @@
 import { accountPatterns, lostAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { subscriptionKeys } from './model.ts';
 
 /**
@@ -16,8 +16,8 @@ const MOST_LINES_WITHOUT_DROPS = 5;
  */
 export const purchaseLineAuditor: Auditor = {
   keys: [
-    { pattern: accountPatterns.account, check: ([id], look) => checkLines(id!, look) },
-    { pattern: /^\{purchase:(.*)\}$/, check: ([hash], look) => checkHasLine(hash!, look) },
+    { pattern: accountPatterns.account, check: ([id], probe) => checkLines(id!, probe) },
+    { pattern: /^\{purchase:(.*)\}$/, check: ([hash], probe) => checkHasLine(hash!, probe) },
   ],
 };
 
@@ -27,12 +27,12 @@ function linesOf(field: string | null): Map<string, string> {
 }
 
 /** Each line of an account has a purchase that belongs to the account, and says the same. */
-async function checkLines(id: string, look: Look): Promise<Finding[]> {
-  const [first = null] = await look.fields(accountKey(id), 'purchases');
+async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
+  const [first = null] = await probe.fields(accountKey(id), 'purchases');
   const hashes = [...linesOf(first).keys()];
   if (hashes.length === 0) return [];
   // A deletion releases the purchases, and then deletes the lines.
-  if ((await standingIn(id, look)).deleted !== undefined) return [];
+  if ((await standingIn(id, probe)).deleted !== undefined) return [];
   const purchases = hashes.map((hash): Command => [
     'HMGET',
     subscriptionKeys.purchase(hash),
@@ -40,7 +40,7 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
   ]);
   // The lines once more: a purchase may have left the account before the second read.
   const lines: Command = ['HGET', accountKey(id), 'purchases'];
-  const [field, ...records] = (await look.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
+  const [field, ...records] = (await probe.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
   const held = linesOf(field);
   const findings: Finding[] = [];
   for (const [index, hash] of hashes.entries()) {
@@ -53,8 +53,8 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
     if (token === null) findings.push(lostPurchase(hash));
     else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
     // The record of a guest's purchase still names the guest after a move.
-    else if (owner !== id && !leadsTo(await standingIn(owner ?? '', look), id))
-      findings.push(await foreignLine(id, hash, owner ?? '', look));
+    else if (owner !== id && !leadsTo(await standingIn(owner ?? '', probe), id))
+      findings.push(await foreignLine(id, hash, owner ?? '', probe));
     else if (line !== [hash, ...words].join(' '))
       find(
         'line_differs',
@@ -80,8 +80,8 @@ function requeue(hash: string): Command[] {
 }
 
 /** An account has the line of a purchase that names another account. The set of the owner has each purchase that it ever recorded. */
-async function foreignLine(id: string, hash: string, owner: string, look: Look): Promise<Finding> {
-  const areOwned = await look.together(...[id, owner].map((each): Command => ['SISMEMBER', subscriptionKeys.ofAccount(each), hash]));
+async function foreignLine(id: string, hash: string, owner: string, probe: Probe): Promise<Finding> {
+  const areOwned = await probe.together(...[id, owner].map((each): Command => ['SISMEMBER', subscriptionKeys.ofAccount(each), hash]));
   if (areOwned[0] !== 1 || areOwned[1] === 1) {
     const text = `It has a line of the purchase ${hash}, which belongs to account ${owner}.`;
     return { kind: 'line_without_purchase', subject: `account ${id}`, text };
@@ -92,17 +92,17 @@ async function foreignLine(id: string, hash: string, owner: string, look: Look):
 }
 
 /** The account that a purchase belongs to has a line of it. */
-async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
+async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy', 'todo'];
-  const [owner = null, token = null, retiredBy = null, todo = null] = (await look.ask(...purchase)) as (string | null)[];
+  const [owner = null, token = null, retiredBy = null, todo = null] = (await probe.ask(...purchase)) as (string | null)[];
   if (owner === null || token === null || retiredBy !== null || todo !== null) return [];
   const standing: Command = ['GET', standingKey(owner)];
-  const record = (await look.ask(...standing)) as string | null;
+  const record = (await probe.ask(...standing)) as string | null;
   const { deleted, target } = parseStanding(record);
   // Whoever meets a purchase of a deleted account next releases it: a check, or the account that sends its token.
   if (deleted !== undefined) return [];
   const id = target ?? owner;
-  const [now, recordNow, field, isAccount] = (await look.together(
+  const [now, recordNow, field, isAccount] = (await probe.together(
     purchase,
     standing,
     ['HGET', accountKey(id), 'purchases'],

@@ -67,7 +67,7 @@ export const purchaseSubscription = endpoint({
     if (packageName !== '' && !subscriptions.packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
 
     const hash = purchaseHash(token);
-    // Both looks leave in one turn. An ended session or a moved account refuses the call before the purchase counts.
+    // Both checks leave in one turn. An ended session or a moved account refuses the call before the purchase counts.
     const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
     if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
     const { word: owned } = await claimOf(caller, document, scripts);
@@ -76,7 +76,7 @@ export const purchaseSubscription = endpoint({
 
     const parts = { ...services, store, subscriptions };
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
-    const purchase = await subscriptions.look(token, soldBy, traceparent);
+    const purchase = await subscriptions.read(token, soldBy, traceparent);
     if (typeof purchase === 'string') {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
@@ -134,8 +134,8 @@ interface Bought {
 }
 
 /**
- * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the look and the script: then
- * the script does nothing, and the next look decides.
+ * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the check and the script: then
+ * the script does nothing, and the next check decides.
  */
 async function claim(caller: Caller, bought: Bought, act: string, parts: Parts) {
   const { token, hash, purchase } = bought;
@@ -163,7 +163,7 @@ async function claim(caller: Caller, bought: Bought, act: string, parts: Parts) 
 }
 
 /**
- * Records the purchase, then acknowledges it. The queue holds it before: after a crash in between the next look finishes what has to
+ * Records the purchase, then acknowledges it. The queue holds it before: after a crash in between the next check finishes what has to
  * follow, and acknowledges it.
  */
 async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {

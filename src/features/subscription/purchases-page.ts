@@ -47,26 +47,26 @@ function keysOf(accountId: string): { account: string; owned: string } {
  * Some of the purchases of an account and of the guests that moved into it. One may come twice.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
- * @returns `looks`: what it cost, in looks at one thing
+ * @returns `reads`: what it cost, in reads at one thing
  */
 export async function purchasesPage(
   owners: readonly string[],
   cursor: string,
   scripts: ScriptRunner,
-): Promise<{ purchases: z.input<typeof RecordedPurchase>[]; cursor: string | undefined; looks: number }> {
+): Promise<{ purchases: z.input<typeof RecordedPurchase>[]; cursor: string | undefined; reads: number }> {
   const page = await pageOfSets(owners, cursor, AT_ONCE, {
     size: async (owner) => Number((await scripts.run(countPurchases, keysOf(owner), {}))[1]),
     part: (owner, inSet) => purchasesRecordedBy(owner, inSet, scripts),
   });
   const isOwner = new Set(owners);
-  let { looks } = page;
+  let { reads } = page;
   const shown = async (listedBy: string, hash: string) => {
-    looks++;
+    reads++;
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.token === '' || !isOwner.has(document.owner)) return [];
     // The account has lines of purchases that its guests list.
     if (document.owner !== listedBy) {
-      looks++;
+      reads++;
       const [word] = await scripts.run(listsPurchase, { owned: subscriptionKeys.ofAccount(document.owner) }, { hash });
       if (word === 'listed') return [];
     }
@@ -81,5 +81,5 @@ export async function purchasesPage(
     ];
   };
   const purchases = await Promise.all(page.found.flatMap(([owner, members]) => members.map((hash) => shown(owner, hash))));
-  return { purchases: purchases.flat(), cursor: page.cursor, looks };
+  return { purchases: purchases.flat(), cursor: page.cursor, reads };
 }

@@ -1,5 +1,5 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { settled } from '../../accounts/standing-look.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import type { StorePurchase, Subscriptions } from '../../stores/store.ts';
 import { boundAccountOf } from '../purchases/model.ts';
 import { accountOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
@@ -63,7 +63,7 @@ export async function lineageOf(purchase: StorePurchase, subscriptions: Subscrip
       seen.add(token);
       const document = await readPurchase(purchaseHash(token), scripts);
       if (document !== undefined && hasOwner(document)) continue;
-      const answer = await subscriptions.look(token, purchase.packageName);
+      const answer = await subscriptions.read(token, purchase.packageName);
       if (typeof answer === 'string') continue;
       lineage.set(token, answer);
       open.push(answer);

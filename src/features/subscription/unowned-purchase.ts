@@ -100,7 +100,7 @@ export async function checkUnowned(hash: string, parts: CheckParts): Promise<num
   let lineage: Lineage = new Map();
   try {
     if (store.subscriptions === undefined) throw refuse('store_unconfigured');
-    answer = await store.subscriptions.look(token, packageName);
+    answer = await store.subscriptions.read(token, packageName);
     if (typeof answer !== 'string') lineage = await lineageOf(answer, store.subscriptions, scripts);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

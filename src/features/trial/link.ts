@@ -14,7 +14,7 @@ const linkScript = defineScript({
   answers: ['linked', 'no_trial'],
   prologue: opensAccount,
   slotOf: 'device',
-  looked: false,
+  apart: false,
 });
 
 export const linkTrial = endpoint({

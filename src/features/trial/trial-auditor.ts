@@ -1,21 +1,21 @@
 import { accountKey } from '../../accounts/account-keys.ts';
 import { accountPatterns } from '../../accounts/account-auditor.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { trialKeys } from './model.ts';
 
 /** Checks that a device's start can be read, and that the trial of an account began with that of its device. */
 export const trialAuditor: Auditor = {
   keys: [
-    { pattern: accountPatterns.account, check: ([id], look) => checkAccount(id!, look) },
-    { pattern: /^\{device:(.*)\}$/, type: 'hash', life: 'lasts', readsKey: true, check: ([device], look) => checkDevice(device!, look) },
+    { pattern: accountPatterns.account, check: ([id], probe) => checkAccount(id!, probe) },
+    { pattern: /^\{device:(.*)\}$/, type: 'hash', life: 'lasts', readsKey: true, check: ([device], probe) => checkDevice(device!, probe) },
   ],
 };
 
 /** A link copies the device's start, which an operator alone changes, and a move takes start and device of one of both accounts. */
-async function checkAccount(id: string, look: Look): Promise<Finding[]> {
-  const [startedAt, device] = await look.fields(accountKey(id), 'trialStartedAt', 'trialDevice');
+async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
+  const [startedAt, device] = await probe.fields(accountKey(id), 'trialStartedAt', 'trialDevice');
   if (startedAt == null || device == null) return [];
-  const fields = (await look.ask('HMGET', trialKeys.device(device), 'trialStartedAt', 'earlierStarts')) as (string | null)[];
+  const fields = (await probe.ask('HMGET', trialKeys.device(device), 'trialStartedAt', 'earlierStarts')) as (string | null)[];
   const [ofDevice = null, earlier] = fields;
   if (ofDevice === startedAt || earlier?.split(' ').includes(startedAt) === true) return [];
   const began = ofDevice === null ? 'has none' : `began at ${ofDevice}`;
@@ -25,8 +25,8 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   return [{ kind: 'trial_differs', subject: `account ${id}`, text, commands }];
 }
 
-async function checkDevice(device: string, look: Look): Promise<Finding[]> {
-  const startedAt = (await look.ask('HGET', trialKeys.device(device), 'trialStartedAt')) as string | null;
+async function checkDevice(device: string, probe: Probe): Promise<Finding[]> {
+  const startedAt = (await probe.ask('HGET', trialKeys.device(device), 'trialStartedAt')) as string | null;
   if (startedAt !== null && /^\d{1,15}$/.test(startedAt)) return [];
   const text = startedAt === null ? 'It has no start of its trial.' : 'The start of its trial is no time.';
   return [{ kind: 'unreadable_record', subject: `device ${device}`, text }];

@@ -71,7 +71,7 @@ export function isDelivered({ status, error }: Attempt): boolean {
 /**
  * Sends signed events to the endpoint of one hook.
  *
- * It looks the endpoint's address up, checks it, and connects to the checked address, so that a name which changes its address in between
+ * It resolves the endpoint's address, checks it, and connects to the checked address, so that a name which changes its address in between
  * cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
  */
 export class Sender {

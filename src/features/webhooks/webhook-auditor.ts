@@ -1,39 +1,39 @@
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { HOOK_ID, hookKeys, parseHook } from './model.ts';
 
 /** Checks that each webhook's record can be read, and that each key of the deliveries belongs to a webhook. */
 export const webhookAuditor: Auditor = {
   keys: [
-    { pattern: /^\{webhooks\}$/, type: 'hash', life: 'lasts', check: (_parts, look) => checkRecords(look) },
+    { pattern: /^\{webhooks\}$/, type: 'hash', life: 'lasts', check: (_parts, probe) => checkRecords(probe) },
     {
       pattern: /^(\{webhooks\}:(?:state|waiting):(.*))$/,
       type: 'hash',
       life: 'lasts',
-      check: ([key = '', id = ''], look) => checkOwner(key, id, look),
+      check: ([key = '', id = ''], probe) => checkOwner(key, id, probe),
     },
     {
       pattern: /^(\{webhooks\}:(?:delivered|failed|asked):(.*))$/,
       type: 'list',
       life: 'lasts',
-      check: ([key = '', id = ''], look) => checkOwner(key, id, look),
+      check: ([key = '', id = ''], probe) => checkOwner(key, id, probe),
     },
   ],
 };
 
-async function checkRecords(look: Look): Promise<Finding[]> {
-  const records = pairsOf((await look.ask('HGETALL', hookKeys.hooks)) as string[]);
-  look.count('webhooks', records.length);
+async function checkRecords(probe: Probe): Promise<Finding[]> {
+  const records = pairsOf((await probe.ask('HGETALL', hookKeys.hooks)) as string[]);
+  probe.count('webhooks', records.length);
   return records.flatMap(([id, text]) => {
     if (HOOK_ID.test(id) && parseHook(text) !== undefined) return [];
     return [{ kind: 'unreadable_webhook', subject: `webhook ${id}`, text: 'Its record cannot be read: it gets nothing.' }];
   });
 }
 
-async function checkOwner(key: string, id: string, look: Look): Promise<Finding[]> {
-  if ((await look.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];
-  if ((await look.ask('EXISTS', hookKeys.hooks)) === 0)
+async function checkOwner(key: string, id: string, probe: Probe): Promise<Finding[]> {
+  if ((await probe.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];
+  if ((await probe.ask('EXISTS', hookKeys.hooks)) === 0)
     return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
   const text = 'Redis keeps deliveries of it, and there is no such webhook.';
   // If the records are of another type, none of them can be read.

@@ -13,7 +13,7 @@ import { WaitingEvents } from './waiting-events.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
 /** How often each process renews its leases and looks for hooks without a process. */
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 
 /** If a process does not renew its lease for this long, another process goes on. */
 const LEASE_MS = 5000;
@@ -43,7 +43,7 @@ export class Webhooks {
   /** Unreadable records by hook: each is logged once. */
   readonly #unreadable = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(parts: WebhooksParts) {
@@ -59,28 +59,28 @@ export class Webhooks {
       for (const delivery of this.#deliveries.values()) if (!delivery.isOver) delivery.tick();
     }, TICK_MS);
     parts.counts.figures = () => [...this.#deliveries.values()].map(({ figures }) => figures);
-    this.#lookAndPlan();
+    this.#pollAndPlan();
   }
 
   /** Leases no more hooks, and waits for open requests. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#polling;
     await Promise.all([...this.#deliveries.values()].map((delivery) => delivery.close()));
     clearInterval(this.#tick);
   }
 
-  #lookAndPlan(): void {
-    this.#looking = this.#look()
+  #pollAndPlan(): void {
+    this.#polling = this.#poll()
       // Other log lines report an outage of Redis.
       .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for webhooks'))
       .finally(() => {
-        if (!this.#isClosed) this.#timer = setTimeout(() => this.#lookAndPlan(), LOOK_MS);
+        if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), POLL_MS);
       });
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { scripts, counts } = this.#parts;
     const leaseEnd = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
     const held = await leasedHooks(scripts, this.#holder, LEASE_MS);

@@ -25,7 +25,7 @@ export interface BulkTerms {
 const TOLD = 10;
 
 /** Accounts that the preview reads at once. */
-const LOOK_GROUP = 64;
+const CHECKED_AT_ONCE = 64;
 
 /** A line of the file, and the state of its account. */
 interface Row extends ListedAccount {
@@ -48,12 +48,12 @@ export class BulkGrant {
   }
 
   /** Reads every account, changes nothing, and writes the report. @throws Failure if the report cannot be written */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const lineOf = new Map<string, number>();
     const progress = new Progress('Looked at', this.#rows.length);
-    for (let from = 0; from < this.#rows.length; from += LOOK_GROUP) {
+    for (let from = 0; from < this.#rows.length; from += CHECKED_AT_ONCE) {
       this.#tool.signal.throwIfAborted();
-      const group = this.#rows.slice(from, from + LOOK_GROUP);
+      const group = this.#rows.slice(from, from + CHECKED_AT_ONCE);
       const ids = group.map(({ accountId }) => accountId);
       const previews = await previewGrants(ids, this.#tool.parts);
       for (const [index, row] of group.entries()) {

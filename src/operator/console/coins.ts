@@ -19,7 +19,7 @@ const grant: Command = {
     reason: { value: 'TEXT', summary: 'why, for other operators. Needed' },
   },
   changes: true,
-  looksWith: 'dry-run',
+  readsWith: 'dry-run',
   plan({ flags }) {
     const terms = termsOf(flags);
     const path = flags['file'];
@@ -30,7 +30,7 @@ const grant: Command = {
     return async (tool) => {
       await tool.checkData();
       const bulk = new BulkGrant(accounts, { ...terms, file: basename(path), report }, tool);
-      await bulk.look();
+      await bulk.check();
       return flags['dry-run'] === undefined ? bulk.run() : bulk.previewed();
     };
   },

@@ -25,8 +25,8 @@ export interface Command {
   /** The command changes data: it asks first, unless `--yes` is given. */
   readonly changes?: boolean;
   /** A flag with which the command changes nothing. */
-  readonly looksWith?: string;
-  /** The operators' log may keep the look: `--by` names the operator. */
+  readonly readsWith?: string;
+  /** The operators' log may keep the read: `--by` names the operator. */
   readonly mayBeLogged?: boolean;
   /**
    * Checks words and flags before Redis is opened.

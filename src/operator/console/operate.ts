@@ -14,7 +14,7 @@ interface OperationCommand<Reply> {
   readonly changes?: boolean;
   /** False: the change needs no reason. */
   readonly needsReason?: boolean;
-  /** Flags with which the operators' log keeps the look. */
+  /** Flags with which the operators' log keeps the read. */
   readonly logged?: readonly string[];
   /** The fields of the operation's input, besides the account. */
   readonly input: (given: CommandInput) => Readonly<Record<string, unknown>>;

@@ -19,7 +19,7 @@ const OPENING = 0x5b | CASE_BIT;
 const CLOSING = 0x5d | CASE_BIT;
 
 /**
- * Looks for JSON that exceeds MAX_JSON_DEPTH or MAX_JSON_CONTAINERS before it is parsed. Takes a nanosecond per byte. The
+ * Finds JSON that exceeds MAX_JSON_DEPTH or MAX_JSON_CONTAINERS before it is parsed. Takes a nanosecond per byte. The
  * bytes need not be JSON.
  * @returns the field of the outermost object that holds the excess, '' if there is no such field; undefined without excess
  */

@@ -119,7 +119,9 @@ export class Pipeline<Services> {
     if (key === undefined || this.#ignoresKeys) return this.#clients.of(exchange);
     const credentialOf = (found: ServerKey) => serverKeyCredential({ key: found, exchange, body, endpoint: this.#endpoint }, this.#parts);
     if (key.console === undefined) return credentialOf(key);
-    return this.#parts.consoleSessions.look(key, key.console).then((found) => (found instanceof Refusal ? found : credentialOf(found)));
+    return this.#parts.consoleSessions
+      .confirmed(key, key.console)
+      .then((found) => (found instanceof Refusal ? found : credentialOf(found)));
   }
 
   /** One attempt to answer the request. Another one follows if a script refuses the credential and another credential is left. */

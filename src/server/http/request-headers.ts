@@ -66,7 +66,7 @@ export class RequestHeaders {
         break;
       case 'transfer-encoding':
         this.#once(TRANSFER_ENCODING, name);
-        // uWS ignores an empty Transfer-Encoding. Here it must not look absent, so that the request is refused.
+        // uWS ignores an empty Transfer-Encoding. Here it must not seem absent, so that the request is refused.
         this.transferEncoding = value || '?';
         break;
       case 'host':

@@ -1,4 +1,4 @@
-import { MOST_FOLLOWED } from '../../accounts/standing-look.ts';
+import { MOST_FOLLOWED } from '../../accounts/standing-reader.ts';
 import { z } from 'zod';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId } from '../../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';

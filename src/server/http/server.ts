@@ -151,7 +151,7 @@ export class Server<Services> {
     const giveUpAt = performance.now() + timeoutMs;
     let quietSince = performance.now();
     while (performance.now() < giveUpAt && (this.#unanswered.size > 0 || performance.now() - quietSince < quietMs)) {
-      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
       if (this.#unanswered.size > 0) quietSince = performance.now();
     }
     clearInterval(this.#sweeper);
@@ -435,4 +435,4 @@ const SOCKET_DRAIN_MS = 3000;
 const BODY_WAIT_MS = 1000;
 
 /** How often a drain checks whether a request is in flight. */
-const DRAIN_LOOK_MS = 10;
+const DRAIN_POLL_MS = 10;

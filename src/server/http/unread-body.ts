@@ -11,7 +11,7 @@ const MOST_PIECES = 256;
 const MOST_MS = 5000;
 
 /**
- * The part of a body that arrives after the service has decided not to read it. The callback that takes the pieces has to look at
+ * The part of a body that arrives after the service has decided not to read it. The callback that takes the pieces has to check
  * the bounds itself: uWS reads a connection as long as bytes come, and meanwhile no timer runs.
  */
 export class UnreadBody {

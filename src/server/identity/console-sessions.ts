@@ -97,7 +97,7 @@ export class ConsoleSessions {
    * The key for which the cookie of a request stands, or the refusal of a session that has ended. Undefined for a request without a cookie,
    * and for one that does not come from the page itself.
    *
-   * `look` then tells whether the session is open. All sessions of a key end when the key ends or its role changes.
+   * `confirmed` then tells whether the session is open. All sessions of a key end when the key ends or its role changes.
    * @param secure whether the cookie was set on a connection over TLS
    */
   keyOf(request: ConsoleRequest, origins: Pick<Origins, 'isOwn'>, secure: boolean): ServerKey | Refusal | undefined {
@@ -123,7 +123,7 @@ export class ConsoleSessions {
   }
 
   /** The key with the state of its session from Redis, or the refusal of a session that has ended. */
-  async look(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
+  async confirmed(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
     const { scripts } = this.#parts;
     const [word, confirmedUntil] = await scripts.run(readScript, { sessions: consoleSessionsKey(key.id) }, { id: session.id });
     return word === 'open' ? { ...key, console: { ...session, confirmedUntil: Number(confirmedUntil) } } : refuseEnded();

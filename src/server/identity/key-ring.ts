@@ -74,7 +74,7 @@ export class KeyRing {
   readonly #unreadable = new Map<string, string>();
   readonly #used = new Map<string, number>();
   readonly #noted = new Map<string, number>();
-  readonly #look: NodeJS.Timeout;
+  readonly #poll: NodeJS.Timeout;
   #retry: NodeJS.Timeout | undefined;
   /** Reads overlap, because each message needs a read that begins after its change. The answers come in order, except on a Cluster. */
   #asked = 0;
@@ -93,10 +93,10 @@ export class KeyRing {
     subscriber.on('message', (channel) => {
       if (channel === SERVER_KEYS) void this.read();
     });
-    this.#look = setInterval(() => {
+    this.#poll = setInterval(() => {
       void this.read();
       void this.#noteUses();
-    }, LOOK_INTERVAL_MS);
+    }, POLL_INTERVAL_MS);
   }
 
   /** Whether the keys were ever read. Before that, no key can be checked. */
@@ -164,7 +164,7 @@ export class KeyRing {
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#look);
+    clearInterval(this.#poll);
     clearTimeout(this.#retry);
   }
 
@@ -254,7 +254,7 @@ const UNKNOWN = new BadKey('unknown');
 const NO_HASH = Buffer.alloc(43);
 
 /** A message may be lost with its connection, long before this process notices that the connection broke. */
-const LOOK_INTERVAL_MS = 3000;
+const POLL_INTERVAL_MS = 3000;
 const RETRY_MS = 250;
 
 /** People read the last use, so one write a minute for each key is enough. */

@@ -1,26 +1,26 @@
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
 
 /** Checks that each server key can be read, and that only keys that exist were used. */
 export const serverKeyAuditor: Auditor = {
   keys: [
-    { pattern: /^\{server-keys\}$/, type: 'hash', life: 'lasts', check: (_parts, look) => checkRecords(look) },
-    { pattern: /^\{server-keys\}:used$/, type: 'hash', check: (_parts, look) => checkUses(look) },
+    { pattern: /^\{server-keys\}$/, type: 'hash', life: 'lasts', check: (_parts, probe) => checkRecords(probe) },
+    { pattern: /^\{server-keys\}:used$/, type: 'hash', check: (_parts, probe) => checkUses(probe) },
   ],
 };
 
-async function checkRecords(look: Look): Promise<Finding[]> {
-  const records = fieldsOf(await look.ask('HGETALL', SERVER_KEYS));
-  look.count('server keys', records.size);
+async function checkRecords(probe: Probe): Promise<Finding[]> {
+  const records = fieldsOf(await probe.ask('HGETALL', SERVER_KEYS));
+  probe.count('server keys', records.size);
   return [...records].flatMap(([id, text]) => {
     if (KEY_ID.test(id) && parseServerKey(text) !== undefined) return [];
     return [{ kind: 'unreadable_key', subject: `server key ${id}`, text: 'Its record cannot be read: the key opens nothing.' }];
   });
 }
 
-async function checkUses(look: Look): Promise<Finding[]> {
-  const [records, uses] = (await look.together(['HGETALL', SERVER_KEYS], ['HGETALL', SERVER_KEYS_USED])).map(fieldsOf);
+async function checkUses(probe: Probe): Promise<Finding[]> {
+  const [records, uses] = (await probe.together(['HGETALL', SERVER_KEYS], ['HGETALL', SERVER_KEYS_USED])).map(fieldsOf);
   if (records!.size === 0 && uses!.size > 0)
     return [
       { kind: 'lost_server_keys', subject: `key ${SERVER_KEYS}`, text: 'Keys were used, and no key has a record: none opens anything.' },

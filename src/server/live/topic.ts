@@ -71,8 +71,8 @@ export class Topic {
    * the change, never after.
    */
   #changesAt = Infinity;
-  #looksAt = Infinity;
-  #looking: NodeJS.Timeout | undefined;
+  #checksAt = Infinity;
+  #checking: NodeJS.Timeout | undefined;
 
   constructor(feed: Feed, id: string, parts: TopicParts) {
     this.feed = feed;
@@ -249,7 +249,7 @@ export class Topic {
     this.#isFinal = state.isFinal;
     this.#changesAt = state.changesAt;
     // Most changes postpone the expiry. A timer that sometimes fires too early costs less than a new timer at every change.
-    if (this.#changesAt < this.#looksAt) this.#lookLater();
+    if (this.#changesAt < this.#checksAt) this.#checkLater();
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
     else state.pushed?.();
     this.wake();
@@ -304,8 +304,8 @@ export class Topic {
   }
 
   stop(): void {
-    clearTimeout(this.#looking);
-    this.#looksAt = Infinity;
+    clearTimeout(this.#checking);
+    this.#checksAt = Infinity;
     this.#relays.stop();
     this.#cancelPush();
   }
@@ -384,15 +384,15 @@ export class Topic {
   }
 
   /** Sets the timer that refreshes the topic when its state changes without a message. */
-  #lookLater(): void {
-    clearTimeout(this.#looking);
-    this.#looksAt = this.#changesAt;
-    if (this.#looksAt === Infinity) return;
+  #checkLater(): void {
+    clearTimeout(this.#checking);
+    this.#checksAt = this.#changesAt;
+    if (this.#checksAt === Infinity) return;
     // setTimeout takes at most 2^31 − 1 ms, 24.8 days.
-    const waitMs = Math.min(Math.max(this.#looksAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1);
-    this.#looking = setTimeout(() => {
-      if (this.#changesAt > this.#parts.now()) return this.#lookLater();
-      this.#looksAt = Infinity;
+    const waitMs = Math.min(Math.max(this.#checksAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1);
+    this.#checking = setTimeout(() => {
+      if (this.#changesAt > this.#parts.now()) return this.#checkLater();
+      this.#checksAt = Infinity;
       this.#parts.refresh(this);
     }, waitMs);
   }

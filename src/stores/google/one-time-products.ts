@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { lookInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './purchases.ts';
+import { readInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './purchases.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**
@@ -85,14 +85,14 @@ export class PlayProducts implements OneTimeProducts {
     return this.#parts.settings().askForVoidedEveryMs;
   }
 
-  async look(token: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'> {
+  async read(token: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'> {
     const apps = packageName === undefined ? this.packageNames : [packageName];
-    const found = await lookInApps(apps, (app) => this.#lookIn(app, token, traceparent));
+    const found = await readInApps(apps, (app) => this.#readIn(app, token, traceparent));
     return found === 'gone' ? 'unknown' : found;
   }
 
   /** Calls `purchases.productsv2.getproductpurchasev2`. */
-  #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'gone' | 'unknown'> {
+  #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'gone' | 'unknown'> {
     const asked = { packageName, id: token, checkedAt: this.#parts.now() };
     const url = `${purchasesUrl(this.#parts, packageName)}/productsv2/tokens/${encodeURIComponent(token)}`;
     return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#parts, this.#api);

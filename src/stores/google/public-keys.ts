@@ -61,7 +61,7 @@ export class GoogleKeys {
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
     if (this.#known === undefined || this.#parts.monotonic() >= this.#known.freshUntil) await this.#refresh();
-    const key = (await this.#lookUp(header)) ?? (await this.#refresh().then(() => this.#lookUp(header)));
+    const key = (await this.#find(header)) ?? (await this.#refresh().then(() => this.#find(header)));
     if (key === undefined && this.#fetchFailed) {
       const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#parts.monotonic());
       throw appStoreUnavailable(retryAfterMs);
@@ -69,7 +69,7 @@ export class GoogleKeys {
     return key;
   }
 
-  async #lookUp(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
+  async #find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
     try {
       return await this.#known?.find(header);
     } catch (error) {

@@ -22,7 +22,7 @@ export function purchasesUrl({ settings }: GoogleParts, packageName: string): st
  * A token does not show its app, so the service asks Google about all apps at once. The purchase belongs to one of them at most.
  * @param ask answers `gone` or `unknown` where the app has no such purchase
  */
-export async function lookInApps<Purchase extends object>(
+export async function readInApps<Purchase extends object>(
   packageNames: readonly string[],
   ask: (packageName: string) => Promise<Purchase | 'gone' | 'unknown'>,
 ): Promise<Purchase | 'gone' | 'unknown'> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { lookInApps, ProductId, purchasesUrl, readPurchase, tell } from './purchases.ts';
+import { readInApps, ProductId, purchasesUrl, readPurchase, tell } from './purchases.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**
@@ -72,13 +72,13 @@ export class PlaySubscriptions implements Subscriptions {
     return this.#parts.settings().packageNames;
   }
 
-  look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
+  read(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
     const apps = packageName === undefined ? this.packageNames : [packageName];
-    return lookInApps(apps, (app) => this.#lookIn(app, token, traceparent));
+    return readInApps(apps, (app) => this.#readIn(app, token, traceparent));
   }
 
   /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
-  #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
+  #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
     const asked = { packageName, token, checkedAt: this.#parts.now() };
     const url = `${purchasesUrl(this.#parts, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
     return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#parts, this.#api);

@@ -49,7 +49,7 @@ export function showAccess(): void {
   };
 
   /** @returns what the player may use, or undefined if there was no answer */
-  const look = async (): Promise<{ state: string; access: boolean } | undefined> => {
+  const read = async (): Promise<{ state: string; access: boolean } | undefined> => {
     const found = await me.entitlement.current();
     if (!found.ok) {
       said.textContent = explain(found.error);
@@ -75,7 +75,7 @@ export function showAccess(): void {
       () => me.trial.touch({ deviceId: device }),
       () => post('/v1/trial/link', {}, { 'x-device-id': device }),
     );
-    if (isDone && (await look()) !== undefined)
+    if (isDone && (await read()) !== undefined)
       said.textContent = 'The trial runs by the clock of the server. Pressing again does not start another one.';
   };
 
@@ -89,7 +89,7 @@ export function showAccess(): void {
       },
       () => me.subscription.purchase({ purchaseToken: purchaseToken! }),
     );
-    if (!isDone || (await look()) === undefined) return;
+    if (!isDone || (await read()) === undefined) return;
     said.textContent = 'The sandbox confirmed the purchase. The same code asks a real store.';
     setEnabled(byId('access-refund'), true);
   };
@@ -99,7 +99,7 @@ export function showAccess(): void {
     setEnabled(byId('access-refund'), false);
     said.textContent = 'The store refunds the purchase, and notifies the service.';
     for (let asks = 0; asks < ASKS; asks++) {
-      const found = await look();
+      const found = await read();
       if (found === undefined) return;
       if (found.state !== 'subscribed' && found.state !== 'grace') {
         said.textContent = found.access
@@ -114,11 +114,11 @@ export function showAccess(): void {
 
   onPress(byId('access-trial'), startTrial);
   onPress(byId('access-look'), async () => {
-    if (await done(() => signedIn(me))) await look();
+    if (await done(() => signedIn(me))) await read();
   });
   if (document.getElementById('access-buy') !== null) {
     onPress(byId('access-buy'), buy);
     onPress(byId('access-refund'), refund);
   }
-  if (isKept(MAIN_PLAYER)) void look();
+  if (isKept(MAIN_PLAYER)) void read();
 }

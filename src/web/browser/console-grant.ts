@@ -70,7 +70,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
     try {
       const terms = { coins: Number(amount.value), key: key.value.trim(), reason: reason.value.trim().normalize('NFC') };
       const bulk = new Bulk(await accountsOf(text.value), terms, result, signal);
-      await bulk.look();
+      await bulk.check();
     } catch (error) {
       said.textContent = (error as Error).message;
     }
@@ -95,7 +95,7 @@ class Bulk {
   }
 
   /** Reads every account, and changes nothing. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const progress = this.#progress('Looking', this.#rows.length);
     const seen = new Set<string>();
     for (let from = 0; from < this.#rows.length; from += AT_ONCE) {

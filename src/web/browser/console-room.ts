@@ -175,7 +175,7 @@ function actsOn({ room: { code, phase } }: Answer, operator: Operator, again: ()
   ];
 }
 
-/** The form for private parts. The log keeps the look, with its reason. */
+/** The form for private parts. The log keeps the read, with its reason. */
 function privateForm(path: string): HTMLElement {
   const reason = input('reason', '', { required: true, maxLength: 120 });
   const shown = make('div', {});

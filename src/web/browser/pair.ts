@@ -175,8 +175,8 @@ async function begin(): Promise<void> {
   if (status === 'expired' || status === 'denied') return fail({ code: `pair_${status}`, message: '' });
   if (claimant !== undefined && 'code' in claimant) return fail(claimant);
   watch();
-  if (claimant !== undefined) return look(claimant);
-  if (isPlayground && isKept(MAIN_PLAYER)) return look(playgroundClaimant());
+  if (claimant !== undefined) return inspect(claimant);
+  if (isPlayground && isKept(MAIN_PLAYER)) return inspect(playgroundClaimant());
   if (status === 'claimed') return fail({ code: 'already_claimed', message: '' });
   askToSignIn('This browser has no session.');
 }
@@ -186,7 +186,7 @@ function askToSignIn(why: string): void {
     return show(
       'Who are you here?',
       `${why} The playground can make a test player, and then asks you to confirm.`,
-      [{ label: 'Make a test player', isMain: true, run: () => look(playgroundClaimant()) }],
+      [{ label: 'Make a test player', isMain: true, run: () => inspect(playgroundClaimant()) }],
       'Outside of a playground this page never makes an account.',
     );
   const hasLink = dataset['appLink'] !== '';
@@ -202,7 +202,7 @@ function askToSignIn(why: string): void {
 }
 
 /** Scans the code as this claimant, and asks whether to confirm. */
-async function look(claimant: Claimant): Promise<void> {
+async function inspect(claimant: Claimant): Promise<void> {
   asking = claimant;
   const found = await claimant.take('scan');
   if (!found.ok) return fail(found.error);

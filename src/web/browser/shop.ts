@@ -4,7 +4,7 @@ import { signedIn } from './players.ts';
 import { explain, type Problem } from './problems.ts';
 import type { Wire } from './wire.ts';
 
-/** How often, and how many times, the page asks for the ledger after a refund: the service looks at the purchase soon after. */
+/** How often, and how many times, the page asks for the ledger after a refund: the service checks the purchase soon after. */
 const ASK_EVERY_MS = 500;
 const ASKS = 20;
 

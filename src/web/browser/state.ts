@@ -5,7 +5,7 @@ const EVERY_MS = 10_000;
 /** Shows whether the service is ready, and why not. */
 export function showState(): void {
   byId('state-address').textContent = location.origin;
-  const look = async (): Promise<void> => {
+  const read = async (): Promise<void> => {
     if (document.hidden) return;
     const startedAt = performance.now();
     try {
@@ -18,9 +18,9 @@ export function showState(): void {
       byId('state-ms').textContent = '–';
     }
   };
-  void look();
-  setInterval(() => void look(), EVERY_MS);
-  document.addEventListener('visibilitychange', () => void look());
+  void read();
+  setInterval(() => void read(), EVERY_MS);
+  document.addEventListener('visibilitychange', () => void read());
 }
 
 const GOOD = 'Redis answers, and its settings keep coins safe.';

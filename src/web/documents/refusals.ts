@@ -55,7 +55,7 @@ function addRefusal(name: string, status: number, codes: readonly ErrorCode[], {
 }
 
 /**
- * Every path may give a few more codes than its operation names. With this schema clients can read any refusal without looking at its
+ * Every path may give a few more codes than its operation names. With this schema clients can read any refusal without reading its
  * status.
  */
 function addAnyRefusal({ responses, schemas }: Refusals): void {

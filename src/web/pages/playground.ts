@@ -1,6 +1,6 @@
 import { html, type Html } from '../html.ts';
 
-/** The steps of the playground as they look before anything happened. The modules of browser/ bring them to life. */
+/** The steps of the playground as they are before anything happened. The modules of browser/ bring them to life. */
 export function playground({ sandbox }: { readonly sandbox: boolean }): Html {
   return html`<section class="block" id="playground" aria-busy="true" aria-labelledby="playground-title">
     <div class="intro">

@@ -174,7 +174,7 @@ describe('GET /v1/account/export', () => {
     expect(purchases.length).toBe(13);
   });
 
-  test('seats in more rooms than a page looks at come once each, also when a week ends between two pages', async () => {
+  test('seats in more rooms than a page reads at come once each, also when a week ends between two pages', async () => {
     await using late = await start({ stoppedClock: true });
     const week = 7 * 86_400_000;
     late.advance(week - (late.now() % week) - 30_000);

@@ -64,7 +64,7 @@ export class BookedStore implements OneTimeProducts {
     return state === 'purchased' ? UNIT_COINS * (quantity - (refunded ?? 0)) : 0;
   }
 
-  async look(id: string): Promise<ProductPurchase | 'unknown'> {
+  async read(id: string): Promise<ProductPurchase | 'unknown'> {
     if (this.isAway) throw appStoreUnavailable(1000);
     return this.sold.has(id) ? this.answerFor(id) : 'unknown';
   }

@@ -50,11 +50,11 @@ const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => tota
 async function survive(token: string): Promise<void> {
   const purchaseId = purchaseIdOf('google', token);
   const { purchases } = process();
-  for (let looks = 0; looks < 5; looks++) {
+  for (let reads = 0; reads < 5; reads++) {
     const entries = await own.redis.zrange(purchaseKeys.due, '0', '-1');
     const held = entries.filter((entry) => memberOf(entry) === purchaseId);
     if (held.length === 0) return;
-    const nextAt = await purchases.look(purchaseId);
+    const nextAt = await purchases.check(purchaseId);
     await own.redis.zrem(purchaseKeys.due, ...held);
     if (nextAt !== undefined) return;
   }
@@ -114,7 +114,7 @@ test('answers of the store that come late, twice and in any order end in the lat
   }
 });
 
-test('many processes that show, look and refund at once book what the books of the store say', async () => {
+test('many processes that show, check and refund at once book what the books of the store say', async () => {
   const random = seeded(33);
   const installId = freshId();
   const token = books.sell({ quantity: 8, refunded: 0 });
@@ -123,7 +123,7 @@ test('many processes that show, look and refund at once book what the books of t
     Array.from({ length: 60 }, async (_, index) => {
       books.sold.get(token)!.refunded = Math.floor(random() * 9);
       const purchases = processes[index % 4]!;
-      await (random() < 0.5 ? purchases.look(purchaseIdOf('google', token)) : show(purchases, token, installId));
+      await (random() < 0.5 ? purchases.check(purchaseIdOf('google', token)) : show(purchases, token, installId));
     }),
   );
   await show(process().purchases, token, installId);
@@ -139,15 +139,15 @@ test('the record of a purchase of a deleted account keeps the token until the st
   const purchaseId = purchaseIdOf('google', token);
   const fields = async () => own.redis.hgetall(purchaseKeys.purchase(purchaseId));
   await expect.poll(async () => (await fields())['owner']).toBe('-');
-  expect(await process().purchases.look(purchaseId)).toBeGreaterThan(Date.now());
+  expect(await process().purchases.check(purchaseId)).toBeGreaterThan(Date.now());
   const unfinished = await fields();
   expect([unfinished['id'], unfinished['buyer'], unfinished['orderId']]).toEqual([token, undefined, undefined]);
   books.takesFinish = true;
-  expect(await process().purchases.look(purchaseId)).toBeUndefined();
+  expect(await process().purchases.check(purchaseId)).toBeUndefined();
   const kept = await fields();
   expect([kept['id'], kept['buyer'], kept['orderId'], kept['finished']]).toEqual([undefined, undefined, undefined, '1']);
   books.sold.get(token)!.refunded = 1;
-  expect(await process().purchases.look(purchaseId)).toBeUndefined();
+  expect(await process().purchases.check(purchaseId)).toBeUndefined();
 });
 
 // Google leaves out fields that are 0: `refundableQuantity` of a purchase without a unit left.
@@ -161,10 +161,10 @@ test.each([
   const { purchases } = process();
   await show(purchases, token, installId);
   books.sold.get(token)!.refunded = undefined;
-  await purchases.look(purchaseId);
+  await purchases.check(purchaseId);
   expect(await coinsOf(installId)).toEqual([200]);
   await purchases.takeBackAll(purchaseId);
-  await purchases.look(purchaseId);
+  await purchases.check(purchaseId);
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
@@ -184,12 +184,12 @@ test('last units that were refunded some at a time are taken back by the list if
   await show(purchases, token, installId);
   books.sold.get(token)!.refunded = undefined;
   const purchaseId = purchaseIdOf('google', token);
-  await purchases.look(purchaseId);
+  await purchases.check(purchaseId);
   const at = Date.now();
   await noticed([{ id: token, quantity: 1, at }], purchases);
   expect(await coinsOf(installId)).toEqual([200]);
   await noticed([{ id: token, quantity: 2, at }], purchases);
-  await purchases.look(purchaseId);
+  await purchases.check(purchaseId);
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
@@ -225,6 +225,6 @@ test('a check by a clock far ahead does not hide later checks', async () => {
   const { purchases } = process();
   await purchases.claim('google', books.answerFor(token, Date.now() + 86_400_000), accountIdOf(installId));
   books.sold.get(token)!.refunded = 1;
-  await purchases.look(purchaseIdOf('google', token));
+  await purchases.check(purchaseIdOf('google', token));
   expect(await coinsOf(installId)).toEqual([100, -100]);
 });

@@ -35,7 +35,7 @@ async function repeat(token: string, most = 100): Promise<number[]> {
     now = Math.max(now, ...due.map(([, at]) => at));
     waits.push(now - before);
     before = now;
-    const nextAt = await process().notices.look(purchaseId);
+    const nextAt = await process().notices.check(purchaseId);
     await own.redis.zrem(purchaseKeys.noticesDue, ...due.map(([entry]) => entry));
     if (nextAt !== undefined) await own.redis.zadd(purchaseKeys.noticesDue, nextAt, purchaseId);
   }
@@ -120,7 +120,7 @@ test('a notification that was answered is not lost, and books once, whichever ca
         now += 2 * MINUTE;
       }
       dying.scripts.dieBefore(call, false);
-      const work = dies === 'when it is told' ? tell(token, dying) : dying.notices.look(purchaseIdOf('google', token));
+      const work = dies === 'when it is told' ? tell(token, dying) : dying.notices.check(purchaseIdOf('google', token));
       const isAnswered = await work.then(
         () => true,
         () => false,
@@ -131,7 +131,7 @@ test('a notification that was answered is not lost, and books once, whichever ca
       if (!isAnswered && dies === 'when it is told') await tell(token);
       const { due } = purchaseKeys;
       for (const entry of await own.redis.zrange(due, '0', '-1')) {
-        await process().purchases.look(memberOf(entry));
+        await process().purchases.check(memberOf(entry));
         await own.redis.zrem(due, entry);
       }
       expect([dies, call, await coinsOf(installId), books.sold.get(token)!.isFinished]).toEqual([dies, call, [100], true]);

@@ -100,7 +100,7 @@ test.each(Object.entries(lives))('a process that dies at any step of %s leaves n
   await expect.poll(() => service.service.redis.exists(roomKeys.due)).toBe(0);
 });
 
-test('a look of the queue between the writing ahead and the hello does not lose the room', async () => {
+test('a check by the queue between the writing ahead and the hello does not lose the room', async () => {
   const room = await open(service);
   await using other = otherProcess();
   const { redis } = service.service;
@@ -190,7 +190,7 @@ test('a connection that ends during a renewal gets no lease again', async () => 
   expect(await isConnected(room)).toEqual([false]);
 });
 
-test('an account that cannot be looked at keeps its lease', async () => {
+test('an account that cannot be read keeps its lease', async () => {
   const room = await open(service);
   await using other = otherProcess(RENEWAL_MS);
   let looks = 0;

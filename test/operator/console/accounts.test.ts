@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const { settings, redis } = await forFile(openToolRedis());
 const service = await forFile(start({ redis: { url: settings.REDIS_URL }, settings: { ADMIN_API: 'on' } }));
-const { look, account } = await deskOf(service);
+const { read, account } = await deskOf(service);
 
 const who = `${userInfo().username}@${hostname()}`;
 const admin = (...words: string[]) => runAdmin(words, settings);
@@ -93,7 +93,7 @@ test('on a Redis that no service has used, the tool reports that there is no dat
   expect([code, error]).toEqual([1, expect.stringContaining(message)]);
 });
 
-test('a change whose result cannot be shown is not reported as refused, nor is a look into a closed pipe', async () => {
+test('a change whose result cannot be shown is not reported as refused, nor is a read into a closed pipe', async () => {
   const { accountId } = await account(1);
   const adjusted = await runInShell(`admin accounts adjust ${accountId} 1 --reason test --key a --yes >/dev/full`, settings);
   const message = /^coinop admin: The change was made: "log" has it\. Its result could not be shown: ENOSPC.*\n$/;
@@ -145,7 +145,7 @@ test('the tool and the HTTP API answer with the same JSON', async () => {
     [['rooms', 'show', room.code], `/rooms/${room.code}`],
     [['log'], '/log'],
   ] as const)
-    expect({ ok: true, ...(await json(...words)) }).toEqual((await look(path)).body);
+    expect({ ok: true, ...(await json(...words)) }).toEqual((await read(path)).body);
   // Its changes end in a sentence.
   expect((await admin('rooms', 'end', room.code, ...change)).out).toBe(`The room ${room.code} has ended.\n`);
   expect((await admin('boards', 'reset', game, ...change)).out).toBe(`The board of ${game} is empty. Archive 1 has its 1 entry.\n`);

@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const { settings, folder } = await forFile(openToolRedis());
 const service = await forFile(start({ redis: { url: settings.REDIS_URL }, settings: { ADMIN_API: 'on' } }));
-const { look, change } = await deskOf(service);
+const { read, change } = await deskOf(service);
 
 async function account(): Promise<{ installId: string; accountId: string }> {
   const installId = freshId();
@@ -76,7 +76,7 @@ describe('coins grant', () => {
       `7,${moved},repeated,,,line 5`,
       `8,${never},unknown,,,`,
     ]);
-    expect((await look('/log?limit=1')).body.entries[0]).toMatchObject({
+    expect((await read('/log?limit=1')).body.entries[0]).toMatchObject({
       action: 'coins grant',
       what: { file: 'mixed.csv', accounts: 3, coinsEach: 20, coins: 60, key: 'comp-1' },
       why: 'outage of 3 November',

@@ -37,10 +37,10 @@ const outage = (): never => {
 };
 const ok = (body: unknown) => () => ({ status: 200, body });
 
-describe('the look at a purchase', () => {
+describe('the check of a purchase', () => {
   test('reads the answer of Google', async () => {
     const { google, asked } = products(ok({ ...bought, obfuscatedExternalAccountId: 'ada', testPurchaseContext: { fopType: 'TEST' } }));
-    expect(await google.look('a/token', undefined, 'trace')).toEqual({
+    expect(await google.read('a/token', undefined, 'trace')).toEqual({
       id: 'a/token',
       packageName: 'com.some.game',
       sku: 'coins_500',
@@ -71,7 +71,7 @@ describe('the look at a purchase', () => {
     ['numbers that are texts', { productLineItem: item({ quantity: '2', refundableQuantity: '0' }) }, { quantity: 2, refundedQuantity: 2 }],
     ['a pending one', { purchaseStateContext: { purchaseState: 'PENDING' }, orderId: undefined }, { state: 'pending', orderId: undefined }],
   ])('reads %s', async (_, change, expected) => {
-    expect(await products(ok({ ...bought, ...change })).google.look('token')).toMatchObject(expected);
+    expect(await products(ok({ ...bought, ...change })).google.read('token')).toMatchObject(expected);
   });
 
   test.each([
@@ -85,24 +85,24 @@ describe('the look at a purchase', () => {
     ['more to refund than was bought', { productLineItem: item({ quantity: 1, refundableQuantity: 2 }) }, 'refundableQuantity'],
   ])('takes %s for an outage, and logs which field it was', async (_, change, reason) => {
     const { google, lines } = products(ok({ ...bought, ...change }));
-    await expect(google.look('token')).rejects.toMatchObject({ code: 'app_store_unavailable' });
+    await expect(google.read('token')).rejects.toMatchObject({ code: 'app_store_unavailable' });
     expect(JSON.parse(lines[0]!)).toMatchObject({ level: 50, reason });
     expect(lines.join()).not.toContain('token');
   });
 
   test.each([400, 404, 410])('treats %i as a purchase of another app', async (status) => {
-    expect(await products(() => ({ status, body: {} })).google.look('token')).toBe('unknown');
+    expect(await products(() => ({ status, body: {} })).google.read('token')).toBe('unknown');
   });
 
   test('asks for all apps, or only for the selling app if it is known', async () => {
     const apps = ['com.one', 'com.two'];
     const answer = ({ url }: ApiRequest) => (url.includes('com.two') ? { status: 200, body: bought } : { status: 404, body: {} });
-    expect(await products(answer, apps).google.look('token')).toMatchObject({ packageName: 'com.two' });
+    expect(await products(answer, apps).google.read('token')).toMatchObject({ packageName: 'com.two' });
     const { google, asked } = products(answer, apps);
-    expect(await google.look('token', 'com.one')).toBe('unknown');
+    expect(await google.read('token', 'com.one')).toBe('unknown');
     expect(asked).toHaveLength(1);
     const away = products((request) => (request.url.includes('com.two') ? outage() : { status: 404, body: {} }), apps);
-    await expect(away.google.look('token')).rejects.toMatchObject({ code: 'app_store_unavailable' });
+    await expect(away.google.read('token')).rejects.toMatchObject({ code: 'app_store_unavailable' });
   });
 });
 

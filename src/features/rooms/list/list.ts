@@ -5,13 +5,13 @@ import { limitParameter } from '../../../server/http/endpoint.ts';
 import { GameId } from '../../catalogue/model.ts';
 import { AnsweredPage } from './first-pages.ts';
 import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
-import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
+import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
 /**
- * Looks and bytes of a page that counts as one request: enough for a hundred rooms with ordinary tags. A page with more looks or bytes
+ * Rooms read and bytes of a page that counts as one request: enough for a hundred rooms with ordinary tags. A page with more rooms or bytes
  * counts as several requests.
  */
-const FREE_LOOKS = 200;
+const FREE_ROOMS_READ = 200;
 const FREE_PAGE_BYTES = 16 * 1024;
 const WHOLE_PAGE_COST = 4;
 
@@ -27,7 +27,7 @@ export const listRooms = endpoint({
     'Shows public rooms in the lobby that have a free seat, are not locked, and in which somebody is present: a player with a welcomed ' +
     "channel or an act within 15 s; in a server's room the server, with its channel or an act within 60 s. A query parameter " +
     '`tag.NAME=TEXT` asks for rooms with this tag, at most 8 tags; numbers and booleans are compared as text.\n\n' +
-    `A page looks at ${MOST_LOOKS} rooms at most, or at ${(BYTES_A_LOOK * MOST_LOOKS) / 1000} KB of them, and has 32 KiB of rooms at most. So it may be short, or even empty, although ` +
+    `A page mostRooms at ${MOST_ROOMS_READ} rooms at most, or at ${(BYTES_A_ROOM * MOST_ROOMS_READ) / 1000} KB of them, and has 32 KiB of rooms at most. So it may be short, or even empty, although ` +
     '`nextCursor` shows that there are more rooms. The list follows the rooms within one call to Redis, and within 15 s after the crash ' +
     'of a process.',
   query: z
@@ -53,16 +53,16 @@ export const listRooms = endpoint({
 
 /** If a client's budget does not allow the whole page, it gets a short one. */
 async function wholePage(
-  asked: Omit<PageQuery, 'looks'>,
+  asked: Omit<PageQuery, 'mostRooms'>,
   charge: (requests: number) => number,
   { scripts, firstPages }: Pick<Services, 'scripts' | 'firstPages'>,
 ): Promise<AnsweredPage> {
-  const looking = { ...asked, looks: FREE_LOOKS, mostBytes: FREE_PAGE_BYTES };
-  const begun = asked.from === '' ? await firstPages.read(looking) : new AnsweredPage(await readPage(looking, scripts));
+  const first100 = { ...asked, mostRooms: FREE_ROOMS_READ, mostBytes: FREE_PAGE_BYTES };
+  const begun = asked.from === '' ? await firstPages.read(first100) : new AnsweredPage(await readPage(first100, scripts));
   const first = begun.page;
   const limit = asked.limit - first.rooms.length;
   if (first.next === '' || limit === 0 || charge(WHOLE_PAGE_COST) > 0) return begun;
   const mostBytes = MOST_PAGE_BYTES - first.bytes;
-  const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FREE_LOOKS, mostBytes }, scripts);
+  const more = await readPage({ ...asked, limit, from: first.next, mostRooms: MOST_ROOMS_READ - FREE_ROOMS_READ, mostBytes }, scripts);
   return new AnsweredPage({ ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] });
 }

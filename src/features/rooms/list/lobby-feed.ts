@@ -2,7 +2,7 @@ import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { Feed, Fetched } from '../../../server/live/feed.ts';
 import { PolledState } from '../../../server/live/polled-state.ts';
 import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
-import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
+import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
 import type { RoomList } from './room-list.ts';
 
 /** Watchers get the list at most twice a second. */
@@ -42,14 +42,14 @@ function queryOf(id: string): Query {
 class Snapshot {
   readonly page: Page;
   /** Number of entries read. */
-  readonly looks: number;
+  readonly mostRooms: number;
   #places: Map<string, Set<number>> | undefined;
   /** JSON texts of rooms that a query has found. Queries for other tags may find the same rooms. */
   readonly #texts: string[] = [];
 
-  constructor(page: Page, looks: number) {
+  constructor(page: Page, mostRooms: number) {
     this.page = page;
-    this.looks = looks;
+    this.mostRooms = mostRooms;
   }
 
   /** The rooms that match a query, as JSON text. */
@@ -109,14 +109,14 @@ export function lobbyFeed({ scripts, roomList, now }: LobbyFeedParts): Feed {
   const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();
 
   async function snapshotOf(game: string, hasTags: boolean): Promise<Snapshot> {
-    const looks = hasTags ? MOST_LOOKS : LIVE_ROOMS;
+    const mostRooms = hasTags ? MOST_ROOMS_READ : LIVE_ROOMS;
     const known = snapshots.get(game)?.snapshot;
-    const isOld = known === undefined || known.looks < looks || (known.page.endsAt ?? Infinity) <= now();
-    const mostBytes = hasTags ? BYTES_A_LOOK * MOST_LOOKS : MOST_PAGE_BYTES;
-    const asked = { game, limit: looks, from: '', looks, needles: '', mostBytes, known: isOld ? '' : known.page.version };
+    const isOld = known === undefined || known.mostRooms < mostRooms || (known.page.endsAt ?? Infinity) <= now();
+    const mostBytes = hasTags ? BYTES_A_ROOM * MOST_ROOMS_READ : MOST_PAGE_BYTES;
+    const asked = { game, limit: mostRooms, from: '', mostRooms, needles: '', mostBytes, known: isOld ? '' : known.page.version };
     const page = await readChangedPage(asked, scripts);
     if (page !== undefined && page.lapsed > 0) roomList.sweep(game);
-    const snapshot = page === undefined ? known! : new Snapshot(page, looks);
+    const snapshot = page === undefined ? known! : new Snapshot(page, mostRooms);
     snapshots.set(game, { snapshot, usedAt: performance.now() });
     return snapshot;
   }

@@ -4,16 +4,16 @@ import { Refusal } from '../../../errors.ts';
 import { GameId } from '../../catalogue/model.ts';
 import { ALL_GAMES, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
 import { LIVE_ROOMS, lobbyIdOf } from './lobby-feed.ts';
-import { BYTES_A_LOOK, MOST_LOOKS } from './page.ts';
+import { BYTES_A_ROOM, MOST_ROOMS_READ } from './page.ts';
 
-const READ_KB = (BYTES_A_LOOK * MOST_LOOKS) / 1000;
+const READ_KB = (BYTES_A_ROOM * MOST_ROOMS_READ) / 1000;
 
 export const liveLobby = channel({
   path: '/v1/lobby/live',
   summary: 'Sends the public rooms that can be joined, at once and after changes, at most twice a second.',
   description: [
     `Every \`rooms\` message is the whole list: the newest ${LIVE_ROOMS} rooms of \`GET /v1/rooms\` with the same \`game\` and tags. With tags the service searches`,
-    `the newest ${MOST_LOOKS} rooms, or ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room without present players leaves the list`,
+    `the newest ${MOST_ROOMS_READ} rooms, or ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room without present players leaves the list`,
     'within 15 s, even if the process of its players was killed.',
   ].join(' '),
   query: z

@@ -6,16 +6,16 @@ import { listKeyNames, listKeys } from './list-model.ts';
 const pageScript = defineScript({
   file: new URL('page.lua', import.meta.url),
   keys: listKeyNames,
-  args: ['from', 'limit', 'looks', 'mostRead', 'mostBytes', 'needles', 'known'],
+  args: ['from', 'limit', 'mostRooms', 'mostRead', 'mostBytes', 'needles', 'known'],
   answers: ['same', 'page'],
   readOnly: true,
 });
 
 /** Most entries that are read for a page. */
-export const MOST_LOOKS = 1000;
+export const MOST_ROOMS_READ = 1000;
 
-/** Bytes of summaries that may be read per look: more than a room with ordinary tags has. The longest tags have 3 KiB. */
-export const BYTES_A_LOOK = 160;
+/** Bytes of summaries that may be read per room: more than a room with ordinary tags has. The longest tags have 3 KiB. */
+export const BYTES_A_ROOM = 160;
 
 /** Most bytes of summaries in a page. */
 export const MOST_PAGE_BYTES = 32 * 1024;
@@ -26,7 +26,7 @@ export interface PageQuery {
   readonly limit: number;
   /** The entry that the page follows; '' for the first page. */
   readonly from: string;
-  readonly looks: number;
+  readonly mostRooms: number;
   /** `needles` of a TagFilter. */
   readonly needles: string;
   /** Default: MOST_PAGE_BYTES. */
@@ -57,8 +57,8 @@ export async function readChangedPage(query: PageQuery & { readonly known: strin
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
-    // With few looks a page must still be able to have `mostBytes`.
-    mostRead: Math.max(BYTES_A_LOOK * args.looks, mostBytes),
+    // With few mostRooms a page must still be able to have `mostBytes`.
+    mostRead: Math.max(BYTES_A_ROOM * args.mostRooms, mostBytes),
     mostBytes,
   });
   if (word === 'same') return undefined;

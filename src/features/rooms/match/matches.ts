@@ -96,8 +96,8 @@ interface ReservedNew {
   readonly tags: z.output<typeof Tags>;
 }
 
-/** `look`: the caller's earlier reservation has ended, so the caller has a seat in that room, or had one. */
-type Reserved = ReservedNew | { readonly entry: string; readonly may: 'join' | 'look' };
+/** `see`: the caller's earlier reservation has ended, so the caller has a seat in that room, or had one. */
+type Reserved = ReservedNew | { readonly entry: string; readonly may: 'join' | 'see' };
 
 /** Outcome of a try. */
 type Outcome = { readonly matched: Matched } | { readonly refused: true };
@@ -170,7 +170,7 @@ export class Matches {
         isNew: isNew ? '1' : '',
       },
     );
-    if (word === 'asked') return { entry, may: 'look' };
+    if (word === 'asked') return { entry, may: 'see' };
     if (newSeats === '') return { entry, may: 'join' };
     return { entry, may: 'create', maxPlayers: Number(newSeats), tags: JSON.parse(newTags) as z.output<typeof Tags> };
   }
@@ -224,7 +224,7 @@ export class Matches {
     this.#counts[word]++;
     // The caller's seat may be one that it reserved in a process that died, or reserves in another tab: only the caller's reservation ends.
     const accounts = word === 'seated' ? accountId : first!;
-    if (may === 'look') this.#parts.roomList.touched(fields, 'player');
+    if (may === 'see') this.#parts.roomList.touched(fields, 'player');
     else this.#settle(game, { entry, accounts, line: this.#parts.roomList.matched(fields), outcome: '' });
     return {
       fields,

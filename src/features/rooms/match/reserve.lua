@@ -11,7 +11,7 @@ local RESERVED_MS = 5000 -- longer than a request takes
 local ASKED_MS = 10000
 local PENDING_MS = 10000 -- a new room that is not created within this time is dropped from the list
 local LAPSED = 50
-local MOST_LOOKS = 100 -- the first rooms may be ones to avoid, or entries past their time
+local MOST_READS = 100 -- the first rooms may be ones to avoid, or entries past their time
 
 local list = list_of(order, untils, rooms, version, free, reserved, taken, '1')
 lapse(list, LAPSED)
@@ -38,7 +38,7 @@ local function take(entry, seq, summary)
 end
 
 local hash = hash_of(tags, max_players)
-local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(' .. hash .. '~', 'LIMIT', 0, MOST_LOOKS) or {}
+local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(' .. hash .. '~', 'LIMIT', 0, MOST_READS) or {}
 for _, member in ipairs(members) do
   local entry = string.sub(member, #hash + 1)
   local seq, summary = remembered(list, entry)

@@ -1,6 +1,6 @@
 -- Seats the caller of a match in a room, and creates the room if it does not exist yet. A room never has more players than seats.
 -- KEYS room, seats
--- ARGV code, account_id, created_at, may (create, join or look), fields, name, now_text, ttl_ms
+-- ARGV code, account_id, created_at, may (create, join or see), fields, name, now_text, ttl_ms
 -- Shared seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
@@ -8,7 +8,7 @@
 -- Answers created(accounts with seats, seq, player id, is host 0|1, private, field, value …) joined(as created) seated(1 if the caller created it, then as created) room_not_found other not_in_room(seq) kicked(seq) room_ended(seq) room_started(seq) room_locked(seq) room_full(seq)
 --
 -- created_at  identifies the room: another room may have its code
--- may         look: only report whether the caller has a seat
+-- may         see: only report whether the caller has a seat
 -- fields      lines of name and text of the new room
 -- name        JSON text, or ''
 local found = find_room(room, 'createdAt', 'locked', 'public', 'byMatch')
@@ -39,7 +39,7 @@ local id = seat_of(found, account_id, is_guest)
 if id and found.phase ~= 'ended' then return seated('seated', id, id == 'p1' and found.fourth == '1' and '1' or '0') end
 
 local function refused()
-  if may == 'look' then return 'not_in_room' end
+  if may == 'see' then return 'not_in_room' end
   if found.phase == 'ended' then return 'room_ended' end
   if was_kicked(found, account_id, is_guest) then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end

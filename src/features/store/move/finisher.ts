@@ -3,12 +3,12 @@ import type { HeldFields } from '../../../accounts/fields.ts';
 import { joinHeldKey } from '../../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
-import { standingOf } from '../../../accounts/standing-look.ts';
+import { standingOf } from '../../../accounts/standing-reader.ts';
 import type { Refusal } from '../../../errors.ts';
 import { Attempts } from '../../../journal/attempts.ts';
 import { coinKeys } from '../../coins/model.ts';
 import { storeKeys } from '../model.ts';
-import { acceptGuest, clearStaged, closeGuest, copyChunk, lookAtMove, readChunk, thawGuest } from './steps.ts';
+import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk, thawGuest } from './steps.ts';
 
 export interface MoveParts extends HoldingParts {
   readonly holdings: readonly Holding[];
@@ -61,19 +61,19 @@ export class MoveFinisher {
   /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen, or it was deleted */
   async finish(guestId: string): Promise<string | undefined> {
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const look = await this.#look(guestId);
-      if (typeof look !== 'object') return look;
-      const word = await this.#decide(look);
-      if (word === 'accepted') await this.#closeGuest(look);
-      else if (word !== 'thawed') await this.#takeBack(look);
+      const move = await this.#readFrozen(guestId);
+      if (typeof move !== 'object') return move;
+      const word = await this.#decide(move);
+      if (word === 'accepted') await this.#closeGuest(move);
+      else if (word !== 'thawed') await this.#takeBack(move);
     }
     throw new Error('the move of the guest does not end');
   }
 
   /** @returns the guest's move, or else what `finish` answers with */
-  async #look(guestId: string): Promise<FrozenMove | string | undefined> {
+  async #readFrozen(guestId: string): Promise<FrozenMove | string | undefined> {
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
-    const [word, first, ...rest] = await this.#parts.scripts.run(lookAtMove, keys, { fields: this.#names.join(' ') });
+    const [word, first, ...rest] = await this.#parts.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
     if (word === 'still') return undefined;
     if (word === 'moved') return first!;
     const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = rest as [string, MoveTarget['store'], ...string[]];

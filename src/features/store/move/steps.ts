@@ -6,7 +6,7 @@ import { defineScript } from '../../../redis/script.ts';
 import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
 
 /**
- * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, look, chunk, thaw, close)
+ * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, read-frozen, chunk, thaw, close)
  * or the account's (open, copy, accept, outcome, clear). Each may be repeated, by several helpers at once. `../move-journal.ts` puts
  * them together; docs/decisions/moves-as-a-journal.md says why.
  */
@@ -34,8 +34,8 @@ export const freezeGuest = defineScript({
 
 export const revokeMove = defineScript({ file: file('revoke'), keys: ['record'], args: [], answers: ['revoked'] });
 
-export const lookAtMove = defineScript({
-  file: file('look'),
+export const readFrozen = defineScript({
+  file: file('read-frozen'),
   keys: ['account', 'ledger', 'standing'],
   args: ['fields'],
   answers: ['moving', 'moved', 'still'],

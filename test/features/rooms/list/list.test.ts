@@ -125,7 +125,7 @@ describe('GET /v1/rooms', () => {
     }
   });
 
-  test('looks at 1,000 rooms a page and has 32 KiB of them, or 200 and 16 KiB for an address that may not pay for more', async () => {
+  test('mostRooms at 1,000 rooms a page and has 32 KiB of them, or 200 and 16 KiB for an address that may not pay for more', async () => {
     const game = freshGame();
     const { redis } = service.service;
     const { order, untils, rooms } = listKeys(game);

@@ -19,7 +19,7 @@ function listOfProcess() {
   const game = freshId('game').toLowerCase();
   /** The summaries of the rooms in the list. */
   const seen = async (): Promise<string[]> => {
-    const wanted = { game, limit: 100, from: '', looks: 1000, needles: '' };
+    const wanted = { game, limit: 100, from: '', mostRooms: 1000, needles: '' };
     return (await readPage(wanted, scripts)).rooms.map(([, summary]) => summary);
   };
   return { list, game, seen, [Symbol.asyncDispose]: () => list.close() };

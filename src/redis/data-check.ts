@@ -1,4 +1,4 @@
-import { DATA_ID_KEY, heartbeatText, lookAtData, MOST_BEHIND_MS, newDataId, readData } from './data-id.ts';
+import { DATA_ID_KEY, heartbeatText, checkData, MOST_BEHIND_MS, newDataId, readData } from './data-id.ts';
 import { parseRefusal, type MarkedRefusal } from './data-refusal.ts';
 import type { PlaceParts } from './known-data.ts';
 import type { Answer } from './script-runner.ts';
@@ -26,11 +26,11 @@ export interface Found {
   readonly refusal: MarkedRefusal | undefined;
 }
 
-type LookKeys = Record<'id' | 'secret', string>;
-type LookWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
+type CheckKeys = Record<'id' | 'secret', string>;
+type CheckWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
 
 /** Reads the id of the data, and advances the heartbeat if Redis accepts writes. */
-export class DataLook {
+export class DataCheck {
   readonly #parts: PlaceParts;
   /** On the clock of `performance.now()`. */
   #readsUntil = -Infinity;
@@ -40,7 +40,7 @@ export class DataLook {
   }
 
   /** @param id the known id. @throws Error if Redis does not answer, or has no data yet and refuses writes */
-  async run(keys: LookKeys, id: string | undefined, isServed: boolean): Promise<Found> {
+  async run(keys: CheckKeys, id: string | undefined, isServed: boolean): Promise<Found> {
     const { known, name } = this.#parts;
     const sentTick = performance.now();
     const [word, ...figures] = await this.#see(keys, {
@@ -87,12 +87,12 @@ export class DataLook {
    * If Redis refuses writes, or would exit at a write, this only reads. So a process can start and answer reads while Redis is full, lacks
    * replicas or is a replica.
    */
-  async #see(keys: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
+  async #see(keys: CheckKeys, words: CheckWords): Promise<Answer<'found' | 'missing'>> {
     const { scripts } = this.#parts;
     const read = () => scripts.run(readData, keys, { ...words, made: '', beats: 0 });
     if (!this.mayWrite) return read();
     try {
-      return await scripts.run(lookAtData, keys, words);
+      return await scripts.run(checkData, keys, words);
     } catch (error) {
       const { message } = error as Error;
       // The refusal closed the connection, which now looks for the primary. If it finds a replica again, the next call must only read.

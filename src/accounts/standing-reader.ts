@@ -16,13 +16,13 @@ const readStanding = defineScript({
 });
 
 /** Whether an account is open, banned, moving into another one, moved, or deleted. */
-export type StandingLook =
+export type ReadStanding =
   | { readonly word: 'open' | 'moving' | 'deleted' }
   | { readonly word: 'banned'; readonly ban: BanEnd }
   | { readonly word: 'moved'; readonly target: string };
 
 /** Reads the standing of one account, for scripts on other objects (a room, a purchase), which cannot read it. */
-export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<StandingLook> {
+export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<ReadStanding> {
   const [word, detail = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
   if (word === 'moved') return { word, target: detail };
   if (word === 'banned') return { word, ban: banEndOf(detail) };
@@ -55,7 +55,7 @@ export async function follow<Found>(
   whereIs: (found: Found) => 'moving' | { readonly target: string } | undefined,
 ): Promise<{ readonly accountId: string; readonly found: Found }> {
   let id = accountId;
-  for (let looks = 0; looks <= MOST_FOLLOWED; looks++) {
+  for (let reads = 0; reads <= MOST_FOLLOWED; reads++) {
     const found = await act(id);
     const where = whereIs(found);
     if (where === undefined) return { accountId: id, found };

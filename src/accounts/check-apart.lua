@@ -2,9 +2,9 @@
 -- KEYS account, index
 -- ARGV member
 -- Prologue prologue-check.lua: moved_in, generation
--- Answers looked(moved_in, generation, is open 0|1, is proven 0|1)
+-- Answers checked(moved_in, generation, is open 0|1, is proven 0|1)
 --
 -- `index` is a set of the account that has to contain `member` before the script writes. Without a member nothing is listed.
 local is_open = redis.call('EXISTS', account) == 1 and (member == '' or redis.call('SISMEMBER', index, member) == 1)
 local is_proven = redis.call('HEXISTS', account, 'installVerifiedAt') == 1
-return {'looked', moved_in, generation, is_open and '1' or '0', is_proven and '1' or '0'}
+return {'checked', moved_in, generation, is_open and '1' or '0', is_proven and '1' or '0'}
