@@ -15,7 +15,7 @@ const userDataBefore = stateOfUserData();
 /** Test files that `npm test` also runs on a Redis Cluster: one for each way in which scripts depend on slots. */
 const ON_CLUSTER = [
   // Keys of two accounts: a guest moves into its target. The steps of a move are repeated from a queue.
-  'test/features/store/move.test.ts',
+  'test/features/guest-moves/move.test.ts',
   // A room and the account of its caller, on one primary and on two. Changes are published in the slot of the room.
   'test/features/rooms/writes.test.ts',
   // A board and the account of its caller.
@@ -43,7 +43,8 @@ const APART = [
   'test/features/rooms/{feed,presence,resharding}.test.ts',
   'test/features/rooms/match/dying.test.ts',
   'test/features/sessions/verify.test.ts',
-  'test/features/store/{account-takeover,move-crash,move-interleaved,move-purchases}.test.ts',
+  'test/features/sign-in/account-takeover.test.ts',
+  'test/features/guest-moves/{move-crash,move-interleaved,move-purchases}.test.ts',
   'test/features/subscription/{purchase-check,saga,without-end}.test.ts',
   'test/features/webhooks/{endpoint-health,example,reachable,request-places,sender,shared-reads,waiting-events,webhook-auditor}.test.ts',
   'test/operator/{list-accounts,log,move-purchase,purchases,search}.test.ts',
@@ -71,7 +72,7 @@ const LONG = [
   'test/features/coins/secret-of-cluster.test.ts',
   'test/features/purchases/{chaos,crash}.test.ts',
   'test/features/rooms/resharding.test.ts',
-  'test/features/store/move-crash.test.ts',
+  'test/features/guest-moves/move-crash.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,failover,subscriber}.test.ts',
   'test/redis/resharding.test.ts',
@@ -94,7 +95,7 @@ const SIZED = [
   'test/features/rooms/feed.test.ts',
   'test/features/events/examples.test.ts',
   'test/client/{game-server,room-faults}.test.ts',
-  'test/features/store/move-interleaved.test.ts',
+  'test/features/guest-moves/move-interleaved.test.ts',
   'test/features/subscription/saga.test.ts',
   'test/server/worst-body.test.ts',
   'test/features/accounts/export.test.ts',

@@ -25,7 +25,7 @@ import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Hooks } from './features/webhooks/hooks.ts';
 import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
 import type { Sandbox } from './stores/sandbox/sandbox.ts';
-import type { MoveJournal } from './features/store/move-journal.ts';
+import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';

@@ -7,7 +7,9 @@ import { nameHolding } from './features/names/holdings.ts';
 import { purchaseHolding } from './features/purchases/holdings.ts';
 import { seatHolding } from './features/rooms/holdings.ts';
 import { sessionHolding } from './features/sessions/holdings.ts';
-import { storeHolding } from './features/store/holdings.ts';
+import { guestMoveHolding } from './features/guest-moves/holdings.ts';
+import { installProofHolding } from './features/install-proof/holdings.ts';
+import { signInHolding } from './features/sign-in/holdings.ts';
 import { subscriptionHolding } from './features/subscription/holdings.ts';
 import { trialHolding } from './features/trial/holdings.ts';
 
@@ -17,7 +19,9 @@ import { trialHolding } from './features/trial/holdings.ts';
  */
 export const holdings = [
   accountHolding,
-  storeHolding,
+  signInHolding,
+  installProofHolding,
+  guestMoveHolding,
   sessionHolding,
   trialHolding,
   entitlementHolding,

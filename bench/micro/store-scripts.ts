@@ -7,11 +7,12 @@ import { keepKeys } from '../../src/stores/sandbox/signing-keys.ts';
 import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
 import { acknowledgeScript, keepScript, readScript } from '../../src/stores/sandbox/subscription-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
-import { giveNonce } from '../../src/features/store/install-nonce.ts';
-import { keepProof, takeNonce } from '../../src/features/store/install.ts';
-import { storeKeys } from '../../src/features/store/model.ts';
-import { acceptGuest, closeGuest, copyChunk, freezeGuest, readFrozen, openMove, readChunk } from '../../src/features/store/move/steps.ts';
-import { provisionScript } from '../../src/features/store/provision.ts';
+import { giveNonce } from '../../src/features/install-proof/nonce.ts';
+import { keepProof, takeNonce } from '../../src/features/install-proof/prove.ts';
+import { moveKeys } from '../../src/features/guest-moves/model.ts';
+import { nonceKey } from '../../src/features/install-proof/model.ts';
+import { acceptGuest, closeGuest, copyChunk, freezeGuest, readFrozen, openMove, readChunk } from '../../src/features/guest-moves/steps.ts';
+import { provisionScript } from '../../src/features/sign-in/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/subscription/finish-purchase.ts';
 import { schedulePurchase } from '../../src/features/subscription/purchase-check.ts';
@@ -56,7 +57,7 @@ export function storeCases(): Record<string, Case> {
     orderId: undefined,
     retires: false,
   } as const;
-  const nonce = (number: number) => ({ nonce: storeKeys.nonce(`bench-${number}`) });
+  const nonce = (number: number) => ({ nonce: nonceKey(`bench-${number}`) });
   const bought = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)) });
   const owning = (number: number) => ({ account: accountKey(owner(number)), standing: standingKey(owner(number)) });
   const line = (number: number) => ({ ...owning(number), revised: subscriptionKeys.revised(owner(number), hash(number)) });
@@ -124,7 +125,7 @@ export function storeCases(): Record<string, Case> {
     'coins/apply (first of an account)': (call, number) => call(credit, { installId: guest(number), body: { coins: 5, key: 'first' } }),
     'move/open': scriptCase(
       openMove,
-      (number) => ({ record: storeKeys.moveRecord(target(number), 'bench') }),
+      (number) => ({ record: moveKeys.record(target(number), 'bench') }),
       (number) => ({ guestId: accountIdOf(guest(number)), keptSeconds: 600 }),
     ),
     'move/freeze': scriptCase(
@@ -152,7 +153,7 @@ export function storeCases(): Record<string, Case> {
     ),
     'move/copy (one entry)': scriptCase(
       copyChunk,
-      (number) => moveKeys(number),
+      (number) => keysOfMove(number),
       () => ({
         ...{ position: 0, lastSeq: 1, lines: `- 1:5 c5 ${now.toString(36)} first\n`, keptSeconds: 600 },
       }),
@@ -164,7 +165,7 @@ export function storeCases(): Record<string, Case> {
         ledger: coinKeys.ledger(target(number)),
         standing: standingKey(target(number)),
         credited: coinKeys.credited(target(number), now),
-        ...moveKeys(number),
+        ...keysOfMove(number),
       }),
       (number, { keySecret }) => ({
         ...{ guestId: accountIdOf(guest(number)), targetId: target(number), store: 'google', seq: 1, entries: 1, creditedToday: '5' },
@@ -210,9 +211,9 @@ export function storeCases(): Record<string, Case> {
   };
 }
 
-const moveKeys = (number: number) => ({
-  record: storeKeys.moveRecord(target(number), 'bench'),
-  staged: storeKeys.stagedLedger(target(number), 'bench'),
+const keysOfMove = (number: number) => ({
+  record: moveKeys.record(target(number), 'bench'),
+  staged: moveKeys.stagedLedger(target(number), 'bench'),
 });
 const player = (number: number): string => `bench-player-${number % 500}`;
 const guest = (number: number): string => `bench-moving-${number}`;

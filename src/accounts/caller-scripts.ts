@@ -42,7 +42,7 @@ export class SessionEnded extends Error {}
 export class CallerScripts extends ScriptRunner {
   /**
    * Finishes or takes back the move of an account that is moving, so that the account can be written to again, or answers
-   * `sign_in_required`. `service.ts` sets it (`features/store/move-journal.ts`).
+   * `sign_in_required`. `service.ts` sets it (`features/guest-moves/move-journal.ts`).
    * @throws Error if the move is still under way
    */
   helpMove: (accountId: string) => Promise<void> = async () => {};

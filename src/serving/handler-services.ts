@@ -28,7 +28,7 @@ import { FirstPages } from '../features/rooms/list/first-pages.ts';
 import { RoomList } from '../features/rooms/list/room-list.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
-import { MoveJournal } from '../features/store/move-journal.ts';
+import { MoveJournal } from '../features/guest-moves/move-journal.ts';
 import { checkSoon, subscriptionNoticed } from '../features/subscription/notices.ts';
 import { Hooks } from '../features/webhooks/hooks.ts';
 import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';

@@ -10,7 +10,7 @@ import { readLog } from '../../src/operator/operator-log.ts';
 import { endRoom, showRoom } from '../../src/operator/rooms.ts';
 import { show } from '../../src/operator/show.ts';
 import { signOut } from '../../src/operator/sign-out.ts';
-import { dyingAt, WatchedScripts } from '../features/store/mortal.ts';
+import { dyingAt, WatchedScripts } from '../features/guest-moves/mortal.ts';
 import { forFile, freshId } from '../harness.ts';
 import { openParts, startOperated } from './parts.ts';
 

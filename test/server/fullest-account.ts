@@ -8,9 +8,9 @@ import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts'
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { codeOf, roomKeys, SEATS_KEPT_SECONDS } from '../../src/features/rooms/model.ts';
-import { MoveFinisher } from '../../src/features/store/move/finisher.ts';
-import { storeKeys } from '../../src/features/store/model.ts';
-import { freezeGuest, openMove } from '../../src/features/store/move/steps.ts';
+import { MoveFinisher } from '../../src/features/guest-moves/finisher.ts';
+import { moveKeys } from '../../src/features/guest-moves/model.ts';
+import { freezeGuest, openMove } from '../../src/features/guest-moves/steps.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { holdings } from '../../src/holdings.ts';
@@ -126,7 +126,7 @@ async function moveGuestsIn(accountId: string, installId: string, count: number,
     const moveId = `move-${index}`;
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId) };
     const args = { moveId, targetId: accountId, store: 'sandbox', day: '2026-01-01', fromPairing: 0, secret };
-    await scripts.run(openMove, { record: storeKeys.moveRecord(accountId, moveId) }, { guestId, keptSeconds: 30 });
+    await scripts.run(openMove, { record: moveKeys.record(accountId, moveId) }, { guestId, keptSeconds: 30 });
     const [word] = await scripts.runAs(operatorFor(guestId), freezeGuest, keys, args);
     const movedInto = await finisher.finish(guestId);
     if (word !== 'frozen' || movedInto !== accountId) never(`guest ${index}: ${word}`);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { appOf, catalogueFile } from '../features/highscores/catalogue-of.ts';
 import { seasonKeys } from '../../src/features/highscores/model.ts';
-import { storeKeys } from '../../src/features/store/model.ts';
+import { moveKeys } from '../../src/features/guest-moves/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { holdings } from '../../src/holdings.ts';
@@ -47,7 +47,7 @@ test.each([
       expect(bought.body).toMatchObject({ subscribed: true });
       await first.post(`/v1/highscores/${game}`, { installId: guest, score: 1, name: 'Guest' });
       await signInToStore(first, freshId('subject'), { installId: guest });
-      const due = Number((await redis.zrange(storeKeys.unfinishedMoves, '0', '0', 'WITHSCORES'))[1]);
+      const due = Number((await redis.zrange(moveKeys.unfinished, '0', '0', 'WITHSCORES'))[1]);
       const now = await redisNow();
       // 10 s after its beginning, by Redis's clock.
       expect([due > now - 50_000, due < now + 12_000]).toEqual([true, true]);
@@ -59,7 +59,7 @@ test.each([
     await expect.poll(() => redis.hget(seasonKeys.season(game, today), 'state'), { timeout: 20_000 }).toBe('paid');
     expect((await other.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(500);
     await expect.poll(() => redis.hget(purchase, 'state'), { timeout: 20_000 }).toBe('expired');
-    await expect.poll(() => redis.zcard(storeKeys.unfinishedMoves), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => redis.zcard(moveKeys.unfinished), { timeout: 20_000 }).toBe(0);
     // Redis stores times by its own clock.
     const [checkedAt, now] = [Number(await redis.hget(purchase, 'checkedAt')), (await redisNow()) + untilEnd + HOUR_MS / 2];
     expect(Math.abs(checkedAt - now)).toBeLessThan(60_000);

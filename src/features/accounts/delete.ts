@@ -9,7 +9,7 @@ import { defineScript } from '../../redis/script.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../coins/model.ts';
-import { storeUnconfigured, StoreToken } from '../store/model.ts';
+import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
 
 export const previewScript = defineScript({
   file: new URL('preview.lua', import.meta.url),

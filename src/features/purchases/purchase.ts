@@ -7,7 +7,7 @@ import { afterWrites } from '../../redis/script-runner.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { MAX_TOKEN_LENGTH, PurchaseToken, SELLING_STORES } from '../../stores/store.ts';
 import { BalanceCoins, DebtCoins, shownBalance } from '../coins/model.ts';
-import { storeUnconfigured } from '../store/model.ts';
+import { storeUnconfigured } from '../../stores/store-token.ts';
 import { Purchase, shownPurchase } from './model.ts';
 
 /** Fields of the request that prove a purchase, by store. */

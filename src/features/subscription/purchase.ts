@@ -9,7 +9,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../accounts/account.ts';
 import { PurchaseToken, type AppStore, type StorePurchase, type Subscriptions } from '../../stores/store.ts';
-import { storeUnconfigured } from '../store/model.ts';
+import { storeUnconfigured } from '../../stores/store-token.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';

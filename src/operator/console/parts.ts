@@ -6,7 +6,7 @@ import { Deletions } from '../../features/accounts/deletions.ts';
 import { Catalogue } from '../../features/catalogue/file.ts';
 import { Bookings } from '../../features/coins/bookings.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
-import { MoveJournal } from '../../features/store/move-journal.ts';
+import { MoveJournal } from '../../features/guest-moves/move-journal.ts';
 import { EventLog } from '../../features/events/log.ts';
 import { Hooks } from '../../features/webhooks/hooks.ts';
 import { holdings } from '../../holdings.ts';

@@ -2,7 +2,7 @@ import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { bucketName } from '../../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { storeKeys } from '../../../src/features/store/model.ts';
+import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { addEntry } from '../../board-entries.ts';
 import { freshId, signIn } from '../../harness.ts';
 import { accountWith, hashOf, largeAccount, ledger, moved, ofCoins, queuedAlone, redis, service, type Damages } from './data.ts';
@@ -67,21 +67,21 @@ export const moveDamages: Damages = {
   'a copy of a move that was refused, and whose guest has thawed': {
     kind: 'orphan_staging',
     mended: ofCoins([5], async (id) => {
-      await redis.set(storeKeys.moveRecord(id, 'refused-move'), `refused ${await accountWith([5])} balance_limit`, 'EX', 600);
-      await redis.rpush(storeKeys.stagedLedger(id, 'refused-move'), '1:5 c5 lzzzzzzz key');
+      await redis.set(moveKeys.record(id, 'refused-move'), `refused ${await accountWith([5])} balance_limit`, 'EX', 600);
+      await redis.rpush(moveKeys.stagedLedger(id, 'refused-move'), '1:5 c5 lzzzzzzz key');
     }),
   },
   'a copy of a move that has no record': {
     kind: 'orphan_staging',
-    mended: ofCoins([5], (id) => redis.rpush(storeKeys.stagedLedger(id, 'lost-move'), '1:5 c5 lzzzzzzz key')),
+    mended: ofCoins([5], (id) => redis.rpush(moveKeys.stagedLedger(id, 'lost-move'), '1:5 c5 lzzzzzzz key')),
   },
   'a record of a move that never expires': {
     kind: 'wrong_move_record',
-    mended: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'lasting-move'), 'open some-guest')),
+    mended: ofCoins([5], (id) => redis.set(moveKeys.record(id, 'lasting-move'), 'open some-guest')),
   },
   'a record of a move that cannot be read': {
     kind: 'wrong_move_record',
-    lasting: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'strange-move'), 'perhaps', 'EX', 600)),
+    lasting: ofCoins([5], (id) => redis.set(moveKeys.record(id, 'strange-move'), 'perhaps', 'EX', 600)),
   },
   'a moved guest whose standing is lost': {
     kind: 'lost_account',

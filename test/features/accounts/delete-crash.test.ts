@@ -13,7 +13,7 @@ import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { forFile, freshId } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
-import { type Around, openMoving } from '../store/mortal.ts';
+import { type Around, openMoving } from '../guest-moves/mortal.ts';
 
 /** A process dies before each single script of a deletion. Then the queue finishes the deletion. */
 

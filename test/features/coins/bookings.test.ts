@@ -3,7 +3,7 @@ import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { ban } from '../../../src/accounts/bans.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import type { Booking, BookingOutcome } from '../../../src/features/coins/bookings.ts';
-import { storeKeys } from '../../../src/features/store/model.ts';
+import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { withOrigin } from './with-origin.ts';
@@ -100,7 +100,7 @@ describe('a guest that moves into a store account', () => {
     await book(installId, topup(1, 'google', 'a'));
     const [guestId, { body }] = [accountIdOf(installId), await signInToStore(service, freshId('subject'))];
     const { redis } = service.service;
-    await redis.set(storeKeys.moveRecord(body.accountId, 'move-0001'), `open ${guestId}`, 'EX', 30);
+    await redis.set(moveKeys.record(body.accountId, 'move-0001'), `open ${guestId}`, 'EX', 30);
     await redis.set(standingKey(guestId), `~move-0001 ${body.accountId} sandbox 2026-11-22\n`);
     helpMovesOf(installId);
     expect(await book(installId, topup(2, 'google', 'b'))).toMatchObject({ word: 'done', accountId: body.accountId, balanceAfter: 3 });

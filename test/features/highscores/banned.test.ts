@@ -12,7 +12,7 @@ import { DyingScripts } from '../../dying-scripts.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
-import { type Around, callerOf, openMoving } from '../store/mortal.ts';
+import { type Around, callerOf, openMoving } from '../guest-moves/mortal.ts';
 import { testConfig } from '../../environment.ts';
 
 /** Boards hide the entries of banned accounts. */

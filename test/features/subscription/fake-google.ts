@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import type { GoogleSettings } from '../../../src/stores/google/settings.ts';
-import { jwkOf, rsaKey, signed } from '../store/issuer.ts';
+import { jwkOf, rsaKey, signed } from '../../stores/google/issuer.ts';
 
 /** The part of a `purchases.subscriptionsv2.get` response that the tests set. */
 export interface FakePurchase {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { callerOf, dyingAt, freshInstall, Movers } from '../../features/store/mortal.ts';
+import { callerOf, dyingAt, freshInstall, Movers } from '../../features/guest-moves/mortal.ts';
 import { forFile, freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply } from '../../harness.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
 import { ownRedis } from '../../realtime/own.ts';

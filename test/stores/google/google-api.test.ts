@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
 import { GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { activeUntil, FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/subscription/fake-google.ts';
-import { refusal } from '../../features/store/issuer.ts';
+import { refusal } from './issuer.ts';
 
 const TOKEN = 'purchase-token-of-somebody';
 const AWAY = { code: 'app_store_unavailable', message: 'The app store does not answer just now: try again.' };

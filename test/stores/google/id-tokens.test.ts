@@ -11,7 +11,7 @@ import {
   rsaKey,
   signed,
   type SigningKey,
-} from '../../features/store/issuer.ts';
+} from './issuer.ts';
 
 const HOUR = 3600;
 const SUBJECT = '110169484474386276334';

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { refuse } from '../../../src/errors.ts';
 import type { ApiAnswer, ApiRequest, GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { failedChecks, integrityChecks, IntegrityTokens } from '../../../src/stores/google/integrity.ts';
-import { attested, integrityKeys, PACKAGE_NAME, sealed, verdict, verdictKey, verificationKey } from '../../features/store/attestation.ts';
+import { attested, integrityKeys, PACKAGE_NAME, sealed, verdict, verdictKey, verificationKey } from './attestation.ts';
 import { forFile, sleep } from '../../harness.ts';
-import { Issuer, jwkOf, refusal, rsaKey, signed } from '../../features/store/issuer.ts';
+import { Issuer, jwkOf, refusal, rsaKey, signed } from './issuer.ts';
 
 const NOW = Date.UTC(2031, 4, 1, 12);
 const nonce = randomBytes(32).toString('base64url');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ServerResponse } from 'node:http';
 import { GoogleKeys } from '../../../src/stores/google/public-keys.ts';
-import { Issuer, jwkOf, refusal, rsaKey } from '../../features/store/issuer.ts';
+import { Issuer, jwkOf, refusal, rsaKey } from './issuer.ts';
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;

@@ -40,7 +40,7 @@ export const mistakes: readonly Mistake[] = [
     before: `local is_simple = seq > 0 and not refusal and moved_in == ''`,
     after: `local is_simple = seq > 0 and not refusal`,
     harm: 'A credit or debit that a guest made before its sign-in is booked a second time when the app repeats it.',
-    hints: ['test/features/coins/', 'test/features/store/'],
+    hints: ['test/features/coins/', 'test/features/guest-moves/'],
   },
   {
     name: 'report-becomes-proof',
@@ -129,25 +129,25 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'moved-coins-are-balance',
-    file: 'src/features/store/provision.ts',
+    file: 'src/features/sign-in/provision.ts',
     before: 'movedFields(outcome.coins)',
     after: 'movedFields(outcome.balanceAfter)',
     harm: 'After a sign-in the app tells its user that all coins of the account came from the guest.',
   },
   {
     name: 'stranger-uses-up-nonce',
-    file: 'src/features/store/take-nonce.lua',
+    file: 'src/features/install-proof/take-nonce.lua',
     before: `if owner ~= '' and caller_id ~= '' and caller_id ~= owner then return {'nonce_used'} end\n` + `redis.call('DEL', nonce)\n`,
     after: `redis.call('DEL', nonce)\n` + `if owner ~= '' and caller_id ~= '' and caller_id ~= owner then return {'nonce_used'} end\n`,
     harm: 'Another account that sends the nonce of an install uses it up, and the owner cannot prove the install.',
   },
   {
     name: 'guest-resets-daily-cap',
-    file: 'src/features/store/move/accept.lua',
+    file: 'src/features/guest-moves/accept.lua',
     before: `redis.call('INCRBY', credited, credited_today)`,
     after: `redis.call('SET', credited, credited_today)`,
     harm: 'A user whose daily cap of credits is used up gets a new one by moving a fresh guest into the account.',
-    hints: ['test/features/store/', 'test/features/coins/'],
+    hints: ['test/features/guest-moves/', 'test/features/coins/'],
   },
   {
     name: 'notice-during-check-is-lost',

@@ -9,7 +9,8 @@ import { defineScript } from '../../redis/script.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
-import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
+import { Nonce, nonceKey } from './model.ts';
+import { StoreToken, storeUnconfigured } from '../../stores/store-token.ts';
 import type { InstallProofs } from '../../stores/store.ts';
 
 export const takeNonce = defineScript({
@@ -71,7 +72,7 @@ export const storeInstall = endpoint({
     // The nonce is used up before the token is opened, so that a client cannot try one token after another against it. The
     // script also checks that the session is valid and the account has not moved. A later script must not check that again: if
     // the session ended meanwhile, the pipeline would run this handler a second time and find the nonce used.
-    const keys = { nonce: storeKeys.nonce(nonce) };
+    const keys = { nonce: nonceKey(nonce) };
     const args = { callerId: caller?.accountId ?? '', at: now() };
     const [word, owner] = await scripts.runFor(caller, takeNonce, keys, args);
     if (word === 'nonce_used') return refuse(word);

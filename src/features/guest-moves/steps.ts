@@ -1,13 +1,13 @@
-import { accountEvents } from '../../../accounts/account-events.ts';
-import { boundedLines } from '../../../accounts/bounded-lines.ts';
-import { checksCaller } from '../../../accounts/prologues.ts';
-import { standingChanges, standingLibrary } from '../../../accounts/standing.ts';
-import { defineScript } from '../../../redis/script.ts';
-import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
+import { accountEvents } from '../../accounts/account-events.ts';
+import { boundedLines } from '../../accounts/bounded-lines.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
+import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
+import { defineScript } from '../../redis/script.ts';
+import { erasePrelude, ledgerLibrary } from '../coins/model.ts';
 
 /**
  * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, read-frozen, chunk, thaw, close)
- * or the account's (open, copy, accept, outcome, clear). Each may be repeated, by several helpers at once. `../move-journal.ts` puts
+ * or the account's (open, copy, accept, outcome, clear). Each may be repeated, by several helpers at once. `./move-journal.ts` puts
  * them together; docs/decisions/moves-as-a-journal.md says why.
  */
 

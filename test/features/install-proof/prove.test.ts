@@ -6,7 +6,7 @@ import { sandboxSettings } from '../../../src/stores/sandbox/settings.ts';
 import { SandboxKeys } from '../../../src/stores/sandbox/signing-keys.ts';
 import { codeOf, forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { issue } from '../../store.ts';
-import { attested, integritySettings, PACKAGE_NAME, sealed, verdict, type Verdict } from './attestation.ts';
+import { attested, integritySettings, PACKAGE_NAME, sealed, verdict, type Verdict } from '../../stores/google/attestation.ts';
 
 const MINUTE_MS = 60_000;
 

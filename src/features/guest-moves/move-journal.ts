@@ -9,16 +9,9 @@ import { afterWrites } from '../../redis/script-runner.ts';
 import { within } from '../../redis/within.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
-import { storeKeys, type NotMovedReason } from './model.ts';
-import { MoveFinisher, type MoveParts, type MoveTarget } from './move/finisher.ts';
-import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './move/steps.ts';
-
-/** The account was banned or deleted while the guest was on its way. The sign-in then tells so, or opens the next account. */
-type ClosedMeanwhile = 'account_banned' | 'account_deleted';
-
-export type Moved =
-  | { moved: true; created: boolean; coins: number; generation: string; balanceAfter: number }
-  | { moved: false; reason: NotMovedReason | ClosedMeanwhile };
+import { moveKeys, type Moved, type MoveTarget, type NotMovedReason } from './model.ts';
+import { MoveFinisher, type MoveParts } from './finisher.ts';
+import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './steps.ts';
 
 /** What became of a move that this process began. */
 type Decision =
@@ -58,7 +51,7 @@ export class MoveJournal {
 
   constructor(parts: MoveParts) {
     this.#parts = parts;
-    this.#journal = new Journal({ ...parts, name: storeKeys.unfinishedMoves, takeOverMs: TAKE_OVER_MS });
+    this.#journal = new Journal({ ...parts, name: moveKeys.unfinished, takeOverMs: TAKE_OVER_MS });
     this.#finisher = new MoveFinisher(parts);
   }
 
@@ -76,7 +69,7 @@ export class MoveJournal {
 
     const moveId = randomBytes(12).toString('base64url');
     const member = `${guestId} ${target.accountId} ${moveId}`;
-    const record = storeKeys.moveRecord(target.accountId, moveId);
+    const record = moveKeys.record(target.accountId, moveId);
     // First open, then queued: the queue forgets a move that is not open and has no guest.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
     const { decision, done } = await this.#journal.begin(
@@ -109,7 +102,7 @@ export class MoveJournal {
     }
     if (word !== 'frozen') return { outcome: { moved: false, reason: word as NotMovedReason } };
     const movedInto = await afterWrites(this.#finish(guest.accountId));
-    const record = storeKeys.moveRecord(target.accountId, moveId);
+    const record = moveKeys.record(target.accountId, moveId);
     const [outcome, ...figures] = await afterWrites(this.#parts.scripts.run(outcomeOfMove, { record }, {}));
     if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
     // Redis lost the record of the move, and the guest was thawed. A new sign-in moves it.
@@ -154,7 +147,7 @@ export class MoveJournal {
   }
 
   async #stateOf(targetId: string, moveId: string): Promise<string> {
-    const [state] = await this.#parts.scripts.run(outcomeOfMove, { record: storeKeys.moveRecord(targetId, moveId) }, {});
+    const [state] = await this.#parts.scripts.run(outcomeOfMove, { record: moveKeys.record(targetId, moveId) }, {});
     return state;
   }
 

@@ -9,7 +9,7 @@ import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
-import { storeKeys } from './model.ts';
+import { moveKeys } from './model.ts';
 
 /** A move goes into the queue for 10 s ahead. Clocks may differ by the rest. */
 const LATEST_DUE_MS = 70_000;
@@ -17,13 +17,13 @@ const LATEST_DUE_MS = 70_000;
 /** Checks the moves: guests that are moving, or left something behind, are in the queue, and what a move stages belongs to a move. */
 export const moveAuditor: Auditor = {
   keys: [
-    queueCheck(storeKeys.unfinishedMoves, wrongOf),
+    queueCheck(moveKeys.unfinished, wrongOf),
     { pattern: accountPatterns.standing, check: ([id], probe) => checkIsQueued(id!, probe) },
     { pattern: accountKeyPattern(/move:([^:]+)/), check: ([id, move], probe) => checkRecord(id!, move!, probe) },
     ...[/move:([^:]+):(ledger)/, /move:([^:]+):(index:\d+)/].map((name): KeyCheck => ({
       pattern: accountKeyPattern(name),
       check: ([id, move, part], probe) =>
-        checkStaged(id!, move!, `${storeKeys.stagedLedger(id!, move!).slice(0, -'ledger'.length)}${part}`, probe),
+        checkStaged(id!, move!, `${moveKeys.stagedLedger(id!, move!).slice(0, -'ledger'.length)}${part}`, probe),
     })),
   ],
 };
@@ -37,7 +37,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   const [dueAt, record, state] = (await probe.together(
     ['ZSCORE', key, entry],
     ['GET', standingKey(guest)],
-    ['GET', storeKeys.moveRecord(target, move)],
+    ['GET', moveKeys.record(target, move)],
   )) as (string | null)[];
   if (dueAt === null || leadsTo(parseStanding(record!), target) || state?.startsWith('open ') === true) return undefined;
   if (Number(dueAt) < probe.now() + LATEST_DUE_MS) return undefined;
@@ -54,15 +54,15 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   if (await isQueued(guest, into, probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
-  const text = `It ${what} into ${into}${rest}, but ${storeKeys.unfinishedMoves} does not hold its move.`;
+  const text = `It ${what} into ${into}${rest}, but ${moveKeys.unfinished} does not hold its move.`;
   // A guest that has moved needs no id of its move.
   const member = `${guest} ${into} ${moveId}`;
-  return notQueued({ queue: storeKeys.unfinishedMoves, member, subject: `account ${guest}`, text }, probe);
+  return notQueued({ queue: moveKeys.unfinished, member, subject: `account ${guest}`, text }, probe);
 }
 
 /** The member ends in the id of the move, so the queue is read. It holds the moves of the last seconds only. */
 async function isQueued(guest: string, target: string, probe: Probe): Promise<boolean> {
-  for (const key of queueKeys(storeKeys.unfinishedMoves, CLUSTER_QUEUE_TAGS))
+  for (const key of queueKeys(moveKeys.unfinished, CLUSTER_QUEUE_TAGS))
     for await (const page of pages(probe, 'ZSCAN', key))
       if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${guest} ${target} `))) return true;
   return false;
@@ -72,7 +72,7 @@ const DAY_SECONDS = 86_400;
 
 /** The account's word about a move can be read, and expires. */
 async function checkRecord(id: string, move: string, probe: Probe): Promise<Finding[]> {
-  const key = storeKeys.moveRecord(id, move);
+  const key = moveKeys.record(id, move);
   const [record, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
   if (record === null) return [];
   const commands: Command[] = ttl === -1 ? [['EXPIRE', key, DAY_SECONDS]] : [];
@@ -99,7 +99,7 @@ async function checkAccepted(id: string, guest: string, probe: Probe): Promise<F
 
 /** A copy that a move stages goes into the account with the guest, or is deleted before the guest thaws. */
 async function checkStaged(id: string, move: string, key: string, probe: Probe): Promise<Finding[]> {
-  const record = (await probe.ask('GET', storeKeys.moveRecord(id, move))) as string | null;
+  const record = (await probe.ask('GET', moveKeys.record(id, move))) as string | null;
   const [state = 'lost', guest] = record?.split(' ') ?? [];
   if (state === 'open') return [];
   const [ofGuest, isThere] = (await probe.together(['GET', standingKey(guest ?? '')], ['EXISTS', key])) as [string | null, number];

@@ -9,8 +9,8 @@ import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { MoveJournal } from '../../../src/features/store/move-journal.ts';
-import { storeKeys } from '../../../src/features/store/model.ts';
+import { MoveJournal } from '../../../src/features/guest-moves/move-journal.ts';
+import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { holdings } from '../../../src/holdings.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import type { Script } from '../../../src/redis/script.ts';
@@ -107,9 +107,9 @@ export class Movers implements Disposable {
 
   /** Does all work in the queue, once. */
   async work({ moves }: Mover = this.mover()): Promise<void> {
-    for (const entry of await this.#redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) {
+    for (const entry of await this.#redis.zrange(moveKeys.unfinished, '0', '-1')) {
       const nextAt = await moves.work(memberOf(entry));
-      if (nextAt === undefined) await this.#redis.zrem(storeKeys.unfinishedMoves, entry);
+      if (nextAt === undefined) await this.#redis.zrem(moveKeys.unfinished, entry);
     }
   }
 
@@ -119,7 +119,7 @@ export class Movers implements Disposable {
     for (const key of await this.#redis.keys('*:move:*'))
       if ((await this.#redis.get(key).catch(() => ''))?.startsWith('open ') === true) await this.#redis.del(key);
     await this.work(mover);
-    expect([await this.#redis.keys('*:move:*:*'), await this.#redis.zcard(storeKeys.unfinishedMoves)]).toEqual([[], 0]);
+    expect([await this.#redis.keys('*:move:*:*'), await this.#redis.zcard(moveKeys.unfinished)]).toEqual([[], 0]);
   }
 
   /**

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import type { HeldFields } from '../../../accounts/fields.ts';
-import { joinHeldKey } from '../../../accounts/held-keys.ts';
-import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
-import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
-import { standingOf } from '../../../accounts/standing-reader.ts';
-import type { Refusal } from '../../../errors.ts';
-import { Attempts } from '../../../journal/attempts.ts';
-import { coinKeys } from '../../coins/model.ts';
-import { storeKeys } from '../model.ts';
+import type { HeldFields } from '../../accounts/fields.ts';
+import { joinHeldKey } from '../../accounts/held-keys.ts';
+import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import { standingOf } from '../../accounts/standing-reader.ts';
+import type { Refusal } from '../../errors.ts';
+import { Attempts } from '../../journal/attempts.ts';
+import { coinKeys } from '../coins/model.ts';
+import { moveKeys, type MoveTarget } from './model.ts';
 import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk, thawGuest } from './steps.ts';
 
 export interface MoveParts extends HoldingParts {
@@ -15,11 +15,6 @@ export interface MoveParts extends HoldingParts {
   /** `KeySecret` of the coins. */
   readonly keySecret: { readonly text: string; hashOf(key: string): number; otherData(): Refusal };
   readonly log: Logger;
-}
-
-export interface MoveTarget {
-  readonly accountId: string;
-  readonly store: string;
 }
 
 /** A move under way, as the guest's side has it. While the guest is frozen none of this changes. */
@@ -196,7 +191,7 @@ export class MoveFinisher {
 }
 
 function keysOfMove(accountId: string, moveId: string): { record: string; staged: string } {
-  return { record: storeKeys.moveRecord(accountId, moveId), staged: storeKeys.stagedLedger(accountId, moveId) };
+  return { record: moveKeys.record(accountId, moveId), staged: moveKeys.stagedLedger(accountId, moveId) };
 }
 
 /** The idempotency key of an entry `<seq>:<balance> <operation> <time>[~<origin>] <key>`. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { accountsOn, addEntry } from '../../board-entries.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { storeKeys } from '../../../src/features/store/model.ts';
+import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { codeOf, forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
@@ -246,7 +246,7 @@ describe('a guest that moves into a store account', () => {
     expect(await redis.exists(...names.map((name) => `{${guestId}}:${name}`))).toBe(0);
     expect(await redis.get(standingKey(guestId))).toBe(`>${body.accountId}`);
     expect(await redis.lrange(coinKeys.guestLedger(body.accountId, guestId), 0, -1)).toHaveLength(2);
-    expect((await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')).filter((member) => member.startsWith(guestId))).toEqual([]);
+    expect((await redis.zrange(moveKeys.unfinished, '0', '-1')).filter((member) => member.startsWith(guestId))).toEqual([]);
   });
 });
 

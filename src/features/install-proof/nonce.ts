@@ -5,10 +5,11 @@ import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
-import { Nonce, NONCE_LIFE_SECONDS, storeKeys, storeUnconfigured } from './model.ts';
+import { Nonce, NONCE_LIFE_SECONDS, nonceKey } from './model.ts';
+import { storeUnconfigured } from '../../stores/store-token.ts';
 
 export const giveNonce = defineScript({
-  file: new URL('install-nonce.lua', import.meta.url),
+  file: new URL('nonce.lua', import.meta.url),
   keys: ['nonce'],
   args: ['owner', 'expiresAt', 'keptSeconds'],
   answers: ['given'],
@@ -48,11 +49,11 @@ export const storeInstallNonce = endpoint({
       keptSeconds: NONCE_KEPT_SECONDS,
     };
     const give = async (nonce: string): Promise<string> => {
-      await scripts.runFor(caller, giveNonce, { nonce: storeKeys.nonce(nonce) }, args);
+      await scripts.runFor(caller, giveNonce, { nonce: nonceKey(nonce) }, args);
       return nonce;
     };
     const draw = (): string => randomBytes(32).toString('base64url');
-    const nonce = await onAnyPrimary({ draw, keyOf: storeKeys.nonce, run: give }, scripts);
+    const nonce = await onAnyPrimary({ draw, keyOf: nonceKey, run: give }, scripts);
     return { nonce, expiresIn: NONCE_LIFE_SECONDS };
   },
 });

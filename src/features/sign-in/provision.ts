@@ -18,9 +18,8 @@ import { DebtCoins, shownBalance } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import type { AppStore } from '../../stores/store.ts';
-import { notMovedReasons, storeUnconfigured, StoreToken, type NotMovedReason } from './model.ts';
-import type { Moved } from './move-journal.ts';
-import type { MoveTarget } from './move/finisher.ts';
+import { notMovedReasons, type Moved, type MoveTarget, type NotMovedReason } from '../guest-moves/model.ts';
+import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
 
 export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),

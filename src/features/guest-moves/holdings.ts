@@ -1,0 +1,13 @@
+import type { Holding } from '../../accounts/holdings.ts';
+import { moveAuditor } from './move-auditor.ts';
+
+/** What became of moves into the account, and the copies that a move under way makes. */
+export const guestMoveHolding = {
+  name: 'guest-moves',
+  keys: [
+    { name: /move:([^:]+)/, type: 'string', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /move:([^:]+):(ledger)/, type: 'list', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /move:([^:]+):(index:\d+)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'stays' },
+  ],
+  auditors: () => [moveAuditor],
+} satisfies Holding;

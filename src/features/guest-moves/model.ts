@@ -1,0 +1,25 @@
+export const moveKeys = {
+  /** The queue of moves under way: `<guest id> <account id> <move id>`. */
+  unfinished: 'moves:due',
+  /** A string: what became of a move into the account (`open.lua`). */
+  record: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}`,
+  /** The copy of the guest's ledger while the move is open. The names of its buckets are made from it as for any ledger. */
+  stagedLedger: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}:ledger`,
+};
+
+/** Why a guest did not move. The first two are known before the move begins, the others only by the account. */
+export const notMovedReasons = ['not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'] as const;
+export type NotMovedReason = (typeof notMovedReasons)[number];
+
+/** The account that a guest moves into. */
+export interface MoveTarget {
+  readonly accountId: string;
+  readonly store: string;
+}
+
+/** The account was banned or deleted while the guest was on its way. The sign-in then tells so, or opens the next account. */
+type ClosedMeanwhile = 'account_banned' | 'account_deleted';
+
+export type Moved =
+  | { moved: true; created: boolean; coins: number; generation: string; balanceAfter: number }
+  | { moved: false; reason: NotMovedReason | ClosedMeanwhile };

@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { heldFields, isoTime } from '../../accounts/fields.ts';
+
+/** When an install of the account was proven genuine. */
+export const installProofHolding = {
+  name: 'install-proof',
+  fields: [heldFields('later', 'installVerifiedAt')],
+  shown: {
+    shape: { installVerifiedAt: z.iso.datetime().optional() },
+    show: ({ fields }) => ({ installVerifiedAt: isoTime(fields['installVerifiedAt']) }),
+  },
+} satisfies Holding;
