@@ -64,7 +64,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 const LONG = [
   'test/commands/cluster.test.ts',
   'test/consistency/{cluster,command,live}.test.ts',
-  'test/operator/console/{accounts,cluster,coins,incidents,server-keys}.test.ts',
+  'test/operator/terminal/{accounts,cluster,coins,incidents,server-keys}.test.ts',
   'test/commands/backup/{backup,known-deletions,page,restore,room}.test.ts',
   'test/commands/doctor/{cluster,doctor,fastest}.test.ts',
   'test/scripts/release.test.ts',

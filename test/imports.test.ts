@@ -44,13 +44,13 @@ const imports = importsOf(src);
  * The module of a file: its feature's folder, the operator's tool in a terminal, its folder below src, or the file itself when it lies
  * directly in src.
  */
-const moduleOf = (file: string): string => /^features\/[^/]+|^operator\/console|^[^/]+/.exec(file)![0];
+const moduleOf = (file: string): string => /^features\/[^/]+|^operator\/terminal|^[^/]+/.exec(file)![0];
 
 /** Modules from the outside to the inside. A module imports later ones only; types may be imported in both directions. */
 const order = [
   'main.ts',
   'commands',
-  'operator/console',
+  'operator/terminal',
   'process',
   'service.ts',
   'serving',

@@ -2,7 +2,7 @@ import { combined, type Fields } from './merge-patch.ts';
 import type { Pace } from './pace.ts';
 import { backoff, isTemporary } from './request.ts';
 import type { ActCode, ActError, ActResult } from './room-types.ts';
-import { randomText } from './store.ts';
+import { randomText } from './storage.ts';
 
 /** An act without an answer, or whose effect is not in the page's room yet. */
 export interface Act {

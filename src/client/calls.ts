@@ -1,11 +1,11 @@
 import type { Call, Calls } from './call-types.ts';
 import type { Credential } from './identity.ts';
 import type { Operate } from './operate.ts';
-import type { Kept } from './outbox.ts';
+import type { Kept } from './pending-operations.ts';
 import type { Input } from './request.ts';
 import { acts, operations, routes, type CallOptions, type Result } from './routes.ts';
 import type { Send, SpecialCall } from './sign-ins.ts';
-import { randomText } from './store.ts';
+import { randomText } from './storage.ts';
 import type { Route, Wire } from './wire.ts';
 
 type Plain<R> = R extends `!${infer P extends keyof Wire}` ? P : R & keyof Wire;

@@ -1,5 +1,5 @@
 import type { Result } from './routes.ts';
-import { randomText, type Exclusive, type SafeStore } from './store.ts';
+import { randomText, type Exclusive, type SafeStore } from './storage.ts';
 
 /** The caller, as stored. */
 export interface Me {

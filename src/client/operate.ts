@@ -1,8 +1,8 @@
 import type { Identity, Owner } from './identity.ts';
-import type { Kept, Outbox } from './outbox.ts';
+import type { Kept, Outbox } from './pending-operations.ts';
 import { failure, stopped, within, type Input } from './request.ts';
 import type { CallOptions, Failure, Result } from './routes.ts';
-import { randomText } from './store.ts';
+import { randomText } from './storage.ts';
 
 export type Operate = (type: Kept['type'], input: Input, more: CallOptions) => Promise<Result>;
 

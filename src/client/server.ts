@@ -5,7 +5,7 @@ import { playedRoom } from './played-room.ts';
 import { backoff, isTemporary, repeat, sendOnce, sleep, TRY_MS, type Fetch, type Input } from './request.ts';
 import type { Game, PlayedRoom } from './room-types.ts';
 import type { ClientCode, CoinopError, Failure, Result, Room } from './routes.ts';
-import { randomText } from './store.ts';
+import { randomText } from './storage.ts';
 import { watch } from './watch.ts';
 import type { SocketClass } from './watched.ts';
 import type { ActionName, Route, Wire } from './wire.ts';

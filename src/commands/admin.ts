@@ -1,20 +1,20 @@
 import { pino } from 'pino';
-import { accounts } from '../operator/console/accounts.ts';
-import { boards } from '../operator/console/boards.ts';
-import { coins } from '../operator/console/coins.ts';
-import { data } from '../operator/console/data.ts';
-import type { CommandGroup } from '../operator/console/command.ts';
-import { ask, canAsk, readHidden } from '../operator/console/confirm.ts';
-import { helpOf, readInput, type Asked } from '../operator/console/input.ts';
-import { keys } from '../operator/console/server-keys.ts';
-import { log } from '../operator/console/log.ts';
-import { operatorName } from '../operator/console/operate.ts';
-import { checkData, openOperatorParts } from '../operator/console/parts.ts';
-import { purchases } from '../operator/console/purchases.ts';
-import { rooms } from '../operator/console/rooms.ts';
-import { trials } from '../operator/console/trials.ts';
-import { webhooks } from '../operator/console/webhooks.ts';
-import { printableJson, printableLines } from '../operator/console/table.ts';
+import { accounts } from '../operator/terminal/accounts.ts';
+import { boards } from '../operator/terminal/boards.ts';
+import { coins } from '../operator/terminal/coins.ts';
+import { data } from '../operator/terminal/data.ts';
+import type { CommandGroup } from '../operator/terminal/command.ts';
+import { ask, canAsk, readHidden } from '../operator/terminal/confirm.ts';
+import { helpOf, readInput, type Asked } from '../operator/terminal/input.ts';
+import { keys } from '../operator/terminal/server-keys.ts';
+import { log } from '../operator/terminal/log.ts';
+import { operatorName } from '../operator/terminal/operate.ts';
+import { checkData, openOperatorParts } from '../operator/terminal/parts.ts';
+import { purchases } from '../operator/terminal/purchases.ts';
+import { rooms } from '../operator/terminal/rooms.ts';
+import { trials } from '../operator/terminal/trials.ts';
+import { webhooks } from '../operator/terminal/webhooks.ts';
+import { printableJson, printableLines } from '../operator/terminal/table.ts';
 import { readConfig, SettingError, type Config } from '../config.ts';
 import { Refusal } from '../errors.ts';
 import { Failure, stopSignal } from '../process/command.ts';
@@ -26,7 +26,7 @@ import { redisFailure } from '../redis/script-runner.ts';
 
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
-/** Each group is one file in `operator/console/`. */
+/** Each group is one file in `operator/terminal/`. */
 const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, data, log];
 
 /** The settings that commands need. Other settings may be missing in the environment of the tool. */

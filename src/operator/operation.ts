@@ -17,7 +17,7 @@ import { beginChange, endChange, type Outcome } from './operator-log.ts';
 import { readRoom } from './room-facts.ts';
 
 /**
- * A read or a change by an operator, as data. The tool (`console/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
+ * A read or a change by an operator, as data. The tool (`terminal/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
  * declaration, so that both give the same answers.
  */
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extends z.ZodObject = z.ZodObject> {

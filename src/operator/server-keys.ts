@@ -10,7 +10,7 @@ import { creation, madeBy, revocation } from './key-changes.ts';
 import { operation, Reason, type Operation, type Operator, type OperatorParts } from './operation.ts';
 
 /**
- * Operations of the console that make, rotate and end server keys; the tool has its own commands (`console/server-keys.ts`). They are not
+ * Operations of the console that make, rotate and end server keys; the tool has its own commands (`terminal/server-keys.ts`). They are not
  * below `/v1/admin`, so that a leaked key cannot make further keys without the sessions, limits and questions of the console.
  */
 

@@ -3,7 +3,7 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { withOrigin } from '../features/coins/with-origin.ts';
 import { forFile, freshId, isOnCluster, ownCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { issue, signInToStore } from '../store.ts';
-import { runAdmin } from './console/command.ts';
+import { runAdmin } from './terminal/command.ts';
 import { logged, openDesk } from './parts.ts';
 
 /** The endpoints below /v1/admin/accounts. */

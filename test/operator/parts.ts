@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { openOperatorParts } from '../../src/operator/console/parts.ts';
+import { openOperatorParts } from '../../src/operator/terminal/parts.ts';
 import type { OperatorParts } from '../../src/operator/operation.ts';
 import type { Role } from '../../src/server/identity/roles.ts';
 import { freshId, start, type StartOptions, type TestReply, type TestService } from '../harness.ts';

@@ -10,7 +10,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
 import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data-id.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';
-import { runAdmin } from '../operator/console/command.ts';
+import { runAdmin } from '../operator/terminal/command.ts';
 import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
 import { sleep, start, type StartOptions, type TestService } from '../harness.ts';
 import { MovableRedis } from './movable-redis.ts';

@@ -6,7 +6,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { Children, creditOn, readinessOf } from '../children.ts';
-import { runAdmin } from '../operator/console/command.ts';
+import { runAdmin } from '../operator/terminal/command.ts';
 import { startTcpRedis, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
 

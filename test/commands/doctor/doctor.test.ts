@@ -21,7 +21,7 @@ import { start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import type { Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
-import { makeKey } from '../../operator/console/command.ts';
+import { makeKey } from '../../operator/terminal/command.ts';
 import { usePlace } from '../place.ts';
 import { paste } from './paste.ts';
 import { examine as report } from './report.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { slotOf } from '../../../src/redis/slots.ts';
-import { runAdmin } from '../../operator/console/command.ts';
+import { runAdmin } from '../../operator/terminal/command.ts';
 import { startCluster } from '../../cluster-nodes.ts';
 import { forFile, start } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';

@@ -1,17 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { IdTokens } from '../../../src/stores/google/id-tokens.ts';
 import { forFile } from '../../harness.ts';
-import {
-  CLIENT_ID,
-  Issuer,
-  jwkOf,
-  PUSH_AUDIENCE,
-  PUSH_EMAIL,
-  refusal,
-  rsaKey,
-  signed,
-  type SigningKey,
-} from './issuer.ts';
+import { CLIENT_ID, Issuer, jwkOf, PUSH_AUDIENCE, PUSH_EMAIL, refusal, rsaKey, signed, type SigningKey } from './issuer.ts';
 
 const HOUR = 3600;
 const SUBJECT = '110169484474386276334';

@@ -262,7 +262,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'name-rewrites-terminal',
-    file: 'src/operator/console/table.ts',
+    file: 'src/operator/terminal/table.ts',
     before: String.raw`const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}`,
     after: String.raw`const UNPRINTABLE = /[\p{Cc}\p{Cs}`,
     harm: 'A player whose name has direction marks makes the terminal of an operator show another line than there is.',
@@ -286,7 +286,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'purchase-waits-for-ever',
-    file: 'src/client/outbox.ts',
+    file: 'src/client/pending-operations.ts',
     before: `        retry = undefined;\n`,
     after: '',
     harm: 'The client tries a purchase that waits for the app store once more after a minute, and then never again.',

@@ -34,21 +34,21 @@ end
 
 local FIRST_AT_A_TIME = 25 -- enough for a page of the default size. A hundred rooms with the longest tags would be 300 KB
 local MOST_AT_A_TIME = 100 -- entries that are read together
-local answer, found, bytes, rooms, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
+local answer, found, bytes, seen, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
 limit, most_rooms, most_read, most_bytes = tonumber(limit), tonumber(most_rooms), tonumber(most_read), tonumber(most_bytes)
 local last, is_more, chunk = from, false, math.min(limit + 1, FIRST_AT_A_TIME)
 repeat
   -- One entry more than the page needs, to know whether there is a next page.
-  local count = math.min(chunk, most_rooms - rooms + 1)
+  local count = math.min(chunk, most_rooms - seen + 1)
   local entries = redis.call('ZREVRANGEBYLEX', order, last == '' and '+' or '(' .. last, '-', 'LIMIT', 0, count)
   if #entries == 0 then break end
   local summaries, ends = redis.call('HMGET', rooms, unpack(entries)), redis.call('ZMSCORE', untils, unpack(entries))
   for place, entry in ipairs(entries) do
-    if found == limit or rooms == most_rooms or read >= most_read or bytes >= most_bytes then
+    if found == limit or seen == most_rooms or read >= most_read or bytes >= most_bytes then
       is_more = true
       break
     end
-    rooms, last = rooms + 1, entry
+    seen, last = seen + 1, entry
     local ends_at, summary = tonumber(ends[place]), summaries[place]
     read = read + (summary and #summary or 0)
     if not ends_at or not summary or ends_at <= tonumber(now) then lapsed = lapsed + 1
@@ -62,7 +62,7 @@ repeat
   -- seem to end here, and for a negative count Redis would read all of it.
   local left, most = most_read - read, MOST_AT_A_TIME
   if #filters == 0 then left, most = math.min(left, most_bytes - bytes), math.min(most, limit + 1 - found) end
-  chunk = math.max(1, math.min(2 * chunk, most, 1 + math.ceil(left * rooms / math.max(read, 1))))
+  chunk = math.max(1, math.min(2 * chunk, most, 1 + math.ceil(left * seen / math.max(read, 1))))
 until is_more or #entries < count
 answer[2] = version_now
 if is_more then answer[3] = last end

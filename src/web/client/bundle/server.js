@@ -145,7 +145,7 @@ const repeat = (mayRepeat, ms, signals, send) => within(ms, signals, async (whol
 	}
 });
 
-// src/client/store.ts
+// src/client/storage.ts
 const randomText = () => Array.from(crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(24)), (byte) => (byte % 36).toString(36)).join("");
 
 // src/client/act-queue.ts

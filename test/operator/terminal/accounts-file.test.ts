@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountsIn } from '../../../src/operator/console/accounts-file.ts';
+import { accountsIn } from '../../../src/operator/terminal/accounts-file.ts';
 
 const [a, b] = ['A'.repeat(22), '-_0123456789abcdefghij'];
 const read = (text: string) => accountsIn(text, 'f.csv').map(({ line, accountId }) => [line, accountId]);

@@ -1,7 +1,7 @@
 import type { Credential, Identity, Owner } from './identity.ts';
 import { backoff, failure, sleep } from './request.ts';
 import { operations, type Failure, type Result } from './routes.ts';
-import { randomText, type Exclusive, type SafeStore } from './store.ts';
+import { randomText, type Exclusive, type SafeStore } from './storage.ts';
 
 export interface Operation {
   type: 'credit' | 'purchase' | 'debit';

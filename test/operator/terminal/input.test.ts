@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { accounts } from '../../../src/operator/console/accounts.ts';
-import { durationOf } from '../../../src/operator/console/duration.ts';
-import { helpOf, readInput } from '../../../src/operator/console/input.ts';
-import { keys } from '../../../src/operator/console/server-keys.ts';
-import { log } from '../../../src/operator/console/log.ts';
-import { printable, printableJson, table } from '../../../src/operator/console/table.ts';
+import { accounts } from '../../../src/operator/terminal/accounts.ts';
+import { durationOf } from '../../../src/operator/terminal/duration.ts';
+import { helpOf, readInput } from '../../../src/operator/terminal/input.ts';
+import { keys } from '../../../src/operator/terminal/server-keys.ts';
+import { log } from '../../../src/operator/terminal/log.ts';
+import { printable, printableJson, table } from '../../../src/operator/terminal/table.ts';
 import { Failure } from '../../../src/process/command.ts';
 
 const scopes = 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,events,admin.';

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { accounts } from '../../../src/operator/console/accounts.ts';
-import { boards } from '../../../src/operator/console/boards.ts';
-import { coins } from '../../../src/operator/console/coins.ts';
-import { keys } from '../../../src/operator/console/server-keys.ts';
-import { log } from '../../../src/operator/console/log.ts';
-import { purchases } from '../../../src/operator/console/purchases.ts';
-import { rooms } from '../../../src/operator/console/rooms.ts';
-import { trials } from '../../../src/operator/console/trials.ts';
-import { webhooks } from '../../../src/operator/console/webhooks.ts';
+import { accounts } from '../../../src/operator/terminal/accounts.ts';
+import { boards } from '../../../src/operator/terminal/boards.ts';
+import { coins } from '../../../src/operator/terminal/coins.ts';
+import { keys } from '../../../src/operator/terminal/server-keys.ts';
+import { log } from '../../../src/operator/terminal/log.ts';
+import { purchases } from '../../../src/operator/terminal/purchases.ts';
+import { rooms } from '../../../src/operator/terminal/rooms.ts';
+import { trials } from '../../../src/operator/terminal/trials.ts';
+import { webhooks } from '../../../src/operator/terminal/webhooks.ts';
 import { operations } from '../../../src/operator/endpoints.ts';
 
 const groups = [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, log];
