@@ -19,7 +19,7 @@ export const factsScript = defineScript({
 });
 
 /**
- * A page ends after so many reads: at a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
+ * A page ends after so many reads: of a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
  * of rooms. Each read is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
  */
 const MOST_READS = 25;

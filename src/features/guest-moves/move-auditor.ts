@@ -30,7 +30,7 @@ export const moveAuditor: Auditor = {
 
 /**
  * Each member names a move that may still need work: it is open, or its guest is frozen or has moved. The queue itself removes any
- * other one at its next probe, so only a member that waits for longer than any is written ahead counts as drift.
+ * other one at its next check, so only a member that waits for longer than any is written ahead counts as drift.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [guest = '', target = '', move = ''] = member.split(' ');
