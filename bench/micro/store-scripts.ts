@@ -69,14 +69,14 @@ export function storeCases(): Record<string, Case> {
       () => ({}),
       () => ({}),
     ),
-    'store/install-nonce': scriptCase(giveNonce, nonce, (number) => ({ owner: owner(number), expiresAt: later, keptSeconds: 600 })),
-    'store/take-nonce': scriptCase(takeNonce, nonce, (number) => ({ callerId: owner(number), at: now })),
-    'store/keep-proof': scriptCase(
+    'install-proof/nonce': scriptCase(giveNonce, nonce, (number) => ({ owner: owner(number), expiresAt: later, keptSeconds: 600 })),
+    'install-proof/take-nonce': scriptCase(takeNonce, nonce, (number) => ({ callerId: owner(number), at: now })),
+    'install-proof/keep-proof': scriptCase(
       keepProof,
       (number) => ({ account: accountKey(owner(number)), standing: standingKey(owner(number)) }),
       () => ({ at: now }),
     ),
-    'store/provision': scriptCase(
+    'sign-in/provision': scriptCase(
       provisionScript,
       (number) => ({ account: accountKey(target(number)), accountStanding: standingKey(target(number)) }),
       () => ({ store: 'google', now }),
@@ -123,12 +123,12 @@ export function storeCases(): Record<string, Case> {
       () => ({ made: 'x'.repeat(3000) }),
     ),
     'coins/apply (first of an account)': (call, number) => call(credit, { installId: guest(number), body: { coins: 5, key: 'first' } }),
-    'move/open': scriptCase(
+    'guest-moves/open': scriptCase(
       openMove,
       (number) => ({ record: moveKeys.record(target(number), 'bench') }),
       (number) => ({ guestId: accountIdOf(guest(number)), keptSeconds: 600 }),
     ),
-    'move/freeze': scriptCase(
+    'guest-moves/freeze': scriptCase(
       freezeGuest,
       (number) => ({ account: accountKey(accountIdOf(guest(number))), ledger: coinKeys.ledger(accountIdOf(guest(number))) }),
       (number, { keySecret }) => ({
@@ -137,7 +137,7 @@ export function storeCases(): Record<string, Case> {
       }),
       guest,
     ),
-    'move/look': scriptCase(
+    'guest-moves/read-frozen': scriptCase(
       readFrozen,
       (number) => ({
         account: accountKey(accountIdOf(guest(number))),
@@ -146,19 +146,19 @@ export function storeCases(): Record<string, Case> {
       }),
       () => ({ fields: MOVED_FIELDS.join(' ') }),
     ),
-    'move/chunk': scriptCase(
+    'guest-moves/chunk': scriptCase(
       readChunk,
       (number) => ({ ledger: coinKeys.ledger(accountIdOf(guest(number))), standing: standingKey(accountIdOf(guest(number))) }),
       () => ({ moveId: 'bench', position: 0 }),
     ),
-    'move/copy (one entry)': scriptCase(
+    'guest-moves/copy (one entry)': scriptCase(
       copyChunk,
       (number) => keysOfMove(number),
       () => ({
         ...{ position: 0, lastSeq: 1, lines: `- 1:5 c5 ${now.toString(36)} first\n`, keptSeconds: 600 },
       }),
     ),
-    'move/accept (a guest with coins)': scriptCase(
+    'guest-moves/accept (a guest with coins)': scriptCase(
       acceptGuest,
       (number) => ({
         account: accountKey(target(number)),
@@ -173,7 +173,7 @@ export function storeCases(): Record<string, Case> {
         ...{ keptSeconds: 600, secret: keySecret.text },
       }),
     ),
-    'move/close': scriptCase(
+    'guest-moves/close': scriptCase(
       closeGuest,
       (number) => ({ standing: standingKey(accountIdOf(guest(number))) }),
       (number) => ({

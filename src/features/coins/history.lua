@@ -8,7 +8,7 @@
 --
 -- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page goes on in each source of entries:
 -- - own, guest: the page goes on before this seq of the account's own ledger, and of each guest's ledger that is not filed
---   (store/move/accept.lua).
+--   (guest-moves/accept.lua).
 -- - filed: the page goes on after this member of the set of filed entries.
 -- - guests: the number of guests at the first page. Entries of guests that moved in later are on none of the pages.
 --

@@ -150,7 +150,7 @@ export const RecordedPurchase = z
 /**
  * Parses the account's field `purchases`, which `put-line.lua` writes: a line for each purchase, without replaced ones,
  * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order (`accounts/bounded-lines.lua`).
- * A purchase has a line in one account only, so a move adds the guest's lines to the account's (`store/move/accept.lua`).
+ * A purchase has a line in one account only, so a move adds the guest's lines to the account's (`guest-moves/accept.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
   return field.split('\n').flatMap((line) => {

@@ -103,8 +103,8 @@ export const mistakes: readonly Mistake[] = [
     name: 'renewal-revives-lease',
     file: 'src/features/rooms/presence.lua',
     before: `elseif event ~= 'renew' or redis.call('ZSCORE', leases, member) then`,
-    after: `elseif event ~= 'look' then`,
-    harm: 'A process that was cut off from Redis revives its leases, and no other process looks at the room when it dies: players stay connected.',
+    after: `elseif event ~= 'check' then`,
+    harm: 'A process that was cut off from Redis revives its leases, and no other process checks the room when it dies: players stay connected.',
   },
   {
     name: 'match-enters-private-room',
