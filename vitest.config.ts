@@ -88,6 +88,7 @@ const LONG = [
 
 /** Files of which `npm test` runs a part, or a search at a small size, and `npm run test:long` the whole (test/sized.ts). */
 const SIZED = [
+  'test/browser/{game,pairing,rooms}.test.ts',
   'test/consistency/{background,damages,wrong-types}.test.ts',
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
@@ -113,7 +114,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     // Files mostly wait for Redis, sockets and processes. On two cores vitest's default would be one file at a time.
-    maxWorkers: Math.max(5, availableParallelism()),
+    maxWorkers: Math.max(6, availableParallelism()),
     // A process runs many files but loads the modules of the service once, which saves 30 % of the CPU time of `npm test`. So each file
     // must restore its spies, stubs and fake timers, and shared modules of `test/` must not register hooks.
     isolate: false,

@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { test } from 'vitest';
+import { isFullSize } from '../sized.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -40,6 +41,9 @@ function reason(): string {
 export const isWhole = process.env['PAGES'] === 'all';
 
 export const extra = isWhole ? test : test.skip;
+
+/** Tests of whole journeys, which `npm run test:long` runs too. */
+export const journey = isWhole || isFullSize ? test : test.skip;
 
 /** Widths and colour schemes in which the pages are checked. */
 export const looks: readonly (readonly [width: number, colorScheme: 'light' | 'dark'])[] = isWhole

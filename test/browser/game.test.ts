@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page, WebSocketRoute } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
-import { example, extra, noBrowser, press, servePages } from './chromium.ts';
+import { example, extra, journey, noBrowser, press, servePages } from './chromium.ts';
 import { fixedPort, startMain } from './own-service.ts';
 import { FAILED, inBrowser, shows } from './page-checks.ts';
 
@@ -40,7 +40,7 @@ describe.skipIf(noBrowser)('a game in a browser', { timeout: 60_000 }, () => {
     for (let count = 0; count < times; count++) await press(page, '#earn');
   }
 
-  test('two players of one browser play', async () => {
+  journey('two players of one browser play', async () => {
     const context = await browser.newContext();
     // Chromium logs a refused request as an error of the network.
     const [ada, bob] = [await openGame(await browser.newPage(/409 \(Conflict\)/, context)), await browser.newPage(undefined, context)];
@@ -95,7 +95,7 @@ describe.skipIf(noBrowser)('a game in a browser', { timeout: 60_000 }, () => {
     await shows(screen, '#account', 'Not signed in');
   });
 
-  test('a credit whose service is killed and whose page is closed is there once after both start again', async () => {
+  journey('a credit whose service is killed and whose page is closed is there once after both start again', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'coinop-browser-'));
     let main = await startMain(dataDir, ownPort);
     const context = await browser.newContext();
@@ -171,7 +171,7 @@ describe.skipIf(noBrowser)('a game in a browser', { timeout: 60_000 }, () => {
     await shows(page, '#coins', /^5$/);
   });
 
-  test('a tab that was offline, and one that slept on a dead connection, show the room of now', async () => {
+  journey('a tab that was offline, and one that slept on a dead connection, show the room of now', async () => {
     const host = freshId();
     const { code } = (await service.post('/v1/rooms', { installId: host, name: 'Ada' })).body.room;
     const setPresses = (presses: number) => service.post(`/v1/rooms/${code}/state`, { installId: host, state: { presses } });

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
-import { extra, noBrowser, press } from './chromium.ts';
+import { extra, journey, noBrowser, press } from './chromium.ts';
 import { axeProblems, FAILED, inBrowser, keepPicture, layoutShift, playgroundReady, shows } from './page-checks.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
@@ -58,7 +58,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(phone, 'h1', heading);
   };
 
-  test('a phone without an account makes a test player after asking, and signs the website in the moment it confirms', async () => {
+  journey('a phone without an account makes a test player after asking, and signs the website in the moment it confirms', async () => {
     const { website, link } = await openWebsite();
     expect(await website.evaluate(`document.querySelector('#pairing-qr img').naturalWidth`)).toBeGreaterThan(100);
     const phone = await browser.open(link, undefined, PHONE);
@@ -86,22 +86,25 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(next, 'h1', 'Who are you here?');
   });
 
-  test('a phone with a session sees the match code, the asking browser as plain text and the expiry, and claims after confirm', async () => {
-    const { phone, token, pairing } = await asked(plain, { 'user-agent': '<b onclick="a()">Chrome</b> 100' });
-    await shows(phone, '#match-code', pairing.matchCode);
-    await shows(phone, '#requester', '<b onclick="a()">Chrome</b>');
-    expect(await phone.locator('#requester b').count()).toBe(0);
-    await shows(phone, '#left', /^This code expires in 2:5\d$/);
-    expect(await phone.getAttribute('a.button', 'href')).toBe(`mygame://pair/${token}`);
-    // Looking has claimed nothing.
-    expect(await statusOf(token)).toBe('scanned');
-    await keepPicture(phone, 'pair-390-light');
-    expect(await axeProblems(phone)).toEqual([]);
-    expect(await layoutShift(phone)).toBeLessThan(0.1);
-    await answer(phone, 'Yes, sign it in', 'Done');
-    const { body } = await plain.get(`/v1/pair/status?token=${token}`, { headers: { 'x-pair-secret': pairing.secret } });
-    expect(body).toEqual({ ok: true, status: 'claimed', claimedBy: {}, sessionToken: expect.any(String) });
-  });
+  journey(
+    'a phone with a session sees the match code, the asking browser as plain text and the expiry, and claims after confirm',
+    async () => {
+      const { phone, token, pairing } = await asked(plain, { 'user-agent': '<b onclick="a()">Chrome</b> 100' });
+      await shows(phone, '#match-code', pairing.matchCode);
+      await shows(phone, '#requester', '<b onclick="a()">Chrome</b>');
+      expect(await phone.locator('#requester b').count()).toBe(0);
+      await shows(phone, '#left', /^This code expires in 2:5\d$/);
+      expect(await phone.getAttribute('a.button', 'href')).toBe(`mygame://pair/${token}`);
+      // Looking has claimed nothing.
+      expect(await statusOf(token)).toBe('scanned');
+      await keepPicture(phone, 'pair-390-light');
+      expect(await axeProblems(phone)).toEqual([]);
+      expect(await layoutShift(phone)).toBeLessThan(0.1);
+      await answer(phone, 'Yes, sign it in', 'Done');
+      const { body } = await plain.get(`/v1/pair/status?token=${token}`, { headers: { 'x-pair-secret': pairing.secret } });
+      expect(body).toEqual({ ok: true, status: 'claimed', claimedBy: {}, sessionToken: expect.any(String) });
+    },
+  );
 
   extra('without a session it makes no account, and goes on once this browser has signed in', async () => {
     const token = await opened();

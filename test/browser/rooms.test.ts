@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { example, extra, noBrowser, press, servePages } from './chromium.ts';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { example, extra, journey, noBrowser, press, servePages } from './chromium.ts';
 import { fixedPort, startMain, type OwnService } from './own-service.ts';
 import { FAILED, inBrowser, shows } from './page-checks.ts';
 import { freshId, sleep } from '../harness.ts';
@@ -92,7 +92,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     for (const page of [ada, bob]) await shows(page, '#said', 'X has won');
   });
 
-  test('the game of docs/client.md is played by two, who both reload and come back from offline', async () => {
+  journey('the game of docs/client.md is played by two, who both reload and come back from offline', async () => {
     expect(documented.split('\n').length).toBeLessThan(60);
     const [ada, bob] = await newPages();
     const show = async (text: string): Promise<void> => {
