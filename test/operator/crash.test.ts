@@ -46,7 +46,10 @@ async function board(): Promise<Scene> {
   for (const each of [installId, freshId()]) await service.post(`/v1/highscores/${game}`, { installId: each, score: 5, name: 'Ada' });
   const state = async () => {
     const { count, archives } = await read(listBoard, { game });
-    return { count, archives: archives.map((each: Record<string, unknown>) => ('droppedAt' in each ? 'dropped' : each['entries'])) };
+    return {
+      count,
+      archives: archives.map((each: Record<string, unknown>) => (each['droppedAt'] === undefined ? each['entries'] : 'dropped')),
+    };
   };
   return { installId, input: { game }, state };
 }
