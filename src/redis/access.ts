@@ -34,7 +34,7 @@ export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPE
 
 /**
  * Asks Redis itself what the user may do. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and needs no right of
- * an administrator; ACL DRYRUN needs one. It must get arguments in the right number, because it does not count them.
+ * an administrator; ACL DRYRUN needs one. It must get arguments in the right number: Redis 7 does not count them, and Redis 8 throws.
  *
  * A refusal may come from the command or from its key. So keys are judged first, by EVAL, which this user may run; the commands then get a
  * key that is allowed. If no key is, the text of the refusal tells: the script has the flag `no-writes`, and writes nothing either way.
@@ -54,25 +54,51 @@ end
 for _, sample in ipairs(needed.keys) do
   if may({'EVAL', '', '1', sample[2]}) then key = key or sample[2] else missing[#missing + 1] = '~' .. sample[1] end
 end
--- Without its channels a command is judged alone. Only an allowed command says something about a channel.
-local listeners = {}
-for _, name in ipairs({'PUBLISH', 'SUBSCRIBE', 'SPUBLISH', 'SSUBSCRIBE'}) do
-  if may({name}) then listeners[#listeners + 1] = name end
+local LISTENERS = {{'PUBLISH', '', ''}, {'SUBSCRIBE', ''}, {'SPUBLISH', '', ''}, {'SSUBSCRIBE', ''}}
+local open_channel
+for _, sample in ipairs(needed.channels) do
+  for _, words in ipairs(LISTENERS) do
+    words[2] = sample[2]
+    if not open_channel and may(words) then open_channel = sample[2] end
+  end
+end
+-- Whether the user may run a command that names a channel at a place. Redis 7 judges it without its arguments. Redis 8 counts them: there
+-- it is judged with a channel that is allowed. Without one the text of the refusal tells, of a command that scripts may run. Of the others
+-- nothing tells: a user who may not publish at all is taken for one without Pub/Sub.
+local function may_on_channels(words, place)
+  local is_judged, is_allowed = pcall(redis.acl_check_cmd, unpack(words, 1, place - 1))
+  if is_judged then return is_allowed end
+  if open_channel then
+    words[place] = open_channel
+    return may(words)
+  end
+  local is_refused = {}
+  for _, name in ipairs({'PUBLISH', 'SPUBLISH'}) do is_refused[name] = is_command_refused({name, needed.channels[1][2], ''}) end
+  if is_refused[words[1]] ~= nil then return not is_refused[words[1]] end
+  return not (is_refused.PUBLISH and is_refused.SPUBLISH)
+end
+-- Only an allowed command says something about a channel.
+local listener
+for _, words in ipairs(LISTENERS) do
+  if not listener and may_on_channels(words, 2) then listener = words end
 end
 for _, sample in ipairs(needed.channels) do
-  if #listeners > 0 and not may({listeners[1], sample[2], ''}) then missing[#missing + 1] = '&' .. sample[1] end
+  if listener then listener[2] = sample[2] end
+  if listener and not may(listener) then missing[#missing + 1] = '&' .. sample[1] end
 end
 for _, command in ipairs(needed.commands) do
-  local words, is_doubtful = {}, false
+  local words, is_doubtful, channel_at = {}, false, nil
   for index, word in ipairs(command[2]) do
-    if word == 'CHANNEL' then break end
+    if word == 'CHANNEL' then channel_at = index end
     if word == 'KEY' then
       is_doubtful = is_doubtful or not key
       word = key or needed.keys[1][2]
     end
     words[index] = word
   end
-  if not may(words) and not (is_doubtful and not is_command_refused(words)) then missing[#missing + 1] = '+' .. command[1] end
+  local is_allowed
+  if channel_at then is_allowed = may_on_channels(words, channel_at) else is_allowed = may(words) end
+  if not is_allowed and not (is_doubtful and not is_command_refused(words)) then missing[#missing + 1] = '+' .. command[1] end
 end
 return missing`;
 
