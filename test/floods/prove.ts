@@ -73,8 +73,8 @@ async function proveFloods(stand: Stand): Promise<void> {
   const { token } = await client.need('/v1/pair/new', {});
   const { port } = place.running[0]!;
   const target: Target = { ...filled, host: `127.0.0.1:${port}`, room: code, pairingToken: token, list: list.target };
-  // The first requests of each kind cost more: V8 compiles, a thread makes the pages, and the sandbox makes its keys.
-  await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js', '/sandbox/jwks.json'].map((path) => client.ask(path)));
+  // The first requests of each kind cost more, because V8 compiles and a thread makes the pages.
+  await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => client.ask(path)));
   await bystanders(port, WARM_UP_MS);
   await measure('none', Infinity, place, stand);
   const { flags, endsBy } = stand;
