@@ -38,7 +38,7 @@ type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
 const READ_AT_ONCE = 200;
 
 /** Entries that are searched for one page: 15 ms of this process, with other work in between. */
-const MOST_READ_ENTRIES = 5000;
+const MOST_ENTRIES_READ = 5000;
 
 /** Each process writes the log by its own clock, so the times of entries may be out of order by this much. */
 const CLOCKS_DIFFER_MS = 3_600_000;
@@ -70,7 +70,7 @@ export async function searchLog(
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
   let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, parts) : before;
-  for (let searched = 0; searched < MOST_READ_ENTRIES && !isGone();) {
+  for (let searched = 0; searched < MOST_ENTRIES_READ && !isGone();) {
     const most = isFiltered ? READ_AT_ONCE : Math.min(limit - found.length, READ_AT_ONCE);
     const entries = await readLog(next, most, parts);
     for (const entry of entries) {

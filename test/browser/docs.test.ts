@@ -34,7 +34,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     for (const width of [320, 700, 1000, 1600]) {
       for (const [path] of PAGES) {
         const page = await open(path, { viewport: { width, height: 900 } });
-        // The observer gets the shifts until now in a task of its own, before the second frame.
+        // The browser reports layout shifts to the observer in a separate task. After the second frame all of them have been reported.
         await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))');
         expect([path, width, await fits(page), await layoutShift(page)]).toEqual([path, width, true, 0]);
       }

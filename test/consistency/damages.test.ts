@@ -103,7 +103,7 @@ test('the version of the data is not expected of an empty Redis', async () => {
 /** Makes a damage. @returns its finding */
 const made = async (damage: Damage) => ({ kind: damage.kind, subject: await makeOf(damage)(), isMended: 'mended' in damage });
 
-/** Expects exactly these findings, and that the advice puts right what it promises, and changes nothing about the rest. */
+/** Expects these findings and no others. The advice of each must repair what it promises to repair, and no other data. */
 async function expectFindings(
   expected: readonly (Pick<Finding, 'kind' | 'subject'> & { isMended?: boolean })[],
   location: { socketPath: string },

@@ -24,7 +24,7 @@ export interface Load {
   after?(stage: Stage): Promise<void>;
 }
 
-/** The base of loads: what they report to, and the service that they load. */
+/** Base class of loads: the stand takes their reports, and the place has the service that they load. */
 export class AtPlace {
   readonly stand: Stand;
   readonly place: Place;

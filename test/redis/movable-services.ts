@@ -23,7 +23,7 @@ export const untilReady = (service: TestService) => expect.poll(() => readiness(
 export const fatalIn = (logLines: readonly string[]) =>
   logLines.map((line) => JSON.parse(line) as { level: number; msg: string; acceptData: string }).filter(({ level }) => level === 60);
 
-/** Services on a Redis whose data a test moves, and folders for what they remember. */
+/** Services on one Redis, whose data a test can replace, and the folder in which the services keep the id of the data. */
 export class MovableServices implements AsyncDisposable {
   readonly redis: MovableRedis;
   readonly folder = mkdtempSync(join(tmpdir(), 'coinop-lost-'));

@@ -10,7 +10,7 @@ describe('OwnReservations', () => {
   const reservationsOf = (perMinute: { creations: number; misses: number }): OwnReservations =>
     new OwnReservations({ perMinute, sockets: 2, entriesPerDay: undefined }, () => now);
 
-  // A number is a guess, which passes, waits, or is told when to come back.
+  // Each number stands for a guess. A guess passes, waits, or is refused with the time of its next try.
   test.each([
     ['waits while all misses are reserved for guesses under way', 2, '1 2 3', '1 passes, 2 passes, 3 waits'],
     [

@@ -106,7 +106,7 @@ export interface EventLogParts {
 }
 
 /** Entries that one call of the script reads. It blocks Redis for some 3 ms. */
-const MOST_READ_ENTRIES = 2000;
+const MOST_ENTRIES_READ = 2000;
 
 /** Calls of the script for a page backwards, which thus reads 20,000 entries. Other scripts run between the calls. */
 const BACK_READS = 10;
@@ -156,7 +156,7 @@ export class EventLog implements EventReader {
 
   async read(after: Position, limit: number, types: readonly EventType[] = []): Promise<EventPage> {
     const messages = this.#messages;
-    const args = { after, limit, letters: lettersOf(types), most: MOST_READ_ENTRIES };
+    const args = { after, limit, letters: lettersOf(types), most: MOST_ENTRIES_READ };
     const [word, next, isEnd, ...found] = await this.#parts.scripts.run(readLog, { ...keys, forgotten: eventKeys.forgotten }, args);
     if (word === 'ahead') return this.#readAhead(after, messages);
     if (isEnd === '1') this.#ends(Number(next), messages);
@@ -186,7 +186,7 @@ export class EventLog implements EventReader {
     const events: EventRecord[] = [];
     let [at, looked, oldest] = [before ?? '', 0, ''] as [Position | '', number, string];
     for (let reads = 0; reads < BACK_READS && events.length < limit && at !== 0; reads++) {
-      const args = { before: at, owners: accountIds.join(' '), limit: limit - events.length, most: MOST_READ_ENTRIES };
+      const args = { before: at, owners: accountIds.join(' '), limit: limit - events.length, most: MOST_ENTRIES_READ };
       const [, next, count, last = '', ...found] = await this.#parts.scripts.run(
         readBack,
         { ...keys, forgotten: eventKeys.forgotten },

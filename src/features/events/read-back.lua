@@ -2,7 +2,7 @@
 -- KEYS state, chunks, forgotten
 -- ARGV before (a position, or '': the end of the readable log), owners (ids of accounts, separated by blanks), limit, most (entries that the call reads)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
--- Answers page(the position before which the next call goes on, 0 if the log begins there, number of entries searched at, the oldest of them, entry …)
+-- Answers page(the position before which the next call goes on, 0 if the log begins there, number of entries searched, the oldest of them, entry …)
 local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
 local at = math.min(readable, tonumber(before) or readable)
 local answer, searched, oldest = {'page', '', '', ''}, 0, ''

@@ -47,7 +47,7 @@ function keysOf(accountId: string): { account: string; owned: string } {
  * Some of the purchases of an account and of the guests that moved into it. One may come twice.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
- * @returns `reads`: what it cost, in reads of one thing
+ * @returns `reads`: the cost of the page, as the number of sets and purchases that were read
  */
 export async function purchasesPage(
   owners: readonly string[],

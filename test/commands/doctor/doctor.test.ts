@@ -159,7 +159,7 @@ describe('on a Redis', () => {
     );
   });
 
-  test('events that nobody carries on, a log that outgrows Redis, and webhooks that get nothing are told', async () => {
+  test('warns of events that no relay takes, of a log that outgrows Redis, and of webhooks that receive no events', async () => {
     const { url, client } = await startPort();
     const at = (msAgo: number): number => (Date.now() - msAgo) * 1000;
     const entry = (msAgo: number): string => `c ${at(msAgo).toString(36)}-0-0 ${'a'.repeat(22)} 1 1:5 c5`;

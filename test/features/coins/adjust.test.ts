@@ -25,7 +25,7 @@ test('keeps the balance within 0 and 10^12, and leaves the key of a refused adju
   expect(await origin.adjust(who, -1e12, 'b')).toMatchObject({ balanceAfterCoins: 0 });
 });
 
-test('replays under its key, whatever the reason, and refuses other coins and other operations with key_reused', async () => {
+test('a repeated key is a replay, also with another reason. With other coins or another operation it is refused as key_reused', async () => {
   const who = { installId: freshId() };
   await origin.adjust(who, 50, 'a', 'one reason', 'ada');
   expect(await origin.adjust(who, 50, 'a', 'another', 'bob')).toMatchObject({ replayed: true, balanceAfterCoins: 50, balanceCoins: 50 });

@@ -63,7 +63,7 @@ describe('Origins', () => {
     for (const headers of [local.corsHeaders(origin), local.preflightHeaders(origin)]) expect(headers).toEqual([['vary', 'Origin']]);
   });
 
-  test('a page that has this machine as its host by DNS rebinding is foreign, whatever host it named before', () => {
+  test('a page of another origin is foreign, even if DNS rebinding leads its requests to this machine', () => {
     for (const host of ['localhost:3000', '127.0.0.1:3000']) expect(local.isForeign('http://evil.example:3000', host)).toBe(true);
   });
 });

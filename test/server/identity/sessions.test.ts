@@ -17,7 +17,7 @@ beforeEach(() => {
 
 const startOne = (): string => `svc_session=${sessions.start({ accountId: 'account', generation: '3', kind: 'login' }).token}`;
 
-test('a cookie that verified is remembered for a minute, and for good once it was signed out', () => {
+test('a verified cookie is remembered for a minute. The cookie of an ended session is refused without another verification', () => {
   const cookie = startOne();
   sessions.ofCookies(cookie);
   now += 59_999;

@@ -12,7 +12,7 @@ const room = await open(service, { maxPlayers: 64 });
 const witness = await watchRoom(service, room.code);
 
 afterAll(async () => {
-  // The witness missed nothing of what happened to its room, and got nothing else, whatever the other sockets sent.
+  // The witness received each state of its room, and no other message. The other sockets could not disturb it.
   const { body } = await room.act('state', room.host, { state: 'still here' });
   expect((await witness.reaches(body.room.seq)).state).toBe('still here');
   expect([witness.faults, witness.messages.filter(({ type }) => type !== 'room')]).toEqual([[], []]);

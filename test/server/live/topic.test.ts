@@ -44,7 +44,7 @@ const turn = (): Promise<void> => vi.advanceTimersByTimeAsync(0).then(() => {});
 const pass = (milliseconds: number): Promise<void> => vi.advanceTimersByTimeAsync(milliseconds).then(() => {});
 
 describe('a push', () => {
-  test('sends only the last of several states of one turn, whatever their order, and no state again', async () => {
+  test('sends one state a turn, the newest, although older ones came after it. It sends no state twice', async () => {
     const topic = topicOf();
     watch(topic);
     for (const position of [2, 3, 50, 4, 50, 1]) topic.take(String(position));

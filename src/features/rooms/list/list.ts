@@ -57,8 +57,8 @@ async function wholePage(
   charge: (requests: number) => number,
   { scripts, firstPages }: Pick<Services, 'scripts' | 'firstPages'>,
 ): Promise<AnsweredPage> {
-  const first100 = { ...asked, mostRooms: FREE_ROOMS_READ, mostBytes: FREE_PAGE_BYTES };
-  const begun = asked.from === '' ? await firstPages.read(first100) : new AnsweredPage(await readPage(first100, scripts));
+  const withoutCharge = { ...asked, mostRooms: FREE_ROOMS_READ, mostBytes: FREE_PAGE_BYTES };
+  const begun = asked.from === '' ? await firstPages.read(withoutCharge) : new AnsweredPage(await readPage(withoutCharge, scripts));
   const first = begun.page;
   const limit = asked.limit - first.rooms.length;
   if (first.next === '' || limit === 0 || charge(WHOLE_PAGE_COST) > 0) return begun;

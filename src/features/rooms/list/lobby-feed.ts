@@ -41,7 +41,7 @@ function queryOf(id: string): Query {
  */
 class Snapshot {
   readonly page: Page;
-  /** Number of entries read. */
+  /** The most entries that were read for the page. */
   readonly mostRooms: number;
   #places: Map<string, Set<number>> | undefined;
   /** JSON texts of rooms that a query has found. Queries for other tags may find the same rooms. */
