@@ -49,7 +49,7 @@ const APART = [
   'test/features/webhooks/{endpoint-health,example,reachable,request-places,sender,shared-reads,waiting-events,webhook-auditor}.test.ts',
   'test/operator/{list-accounts,log,move-purchase,purchases,search}.test.ts',
   'test/realtime/{bearer,cluster,databases,drain,long-poll,missed,pairing,processes,rooms,session-end}.test.ts',
-  'test/stores/sandbox/subscription-lifecycle.test.ts',
+  'test/apart/sandbox/subscription-lifecycle.test.ts',
 ];
 
 /** Files that mock modules. They must not share loaded modules with other files. */
@@ -65,8 +65,8 @@ const LONG = [
   'test/commands/cluster.test.ts',
   'test/consistency/{cluster,command,live}.test.ts',
   'test/operator/terminal/{accounts,cluster,coins,incidents,server-keys}.test.ts',
-  'test/commands/backup/{backup,known-deletions,page,restore,room}.test.ts',
-  'test/commands/doctor/{cluster,doctor,fastest}.test.ts',
+  'test/apart/backup/{backup,known-deletions,page,restore,room}.test.ts',
+  'test/apart/doctor/{cluster,doctor,fastest}.test.ts',
   'test/scripts/release.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/secret-of-cluster.test.ts',
@@ -160,7 +160,7 @@ export default defineConfig({
             ? [
                 'test/{accounts,features,realtime}/**/*.test.ts',
                 'test/operator/{*,page/*}.test.ts',
-                'test/stores/sandbox/*.test.ts',
+                'test/apart/sandbox/*.test.ts',
                 'test/interface.test.ts',
                 'test/server/identity/server-keys.test.ts',
               ]

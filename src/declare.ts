@@ -24,7 +24,7 @@ import type { RoomActs } from './features/rooms/room-acts.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Hooks } from './features/webhooks/hooks.ts';
 import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
-import type { Sandbox } from './stores/sandbox/sandbox.ts';
+import type { Sandbox } from './apart/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
 import type { RedisHealth } from './redis/connect.ts';

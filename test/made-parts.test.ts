@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { CatalogueFile } from '../src/features/catalogue/written.ts';
-import { sandboxIssue } from '../src/stores/sandbox/issue.ts';
-import { LIFECYCLE } from '../src/stores/sandbox/subscription-lifecycle.ts';
+import { sandboxIssue } from '../src/apart/sandbox/issue.ts';
+import { LIFECYCLE } from '../src/apart/sandbox/subscription-lifecycle.ts';
 import { fieldTable } from './field-table.ts';
 
 /** Parts of pages that are made from the code, each with the name that stands in the comment before it. */
 const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/catalogue.md': { 'src/features/catalogue/written.ts': fieldTable(CatalogueFile) },
   'docs/sandbox.md': {
-    'the body of src/stores/sandbox/issue.ts': fieldTable(sandboxIssue.body!),
-    'the reply of src/stores/sandbox/issue.ts': fieldTable(sandboxIssue.reply),
-    'src/stores/sandbox/subscription-lifecycle.ts': LIFECYCLE,
+    'the body of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.body!),
+    'the reply of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.reply),
+    'src/apart/sandbox/subscription-lifecycle.ts': LIFECYCLE,
   },
 };
 

@@ -1,7 +1,7 @@
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
-import { keepPurchase, type IssuedPurchase } from '../../src/stores/sandbox/purchase-record.ts';
-import { newOrderId, newPurchaseToken } from '../../src/stores/sandbox/model.ts';
-import { SANDBOX_PACKAGE_NAME } from '../../src/stores/sandbox/settings.ts';
+import { keepPurchase, type IssuedPurchase } from '../../src/apart/sandbox/purchase-record.ts';
+import { newOrderId, newPurchaseToken } from '../../src/apart/sandbox/model.ts';
+import { SANDBOX_PACKAGE_NAME } from '../../src/apart/sandbox/settings.ts';
 import { Api, inParallel } from '../load/api.ts';
 import { Posts } from '../load/posts.ts';
 import { onSchedule } from '../load/schedule.ts';

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { takeBackup } from './backup/take.ts';
+import { takeBackup } from '../apart/backup/take.ts';
 import { readPrivatePlace } from './opened-redis.ts';
 import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/command.ts';
 

@@ -1,10 +1,10 @@
 import { readSettings } from '../config.ts';
-import { Diagnosis, jsonOf, textOf } from './doctor/diagnosis.ts';
-import { examineRedis } from './doctor/examine-redis.ts';
-import { examineDataDir } from './doctor/machine.ts';
-import { examineService } from './doctor/running-service.ts';
-import { examineSecretFiles } from './doctor/secret-files.ts';
-import { examineSettings } from './doctor/settings.ts';
+import { Diagnosis, jsonOf, textOf } from '../apart/doctor/diagnosis.ts';
+import { examineRedis } from '../apart/doctor/examine-redis.ts';
+import { examineDataDir } from '../apart/doctor/machine.ts';
+import { examineService } from '../apart/doctor/running-service.ts';
+import { examineSecretFiles } from '../apart/doctor/secret-files.ts';
+import { examineSettings } from '../apart/doctor/settings.ts';
 import { Failure, runCommand, type FlagsOf } from '../process/command.ts';
 import { settingProblems } from '../setting-checks.ts';
 

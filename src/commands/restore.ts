@@ -1,4 +1,4 @@
-import { restoreBackup } from './backup/put-back.ts';
+import { restoreBackup } from '../apart/backup/put-back.ts';
 import { readPrivatePlace } from './opened-redis.ts';
 import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/command.ts';
 

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 import { GoogleStore } from './google/google-store.ts';
 import { checkGoogle, googleSettings } from './google/settings-from-config.ts';
-import { Sandbox } from './sandbox/sandbox.ts';
+import { Sandbox } from '../apart/sandbox/sandbox.ts';
 import type { AppStore, StoreCheck, StoreParts } from './store.ts';
 
 export function checkStore(config: Config): StoreCheck {

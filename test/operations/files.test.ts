@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { luaHolesOf } from '../../src/commands/doctor/lua-holes.ts';
+import { luaHolesOf } from '../../src/apart/doctor/lua-holes.ts';
 import { settingNames } from '../../src/config.ts';
 import { forFile, start } from '../harness.ts';
 

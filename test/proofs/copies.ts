@@ -48,7 +48,7 @@ const QUESTIONS = 'features/purchases/refund-questions';
 
 /** Short waits between the checks of purchases, so that a proof needs minutes and not hours. The lease of a purchase stays as it is. */
 export const HASTY: readonly Change[] = [
-  wait('stores/sandbox/settings', 'ASK_FOR_VOIDED_EVERY_MS', '60_000', '6_000'),
+  wait('apart/sandbox/settings', 'ASK_FOR_VOIDED_EVERY_MS', '60_000', '6_000'),
   // The copy asks every few seconds. Reading the refunds of a whole day each time would take most of its time.
   wait(QUESTIONS, 'OVERLAP_MS', '24 * 3_600_000', '20_000'),
   wait(QUESTIONS, 'LEASE_MS', '120_000', '12_000'),

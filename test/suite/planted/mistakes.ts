@@ -196,7 +196,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'renewal-at-its-moment',
-    file: 'src/stores/sandbox/subscription-lifecycle.ts',
+    file: 'src/apart/sandbox/subscription-lifecycle.ts',
     before: 'const periods = Math.floor((now - paidUntil) / periodMs) + 1;',
     after: 'const periods = Math.ceil((now - paidUntil) / periodMs);',
     harm: 'At the moment of a renewal the sandbox says that the subscription has ended and is active, so developers see a gap that Google has not.',
@@ -300,7 +300,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'restore-forgets-deletions',
-    file: 'src/commands/backup/known-deletions.ts',
+    file: 'src/apart/backup/known-deletions.ts',
     before: 'if (page.length < 2 * PAGE) break;',
     after: 'if (page.length <= 2 * PAGE) break;',
     harm: 'A restore knows only the first thousand deleted accounts, and brings the others back.',

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
-import { Diagnosis, type Finding } from '../../../src/commands/doctor/diagnosis.ts';
-import { examineRedis } from '../../../src/commands/doctor/examine-redis.ts';
-import { examineDiskGrowth, examineRecord } from '../../../src/commands/doctor/private-redis.ts';
+import { Diagnosis, type Finding } from '../../../src/apart/doctor/diagnosis.ts';
+import { examineRedis } from '../../../src/apart/doctor/examine-redis.ts';
+import { examineDiskGrowth, examineRecord } from '../../../src/apart/doctor/private-redis.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { RedisRecord } from '../../../src/process/redis-record.ts';
 import { testConfig } from '../../environment.ts';
-import { usePlace } from '../place.ts';
+import { usePlace } from '../../commands/place.ts';
 
 const place = usePlace();
 beforeEach(async () => {

@@ -6,14 +6,14 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { Archive } from '../../../src/commands/backup/archive.ts';
+import { Archive } from '../../../src/apart/backup/archive.ts';
 import { ledgerKeys } from '../../../src/features/coins/ledger-layout.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { DATA_VERSION } from '../../../src/redis/data-version.ts';
 import { fillAccounts } from '../../consistency/fill.ts';
 import { freshId, request } from '../../harness.ts';
 import { runCommand } from '../../run-command.ts';
-import { credit, Load, post, usePlace } from '../place.ts';
+import { credit, Load, post, usePlace } from '../../commands/place.ts';
 
 const place = usePlace({ STORE: 'off' });
 const backup = (...flags: string[]) => place.run('backup.ts', flags);

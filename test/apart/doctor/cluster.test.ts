@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import { expect, test } from 'vitest';
 import { startCluster } from '../../cluster-nodes.ts';
-import { usePlace } from '../place.ts';
+import { usePlace } from '../../commands/place.ts';
 import { paste } from './paste.ts';
 import { examine as report } from './report.ts';
 

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { readTombstones } from '../../../src/commands/backup/known-deletions.ts';
+import { readTombstones } from '../../../src/apart/backup/known-deletions.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { freshId, request } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import type { Child } from '../../realtime/child.ts';
-import { credit, deleteAccount, post, usePlace } from '../place.ts';
+import { credit, deleteAccount, post, usePlace } from '../../commands/place.ts';
 
 const place = usePlace({ STORE: 'sandbox' });
 

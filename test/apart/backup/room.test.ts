@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, expect, test, vi } from 'vitest';
-import { takeBackup } from '../../../src/commands/backup/take.ts';
+import { takeBackup } from '../../../src/apart/backup/take.ts';
 import { testConfig } from '../../environment.ts';
 import { freshId } from '../../harness.ts';
 import { startChild } from '../../realtime/child.ts';
-import { credit } from '../place.ts';
+import { credit } from '../../commands/place.ts';
 
 /** The simulated free disk space and memory of the machine, in bytes. */
 const machine = vi.hoisted(() => ({ room: Infinity, memory: Infinity }));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Reply, type Encoded } from '../../server/http/endpoint.ts';
-import type { ProductState } from '../store.ts';
+import type { ProductState } from '../../stores/store.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, invalidValue } from './google-reply.ts';
 import { scopes } from './issue-access-token.ts';

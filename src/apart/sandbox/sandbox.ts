@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { GoogleSettings } from '../google/settings.ts';
+import type { GoogleSettings } from '../../stores/google/settings.ts';
 import { Chaos } from './chaos.ts';
 import { PushTokens } from './push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';

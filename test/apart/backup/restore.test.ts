@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Archive, ArchiveWriter } from '../../../src/commands/backup/archive.ts';
-import { restoreBackup } from '../../../src/commands/backup/put-back.ts';
+import { Archive, ArchiveWriter } from '../../../src/apart/backup/archive.ts';
+import { restoreBackup } from '../../../src/apart/backup/put-back.ts';
 import { Failure } from '../../../src/process/command.ts';
 import { socketPathFor } from '../../../src/process/redis-server.ts';
 import { DATA_VERSION, OLDEST_DATA_VERSION } from '../../../src/redis/data-version.ts';
 import { freshId } from '../../harness.ts';
 import { startChild } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
-import { balanceOf, credit, usePlace } from '../place.ts';
+import { balanceOf, credit, usePlace } from '../../commands/place.ts';
 
 /** A backup of one account with 5 coins, and the original data. */
 let made: { folder: string; dataDir: string; file: string; installId: string };

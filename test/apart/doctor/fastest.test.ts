@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { Diagnosis } from '../../../src/commands/doctor/diagnosis.ts';
-import { examineAccounts } from '../../../src/commands/doctor/fast-accounts.ts';
-import { examineAddresses } from '../../../src/commands/doctor/fast-addresses.ts';
-import { drawKeys } from '../../../src/commands/doctor/growth.ts';
+import { Diagnosis } from '../../../src/apart/doctor/diagnosis.ts';
+import { examineAccounts } from '../../../src/apart/doctor/fast-accounts.ts';
+import { examineAddresses } from '../../../src/apart/doctor/fast-addresses.ts';
+import { drawKeys } from '../../../src/apart/doctor/growth.ts';
 import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

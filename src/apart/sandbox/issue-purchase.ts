@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
-import { productStates, type ProductState } from '../store.ts';
+import { productStates, type ProductState } from '../../stores/store.ts';
 import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
 import { productNotificationOf } from './product-notification.ts';
 import { keepPurchase, readPurchase, type IssuedPurchase, type KeptPurchase } from './purchase-record.ts';

@@ -1,7 +1,7 @@
 import { defineScript } from '../../redis/script.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { ProductState } from '../store.ts';
+import type { ProductState } from '../../stores/store.ts';
 import { sandboxRedisKeys } from './model.ts';
 
 export const keepScript = defineScript({

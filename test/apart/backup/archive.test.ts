@@ -3,8 +3,8 @@ import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Archive, ArchiveWriter, DamagedBackup } from '../../../src/commands/backup/archive.ts';
-import { BLOCK_BYTES, createTarHeader, readTarHeader } from '../../../src/commands/backup/tar.ts';
+import { Archive, ArchiveWriter, DamagedBackup } from '../../../src/apart/backup/archive.ts';
+import { BLOCK_BYTES, createTarHeader, readTarHeader } from '../../../src/apart/backup/tar.ts';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-archive-'))));

@@ -10,7 +10,7 @@ import { freePorts } from '../../free-port.ts';
 import { freshId } from '../../harness.ts';
 import type { Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
-import { credit, deleteAccount, Load, usePlace } from '../place.ts';
+import { credit, deleteAccount, Load, usePlace } from '../../commands/place.ts';
 
 /** Runs the shell lines of docs/backup.md for an operator's own Redis and for a Cluster, with other paths and addresses. */
 

@@ -1,4 +1,4 @@
-import type { GoogleSettings } from '../google/settings.ts';
+import type { GoogleSettings } from '../../stores/google/settings.ts';
 import type { SandboxKeys } from './signing-keys.ts';
 
 export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { luaHolesOf } from '../../../src/commands/doctor/lua-holes.ts';
+import { luaHolesOf } from '../../../src/apart/doctor/lua-holes.ts';
 
 const OF_2025 = 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819';
 
