@@ -1,7 +1,5 @@
-import type { Config } from './config.ts';
 import { clientLibrary } from './web/client/client-endpoint.ts';
 import { roomsLibrary } from './web/client/rooms-endpoint.ts';
-import { docsOf, type Docs } from './web/documents/documents.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/root.ts';
@@ -47,15 +45,6 @@ import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
 import { googleNotifications } from './stores/google/notifications.ts';
-import { sandboxAcknowledge } from './apart/sandbox/acknowledge.ts';
-import { sandboxConsume } from './apart/sandbox/consume.ts';
-import { sandboxDecodeIntegrityToken } from './apart/sandbox/decode-integrity-token.ts';
-import { sandboxIssue } from './apart/sandbox/issue.ts';
-import { sandboxJwks } from './apart/sandbox/jwks.ts';
-import { sandboxProductPurchase } from './apart/sandbox/product-purchase.ts';
-import { sandboxSubscription } from './apart/sandbox/subscription.ts';
-import { sandboxToken } from './apart/sandbox/token.ts';
-import { sandboxVoidedPurchases } from './apart/sandbox/voided-purchases.ts';
 import { endSession } from './features/sessions/end.ts';
 import { listSessions } from './features/sessions/list.ts';
 import { login } from './features/sessions/login.ts';
@@ -72,19 +61,15 @@ import { linkTrial } from './features/trial/link.ts';
 import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
 import { holdings } from './holdings.ts';
-import { operatorApi } from './operator/endpoints.ts';
-import { pageModule } from './web/browser-modules.ts';
+import { pageModule } from './web/browser-module-endpoint.ts';
 import { docsStyle, pagesStyle } from './web/style/sheets.ts';
 import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
 
-// The type is written out: to infer it, TypeScript would need the type of `features`, which depends on this one.
-const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, operator: operatorApi }));
-
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, roomsLibrary, pagesStyle, pageModule, health, ready, metrics],
+  service: [root, document, liveDocument, clientLibrary, roomsLibrary, pagesStyle, pageModule, health, ready, metrics],
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],
@@ -98,18 +83,7 @@ export const features = {
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, googleNotifications],
   events: [events],
-  docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle],
-  sandbox: [
-    sandboxIssue,
-    sandboxJwks,
-    sandboxToken,
-    sandboxSubscription,
-    sandboxAcknowledge,
-    sandboxProductPurchase,
-    sandboxConsume,
-    sandboxVoidedPurchases,
-    sandboxDecodeIntegrityToken,
-  ],
+  docs: [referenceDocs, channelsDocs, errorsDocs, docsStyle],
 } satisfies Record<string, readonly Endpoint<Services>[]>;
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();

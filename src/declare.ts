@@ -27,6 +27,8 @@ import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
 import type { Sandbox } from './apart/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
+import type { BrowserModules } from './web/browser-modules.ts';
+import type { Docs } from './web/documents/docs.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
 import type { Feed } from './server/live/feed.ts';
@@ -100,6 +102,9 @@ export interface Services {
   readonly keptNotices: KeptNotices;
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
+  /** Only with PLAYGROUND=on. */
+  readonly playground: { readonly modules: BrowserModules } | undefined;
+  readonly docs: () => Docs;
   readonly log: Logger;
   /** Milliseconds since 1970, by Redis's clock: for all times that Redis keeps, and all that is due. */
   readonly now: () => number;

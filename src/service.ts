@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { openDoors } from './apart/doors.ts';
 import { SettingError, type Config } from './config.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
 import type { RedisHealth } from './redis/connect.ts';
@@ -64,6 +65,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // Workers do not warn, because their primary does.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
+  const doors = await openDoors(config);
   const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log, redisAccess);
   const opened = connections.opened();
   let port = config.PORT;
@@ -81,16 +83,23 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     mayWrite,
     opened,
   });
-  const services = servicesOf(config, options, connections, data, {
-    clock,
-    failed(message) {
-      refusals.refused(message);
-      connections.met(message);
+  const services = servicesOf(
+    config,
+    options,
+    connections,
+    data,
+    {
+      clock,
+      failed(message) {
+        refusals.refused(message);
+        connections.met(message);
+      },
+      publish: (topic, message) => server.publish(topic, message),
+      isDraining: () => server.draining,
+      address: () => urlOnThisMachine(config.HOST, port),
     },
-    publish: (topic, message) => server.publish(topic, message),
-    isDraining: () => server.draining,
-    address: () => urlOnThisMachine(config.HOST, port),
-  });
+    doors,
+  );
   const { keySecret, serverKeys, metrics, metricsText, hub, readiness } = services;
   addProcessMetrics(metrics, { version, revision });
   addSettingMetrics(metrics, config);
@@ -101,7 +110,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     disk: () => options.privateRedis?.disk(),
   });
   const admission = admissionOf(config, options.reservations, services.monotonic);
-  const server = serverOf(config, admission, services, options);
+  const server = serverOf(config, admission, services, options, doors.sandbox?.endpoints);
   // States of lost data are no longer true: watchers have to connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
   await opened;

@@ -8,7 +8,7 @@ import { Cluster, Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, expect, inject } from 'vitest';
 import { z } from 'zod';
-import { api } from '../src/api.ts';
+import { api } from './api.ts';
 import { operatorApi } from '../src/operator/endpoints.ts';
 import { consoleApi } from '../src/operator/page/endpoints.ts';
 import { parseSessionKeys, type SessionKey } from '../src/config.ts';

@@ -10,6 +10,8 @@ interface Import {
   readonly to: string;
   /** The import holds types only, so that it disappears at run time. */
   readonly isType: boolean;
+  /** The module is loaded when a call asks for it, and not with the file that names it. */
+  readonly isLazy?: true;
 }
 
 const filesOf = (root: string): string[] =>
@@ -33,7 +35,11 @@ function importsOf(root: string): Import[] {
       to: placeOf(from, path),
       isType: false,
     }));
-    return [...modules, ...resources].filter(({ to }) => !to.startsWith('..'));
+    // A module that is loaded only where the settings ask for it.
+    const loaded = [...text.matchAll(/\bimport\('(\.[^']+)'\)/g)].map(([, path = '']) => ({
+      ...{ from, to: placeOf(from, path), isType: false, isLazy: true as const },
+    }));
+    return [...modules, ...resources, ...loaded].filter(({ to }) => !to.startsWith('..'));
   });
 }
 
@@ -41,19 +47,24 @@ const files = filesOf(src);
 const imports = importsOf(src);
 
 /**
- * The module of a file: its feature's folder, the operator's tool in a terminal, its folder below src, or the file itself when it lies
- * directly in src.
+ * The module of a file: its feature's folder, its part of apart/, the operator's tool in a terminal, its folder below src, or the file
+ * itself when it lies directly in src.
  */
-const moduleOf = (file: string): string => /^features\/[^/]+|^operator\/terminal|^[^/]+/.exec(file)![0];
+const moduleOf = (file: string): string => /^features\/[^/]+|^apart\/[^/]+|^operator\/terminal|^[^/]+/.exec(file)![0];
 
 /** Modules from the outside to the inside. A module imports later ones only; types may be imported in both directions. */
 const order = [
   'main.ts',
   'commands',
+  'apart/doctor',
+  'apart/backup',
   'operator/terminal',
   'process',
   'service.ts',
   'serving',
+  'apart/doors.ts',
+  'apart/sandbox',
+  'apart/playground',
   'setting-checks.ts',
   'api.ts',
   'auditors.ts',
@@ -84,6 +95,15 @@ test('every file of src belongs to a module with a place in the order', () => {
 const isOfFeature = (file: string): boolean => file.startsWith('features/');
 const isOfClient = (file: string): boolean => moduleOf(file) === 'client';
 
+/** What opens each part of apart/. */
+const opensDoor: Readonly<Record<string, RegExp>> = {
+  'apart/doors.ts': /^service\.ts$/,
+  'apart/sandbox/door.ts': /^apart\/doors\.ts$/,
+  'apart/playground/door.ts': /^apart\/doors\.ts$/,
+  'apart/doctor/door.ts': /^commands\/doctor\.ts$/,
+  'apart/backup/door.ts': /^commands\/(backup|restore)\.ts$/,
+};
+
 test.each<[rule: string, isBroken: (each: Import) => boolean]>([
   ['a module imports values only from modules further inside', ({ from, to, isType }) => !isType && depthOf(to) < depthOf(from)],
   [
@@ -94,6 +114,11 @@ test.each<[rule: string, isBroken: (each: Import) => boolean]>([
     'a feature imports only model.ts of another feature',
     ({ from, to }) => isOfFeature(from) && isOfFeature(to) && moduleOf(from) !== moduleOf(to) && !to.endsWith('/model.ts'),
   ],
+  [
+    'each part of apart/ has one door, which only its command opens, or the service where its settings ask for it',
+    ({ from, to, isType }) => !isType && to.startsWith('apart/') && moduleOf(from) !== moduleOf(to) && opensDoor[to]?.test(from) !== true,
+  ],
+  ['the service loads parts of apart/ lazily', ({ from, isType, isLazy }) => from === 'apart/doors.ts' && !isType && isLazy !== true],
   // It runs in browsers.
   ['the client imports nothing but types from the rest', ({ from, to, isType }) => !isType && isOfClient(from) && !isOfClient(to)],
   ['the rest imports nothing from the client', ({ from, to }) => !isOfClient(from) && isOfClient(to)],
@@ -131,11 +156,18 @@ test.each([
   expect(cycles).toEqual([]);
 });
 
-test('a module of the pages imports from browser/ and the client only, because it runs in browsers', () => {
-  const folder = 'web/browser/';
-  const inBrowsers = files.filter((file) => file.startsWith(folder));
+test('a module of the pages imports from the browser folders and the client only, because it runs in browsers', () => {
+  const isOfPages = (file: string): boolean => /^(web|apart\/playground)\/browser\//.test(file);
+  const inBrowsers = files.filter(isOfPages);
   expect(inBrowsers.length).toBeGreaterThan(8);
-  expect(imports.filter(({ from, to }) => from.startsWith(folder) !== to.startsWith(folder))).toEqual([]);
+  // The place of a folder is no import of its modules.
+  const crossing = imports.filter(({ from, to }) => to.endsWith('.ts') && isOfPages(from) !== isOfPages(to));
+  expect(crossing).toEqual([]);
+  const names = inBrowsers.map((file) => file.replace(/.*\//, ''));
+  expect(
+    names.filter((name, index) => names.indexOf(name) !== index),
+    'browsers get all of them from one folder',
+  ).toEqual([]);
   for (const file of inBrowsers)
     for (const [, name] of readFileSync(join(src, file), 'utf8').matchAll(/\bfrom '([^.'][^']*)'/g))
       expect([file, name]).toEqual([file, expect.stringMatching(/^\/(client|rooms)\.js$/)]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { api } from '../src/api.ts';
+import { api } from './api.ts';
 import { nameOf, takesInstallId, validRequests } from './valid-requests.ts';
 
 test('every endpoint has a valid request in test/valid-requests.ts', () => {

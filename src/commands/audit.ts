@@ -9,7 +9,7 @@ import { newCounts } from '../consistency/counts.ts';
 import { runAudit } from '../consistency/run.ts';
 import { SettingError } from '../config.ts';
 import { openAuditedRedis } from './audited-redis.ts';
-import { readPlace } from './opened-redis.ts';
+import { readPlace } from '../process/opened-redis.ts';
 import { Failure, runCommand, stopSignal, wholeNumber, type FlagsOf } from '../process/command.ts';
 
 /** The command `npm run audit`. docs/operating.md describes it. */

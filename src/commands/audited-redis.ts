@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { readCluster, readRedis, type AuditConnection } from '../consistency/audit-connection.ts';
 import type { Config } from '../config.ts';
-import { openRedis } from './opened-redis.ts';
+import { openRedis } from '../process/opened-redis.ts';
 
 /** The Redis or the Cluster that an audit reads. */
 export interface AuditedRedis {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { takeBackup } from '../apart/backup/take.ts';
-import { readPrivatePlace } from './opened-redis.ts';
+import { takeBackup } from '../apart/backup/door.ts';
+import { readPrivatePlace } from '../process/opened-redis.ts';
 import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/command.ts';
 
 /** The command `npm run backup`. docs/backup.md describes it. */

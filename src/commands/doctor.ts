@@ -1,10 +1,5 @@
 import { readSettings } from '../config.ts';
-import { Diagnosis, jsonOf, textOf } from '../apart/doctor/diagnosis.ts';
-import { examineRedis } from '../apart/doctor/examine-redis.ts';
-import { examineDataDir } from '../apart/doctor/machine.ts';
-import { examineService } from '../apart/doctor/running-service.ts';
-import { examineSecretFiles } from '../apart/doctor/secret-files.ts';
-import { examineSettings } from '../apart/doctor/settings.ts';
+import { examine, jsonOf, textOf } from '../apart/doctor/door.ts';
 import { Failure, runCommand, type FlagsOf } from '../process/command.ts';
 import { settingProblems } from '../setting-checks.ts';
 
@@ -35,13 +30,7 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   if (url !== undefined && (!/^https?:\/\//.test(url) || !URL.canParse(url)))
     throw new Failure('The flag --url takes an address such as http://127.0.0.1:3000.');
   const { config, problems } = readSettings(process.env, settingProblems);
-  const diagnosis = new Diagnosis();
-  examineSettings(config, problems, diagnosis);
-  // With a bad REDIS_URL there is no Redis to examine.
-  if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
-  examineDataDir(config, diagnosis);
-  examineSecretFiles(process.env, diagnosis);
-  await examineService(config, url, diagnosis);
+  const diagnosis = await examine({ config, problems, environment: process.env, url });
   process.stdout.write(flags.json ? jsonOf(diagnosis) : textOf(diagnosis));
   return diagnosis.count('danger') > 0 ? EXIT.danger : EXIT.healthy;
 }

@@ -5,7 +5,7 @@ import { hasEventLog } from '../features/events/log.ts';
 import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
 import { readRedisClock } from '../redis/redis-clock.ts';
 import { redisAccess } from '../serving/redis-access.ts';
-import { openRedis } from './opened-redis.ts';
+import { openRedis } from '../process/opened-redis.ts';
 
 /** The Redis or the Cluster that an operator's command reads and changes. */
 export interface OperatedRedis {

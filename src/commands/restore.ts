@@ -1,5 +1,5 @@
-import { restoreBackup } from '../apart/backup/put-back.ts';
-import { readPrivatePlace } from './opened-redis.ts';
+import { restoreBackup } from '../apart/backup/door.ts';
+import { readPrivatePlace } from '../process/opened-redis.ts';
 import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/command.ts';
 
 /** The command `npm run restore`. docs/backup.md describes it. */

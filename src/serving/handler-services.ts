@@ -35,6 +35,10 @@ import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { openStore } from '../stores/stores.ts';
+import { docsOf } from '../web/documents/documents.ts';
+import { channels, features } from '../api.ts';
+import type { Doors } from '../apart/doors.ts';
+import { operatorApi } from '../operator/endpoints.ts';
 import { upgrades } from '../upgrades.ts';
 import type { RedisClock } from '../redis/redis-clock.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
@@ -71,6 +75,7 @@ export function servicesOf(
   connections: RedisConnections,
   data: DataGuard,
   ofServer: OfServer,
+  doors: Doors,
 ): Services {
   const { log, now = ofServer.clock.now, monotonic = processClock, holdings: held = holdings } = options;
   const wallClock = wallClockOf(options);
@@ -94,7 +99,7 @@ export function servicesOf(
   const tokens = new TokenSigner(options.sessionKeys);
   const serverKeys = new KeyRing({ scripts, subscriber, log, now });
   const storeParts = { scripts, address: ofServer.address, log, now, wallClock, monotonic };
-  const { store, sandbox } = openStore(config, storeParts);
+  const sandbox = doors.sandbox && new doors.sandbox.Sandbox(scripts, ofServer.address, config.SANDBOX_CHAOS);
   const keySecret = new KeySecret(source, log, { guard: data, upgrades });
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log, config.COIN_AUTHORITY);
   catalogue.warnOfPrizes();
@@ -107,7 +112,7 @@ export function servicesOf(
   liveCounts.addTo(metrics);
   const roomList = new RoomList({ scripts, log, now, metrics });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
-  const appStore = options.store?.(storeParts) ?? store;
+  const appStore = options.store?.(storeParts) ?? openStore(config, storeParts, sandbox);
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
   const purchases = new Purchases({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
@@ -158,6 +163,15 @@ export function servicesOf(
     productNoticed: (...notice) => keptNotices.noticed(...notice),
     keptNotices,
     sandbox,
+    playground: doors.playground,
+    docs: docsOf({
+      features,
+      channels,
+      operator: config.ADMIN_API === 'on' ? operatorApi : undefined,
+      sandbox: doors.sandbox?.endpoints,
+      playground: doors.playground,
+      hasMetricsPort: config.METRICS_PORT !== undefined,
+    }),
     log,
     now,
     wallClock,

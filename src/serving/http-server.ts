@@ -26,11 +26,12 @@ export function serverOf(
   admission: Admission,
   services: Services,
   { holdings: held = holdings, redisDeadlineMs }: Pick<ServiceOptions, 'holdings' | 'redisDeadlineMs'>,
+  sandbox: readonly Endpoint<Services>[] = [],
 ): Server<Services> {
   const { scripts, hub, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
-    endpoints: endpointsOf(config, held),
+    endpoints: [...endpointsOf(config, held), ...sandbox],
     channels,
     hub,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
@@ -69,10 +70,8 @@ export function serverOf(
 }
 
 function endpointsOf(config: Config, held: readonly Holding[]): readonly Endpoint<Services>[] {
-  const { STORE, ADMIN_API, METRICS_PORT } = config;
+  const { ADMIN_API, METRICS_PORT } = config;
   const all = held === holdings ? api : api.map((each) => (each.operationId === 'exportAccount' ? exportAccount(held) : each));
-  const served = all.filter(
-    ({ sandbox, hasOwnPort }) => (sandbox !== true || STORE === 'sandbox') && (hasOwnPort !== true || METRICS_PORT === undefined),
-  );
+  const served = all.filter(({ hasOwnPort }) => hasOwnPort !== true || METRICS_PORT === undefined);
   return [...served, ...(ADMIN_API === 'on' ? operatorApi : []), ...consoleEndpoints(config)];
 }

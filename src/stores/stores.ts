@@ -1,8 +1,7 @@
 import type { Config } from '../config.ts';
-import type { ScriptRunner } from '../redis/script-runner.ts';
 import { GoogleStore } from './google/google-store.ts';
 import { checkGoogle, googleSettings } from './google/settings-from-config.ts';
-import { Sandbox } from '../apart/sandbox/sandbox.ts';
+import type { GoogleSettings } from './google/settings.ts';
 import type { AppStore, StoreCheck, StoreParts } from './store.ts';
 
 export function checkStore(config: Config): StoreCheck {
@@ -16,28 +15,24 @@ export function checkStore(config: Config): StoreCheck {
   }
 }
 
-export interface OpenStore {
-  readonly store: AppStore | undefined;
-  /** For the endpoints of the sandbox. */
-  readonly sandbox: Sandbox | undefined;
-}
-
 /**
  * The app store that STORE names. `checkStore` has found no problem.
- * @param address this service's own, where the sandbox serves its stand-ins of Google's APIs
+ * @param sandbox stands in for Google with STORE=sandbox
  */
-export function openStore(config: Config, parts: StoreParts & { scripts: ScriptRunner; address: () => string }): OpenStore {
+export function openStore(config: Config, parts: StoreParts, sandbox: StandIn | undefined): AppStore | undefined {
   switch (config.STORE) {
     case 'google': {
       const settings = googleSettings(config);
-      return { store: new GoogleStore({ ...parts, settings: () => settings }), sandbox: undefined };
+      return new GoogleStore({ ...parts, settings: () => settings });
     }
-    case 'sandbox': {
-      const sandbox = new Sandbox(parts.scripts, parts.address, config.SANDBOX_CHAOS);
+    case 'sandbox':
       // The sandbox's endpoints go by Redis's clock, as the rest of the service does.
-      return { store: new GoogleStore({ ...parts, wallClock: parts.now, settings: () => sandbox.settings }), sandbox };
-    }
+      return new GoogleStore({ ...parts, wallClock: parts.now, settings: () => sandbox!.settings });
     case 'off':
-      return { store: undefined, sandbox: undefined };
+      return undefined;
   }
+}
+
+interface StandIn {
+  readonly settings: GoogleSettings;
 }

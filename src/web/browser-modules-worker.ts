@@ -1,14 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { stripTypes } from './strip-types.ts';
 
-const read = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
+/** The folder of the modules, as a URL that ends with a slash. */
+const folder = workerData as string;
 
-const modules = readdirSync(new URL('browser/', import.meta.url))
+const modules = readdirSync(new URL(folder))
   .filter((file) => file.endsWith('.ts'))
   .map((file) => {
-    // Browsers get the modules under names of JavaScript.
-    const text = stripTypes(read(`browser/${file}`)).replace(/((?:\bfrom |\bimport\()'\.\/[\w-]+)\.ts'/g, "$1.js'");
+    const source = stripTypes(readFileSync(new URL(file, folder), 'utf8'));
+    // Browsers get all modules from one folder, under names of JavaScript.
+    const text = source.replace(/((?:\bfrom |\bimport\()')\.[./\w-]*\/([\w-]+)\.ts'/g, "$1./$2.js'");
     return [file.replace(/ts$/, 'js'), text] as const;
   });
 

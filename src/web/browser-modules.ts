@@ -1,25 +1,12 @@
-import { z } from 'zod';
-import { endpoint } from '../declare.ts';
-import { refuse } from '../errors.ts';
-import { ASKED_EACH_TIME, editionsFrom, sendEdition, SENDS_EDITION } from './edition.ts';
+import { editionsFrom, type Edition } from './edition.ts';
 
-/** The modules of the pages, by name: `home.js`. Made in a worker, because stripping the types takes tens of milliseconds. */
-const allModules = editionsFrom(new URL('browser-modules-worker.ts', import.meta.url));
+/** Modules of pages as browsers get them, by name: `home.js`. */
+export type BrowserModules = () => Promise<ReadonlyMap<string, Edition>>;
 
-export const pageModule = endpoint({
-  method: 'GET',
-  path: '/pages/modules/{name}',
-  operationId: 'getPageModule',
-  caller: 'none',
-  summary: 'A JavaScript module of the HTML pages.',
-  ...SENDS_EDITION,
-  params: z.object({ name: z.string().meta({ description: 'Its name: `home.js`.', example: 'home.js' }) }),
-  reply: z.object({}),
-  mediaType: 'text/javascript; charset=utf-8',
-  errors: ['not_found'],
-  example: `curl -s $base/pages/modules/home.js`,
-  async handle({ params: { name }, meta }) {
-    const module = (await allModules()).get(name);
-    return module === undefined ? refuse('not_found') : sendEdition(module, meta, ASKED_EACH_TIME);
-  },
-});
+/**
+ * The modules of a folder, without their types. Made in a worker, because stripping the types takes tens of milliseconds.
+ * @param folder its URL ends with a slash
+ */
+export function browserModules(folder: URL): BrowserModules {
+  return editionsFrom(new URL('browser-modules-worker.ts', import.meta.url), () => folder.href);
+}

@@ -3,9 +3,6 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { gzip } from 'node:zlib';
-import { z } from 'zod';
-import type { Config } from '../config.ts';
-import { endpoint, type Services } from '../declare.ts';
 import { namesTag } from '../server/http/entity-tag.ts';
 import { Encoded, EncodedBytes, Reply, type RequestMeta } from '../server/http/endpoint.ts';
 
@@ -40,34 +37,7 @@ export function editionsFrom<Name extends string>(worker: URL, data?: () => unkn
   });
 }
 
-type Headers = readonly (readonly [name: string, value: string])[];
-
-/** `Path` is the path itself: the types of the client list each endpoint by it. */
-interface ServedText<Path extends string> {
-  readonly path: Path;
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly mediaType: string;
-  readonly anyOrigin?: true;
-}
-
-/** An endpoint that answers with one text. @param headers such as how long caches may keep it */
-export function textEndpoint<const Path extends string>(
-  text: ServedText<Path>,
-  headers: Headers,
-  edition: (config: Config) => Promise<Edition>,
-) {
-  return endpoint({
-    method: 'GET',
-    caller: 'none',
-    ...SENDS_EDITION,
-    reply: z.object({}),
-    example: `curl -s $base${text.path}`,
-    ...text,
-    handle: async ({ meta }, { config }: Pick<Services, 'config'>) => sendEdition(await edition(config), meta, headers),
-  });
-}
+export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** Part of the declaration of an endpoint that answers with `sendEdition`. */
 export const SENDS_EDITION = {

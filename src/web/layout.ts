@@ -5,15 +5,15 @@ export interface PageParts {
   readonly description: string;
   /** The path of its style sheet. Default: the one of the pages outside /docs. */
   readonly style?: string;
-  /** The module of src/web/browser that the page runs. Default: none. */
-  readonly module?: string;
-  /** The modules of src/web/browser that it imports: the browser fetches them side by side. */
+  /** The browser modules that the page runs. Default: none. */
+  readonly modules?: readonly string[];
+  /** The browser modules that these import: the browser fetches them side by side. */
   readonly imported: readonly string[];
   readonly body: Html;
 }
 
 /** A whole page. Nothing in it is inline or comes from elsewhere, because `pageHeaders` forbids that. */
-export function layout({ title, description, style = '/pages/style.css', module, imported, body }: PageParts): string {
+export function layout({ title, description, style = '/pages/style.css', modules = [], imported, body }: PageParts): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -25,7 +25,7 @@ export function layout({ title, description, style = '/pages/style.css', module,
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${style}" />
         ${imported.map((name) => html`<link rel="modulepreload" href="/pages/modules/${name}.js" /> `)}
-        ${module === undefined ? '' : html`<script type="module" src="/pages/modules/${module}.js"></script>`}
+        ${modules.map((name) => html`<script type="module" src="/pages/modules/${name}.js"></script> `)}
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>

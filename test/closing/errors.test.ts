@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { api as publicApi } from '../../src/api.ts';
+import { api as publicApi } from '../api.ts';
 import { errors } from '../../src/errors.ts';
 import { operatorApi } from '../../src/operator/endpoints.ts';
 import { declaredErrors } from '../../src/server/http/endpoint.ts';

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
-import { api } from '../../src/api.ts';
+import { api } from '../api.ts';
 import { writtenKeys } from '../../src/features/rooms/list/list-model.ts';
 import { operatorApi } from '../../src/operator/endpoints.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';

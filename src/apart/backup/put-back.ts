@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { Tombstone } from '../../accounts/tombstones.ts';
 import { parseSessionKeys } from '../../config.ts';
-import { answering, isListening } from '../../commands/opened-redis.ts';
+import { answering, isListening } from '../../process/opened-redis.ts';
 import { Failure } from '../../process/command.ts';
 import { holdDataDir, makeFolder } from '../../process/data-dir.ts';
 import { DATA_ID_FILE } from '../../process/data-id-file.ts';

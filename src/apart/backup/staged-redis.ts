@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Failure } from '../../process/command.ts';
-import { answering } from '../../commands/opened-redis.ts';
+import { answering } from '../../process/opened-redis.ts';
 import { PrivateRedis } from '../../process/private-redis.ts';
 import { syncFolder } from '../../process/restored-data.ts';
 

@@ -15,7 +15,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { parseSessionKeys, type Config } from '../../config.ts';
 import { version } from '../../web/version.ts';
-import { openPrivateRedis } from '../../commands/opened-redis.ts';
+import { openPrivateRedis } from '../../process/opened-redis.ts';
 import { Failure } from '../../process/command.ts';
 import { holdName } from '../../process/lock.ts';
 import { availableMemory, sizeText } from '../../process/memory.ts';

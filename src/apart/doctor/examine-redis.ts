@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { SettingError, type Config } from '../../config.ts';
 import { addressGrowthKey } from '../../features/coins/address-growth.ts';
 import { DATA_ID_FILE, readDataId, readNewest } from '../../process/data-id-file.ts';
-import { openPrivateRedis } from '../../commands/opened-redis.ts';
+import { openPrivateRedis } from '../../process/opened-redis.ts';
 import { hasData } from '../../process/restored-data.ts';
 import type { Access } from '../../redis/access.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';

@@ -45,7 +45,6 @@ export function googleEndpoint<
     caller: 'none',
     errors: ['store_unavailable'],
     mediaType: GOOGLE_JSON,
-    sandbox: true,
     probe: true,
     unlimited: true,
     deadlineMs: KEY_MAKING_MS,

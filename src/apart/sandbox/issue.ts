@@ -86,7 +86,6 @@ export const sandboxIssue = endpoint({
       .optional()
       .meta({ description: 'subscription and purchase, with `notify`: whether the receiver answered the notification with 2xx.' }),
   }),
-  sandbox: true,
   creates: true,
   deadlineMs: KEY_MAKING_MS,
   example: `curl -s $base/sandbox/issue -H 'content-type: application/json' -d '{"kind":"subscription","state":"active","minutes":2}'`,

@@ -27,7 +27,7 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
   return layout({
     title: 'Sign in another screen · coinop',
     description: 'Confirm that another screen may sign in as you.',
-    module: 'pair',
+    modules: ['pair'],
     imported: ['browsers', 'copy', 'dom', 'players', 'problems', 'user-agent'],
     body: html`<main
       id="main"

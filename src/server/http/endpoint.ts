@@ -106,8 +106,6 @@ export interface EndpointDeclaration {
   readonly costly?: boolean;
   /** Milliseconds that the answer may take, for an endpoint that calls more than Redis. Otherwise `REDIS_DEADLINE_MS`. */
   readonly deadlineMs?: number;
-  /** Belongs to the sandbox store: exists only with STORE=sandbox. */
-  readonly sandbox?: boolean;
   /** Served on METRICS_PORT instead, where that is set. */
   readonly hasOwnPort?: boolean;
   /** For monitoring: answered under any load, outside the bound on requests in flight. */

@@ -5,4 +5,3 @@ showState();
 for (const place of document.querySelectorAll('[data-origin]')) place.textContent = location.origin;
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copies]'))
   button.addEventListener('click', () => void copy(document.getElementById(button.dataset['copies']!)!.textContent, button));
-if (document.getElementById('playground') !== null) await import('./playground.ts');

@@ -2,7 +2,7 @@ import { coinop, type Client } from '/client.js';
 import { showBrowsers, type Owner } from './browsers.ts';
 import { copy } from './copy.ts';
 import { byId, make, onPress } from './dom.ts';
-import { forgetPlayers, isKept, MAIN_PLAYER } from './players.ts';
+import { forgetPlayers, isKept, MAIN_PLAYER } from './kept-players.ts';
 import { explain, type Problem } from './problems.ts';
 import { browserOf } from './user-agent.ts';
 

@@ -1,5 +1,6 @@
-import { CACHED } from '../documents/documents.ts';
-import { editionOf, madeOnce, textEndpoint } from '../edition.ts';
+import { CACHED } from '../documents/docs.ts';
+import { editionOf, madeOnce } from '../edition.ts';
+import { textEndpoint } from '../text-endpoint.ts';
 import { clientModule } from './client-module.ts';
 
 export const clientLibrary = textEndpoint(

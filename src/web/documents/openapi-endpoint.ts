@@ -1,24 +1,22 @@
 import { z } from 'zod';
-import type { Config } from '../../config.ts';
-import { Reply, type Endpoint } from '../../server/http/endpoint.ts';
+import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { CACHED, type Docs } from './documents.ts';
+import { CACHED } from './docs.ts';
 
-export const document = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'config'>> =>
-  endpoint({
-    method: 'GET',
-    path: '/openapi.json',
-    operationId: 'getOpenapi',
-    caller: 'none',
-    summary: 'The OpenAPI 3.0.3 document of this interface.',
-    description:
-      'Made from the same declarations that validate the requests. The reply is the document alone, without `ok`, so that tools can read it.',
-    reply: z.looseObject({
-      openapi: z.string().meta({ example: '3.0.3' }),
-      info: z.looseObject({ title: z.string(), version: z.string() }).meta({ example: { title: 'coinop', version: '1' } }),
-      paths: z.looseObject({}),
-    }),
-    mediaType: 'application/json',
-    example: `curl -s $base/openapi.json`,
-    handle: (_, { config }: Pick<Services, 'config'>) => new Reply(docs(config).openapi, { headers: [CACHED] }),
-  });
+export const document = endpoint({
+  method: 'GET',
+  path: '/openapi.json',
+  operationId: 'getOpenapi',
+  caller: 'none',
+  summary: 'The OpenAPI 3.0.3 document of this interface.',
+  description:
+    'Made from the same declarations that validate the requests. The reply is the document alone, without `ok`, so that tools can read it.',
+  reply: z.looseObject({
+    openapi: z.string().meta({ example: '3.0.3' }),
+    info: z.looseObject({ title: z.string(), version: z.string() }).meta({ example: { title: 'coinop', version: '1' } }),
+    paths: z.looseObject({}),
+  }),
+  mediaType: 'application/json',
+  example: `curl -s $base/openapi.json`,
+  handle: (_, { docs }: Pick<Services, 'docs'>) => new Reply(docs().openapi, { headers: [CACHED] }),
+});

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { Config } from '../../config.ts';
 import { HTML, pageHeaders } from '../layout.ts';
 import { accepts } from '../../server/http/accepts.ts';
-import { Reply, type Endpoint } from '../../server/http/endpoint.ts';
+import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { CACHED, type Docs } from './documents.ts';
+import { CACHED } from './docs.ts';
 
 const SchemaObject = z
   .looseObject({})
@@ -35,32 +34,31 @@ const ListedEndpoint = z
     },
   });
 
-export const root = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'config'>> =>
-  endpoint({
-    method: 'GET',
-    path: '/',
-    operationId: 'describeService',
-    caller: 'none',
-    summary: 'The interface of this service: an HTML page, or with ?format=json the list of its endpoints.',
-    description: 'A client that accepts `application/json` and not `text/html` gets the list too.',
-    query: z.object({
-      format: z
-        .enum(['json'], 'Must be json, or left out')
-        .optional()
-        .meta({ description: '`json`: reply with the list instead of the page.' }),
-    }),
-    reply: z.object({
-      service: z.string().meta({ example: 'coinop' }),
-      openapi: z.string().meta({ description: 'Path of the OpenAPI document.', example: '/openapi.json' }),
-      endpoints: z.array(ListedEndpoint),
-    }),
-    pageUnless: 'format=json',
-    example: `curl -s "$base/?format=json"`,
-    handle: ({ query, meta }, { config }: Pick<Services, 'config'>) =>
-      query.format === 'json' || wantsJson(meta.accept)
-        ? new Reply(docs(config).list, { headers: [CACHED, VARY] })
-        : new Reply(docs(config).page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
-  });
+export const root = endpoint({
+  method: 'GET',
+  path: '/',
+  operationId: 'describeService',
+  caller: 'none',
+  summary: 'The interface of this service: an HTML page, or with ?format=json the list of its endpoints.',
+  description: 'A client that accepts `application/json` and not `text/html` gets the list too.',
+  query: z.object({
+    format: z
+      .enum(['json'], 'Must be json, or left out')
+      .optional()
+      .meta({ description: '`json`: reply with the list instead of the page.' }),
+  }),
+  reply: z.object({
+    service: z.string().meta({ example: 'coinop' }),
+    openapi: z.string().meta({ description: 'Path of the OpenAPI document.', example: '/openapi.json' }),
+    endpoints: z.array(ListedEndpoint),
+  }),
+  pageUnless: 'format=json',
+  example: `curl -s "$base/?format=json"`,
+  handle: ({ query, meta }, { docs }: Pick<Services, 'docs'>) =>
+    query.format === 'json' || wantsJson(meta.accept)
+      ? new Reply(docs().list, { headers: [CACHED, VARY] })
+      : new Reply(docs().page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
+});
 
 /** Browsers accept HTML first, and anything else last. A client that names neither HTML nor JSON gets the page. */
 function wantsJson(accept: string): boolean {

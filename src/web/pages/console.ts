@@ -5,7 +5,7 @@ import { layout } from '../layout.ts';
 export const openConsole = layout({
   title: 'Console · coinop',
   description: 'For people who help users.',
-  module: 'console',
+  modules: ['console'],
   imported: [
     'console-account',
     'console-calls',

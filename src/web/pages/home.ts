@@ -1,13 +1,21 @@
 import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
-import { playground } from './playground.ts';
 import { version } from '../version.ts';
+
+/** The part of the page where visitors try the service. */
+export interface Playground {
+  readonly section: (shown: { readonly sandbox: boolean }) => Html;
+  /** The module that it runs, and those which that imports. */
+  readonly module: string;
+  readonly imported: readonly string[];
+}
 
 /** The parts of the page that the settings decide. */
 export interface Shown {
   /** The sandbox stands in for the app store: purchases can be tried. */
   readonly sandbox: boolean;
-  readonly playground: boolean;
+  /** The playground, if the page has one. */
+  readonly playground: Playground | undefined;
   /** `/metrics` is served on the service's port. */
   readonly metrics: boolean;
 }
@@ -17,14 +25,14 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
   return layout({
     title: 'coinop: a realtime-first backend for games',
     description: 'Coins, scores, rooms, pairing, sessions and entitlements for a portfolio of apps and games.',
-    module: 'home',
-    imported: ['dom', 'state', 'copy', ...(shown.playground ? PLAYGROUND_MODULES : [])],
+    modules: ['home', ...(shown.playground === undefined ? [] : [shown.playground.module])],
+    imported: ['dom', 'state', 'copy', ...(shown.playground?.imported ?? [])],
     body: html`<header class="top">
         <div class="wide bar">
           <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
           <nav aria-label="Pages">
             <ul>
-              ${shown.playground ? html`<li><a href="#playground">Playground</a></li>` : ''}
+              ${shown.playground !== undefined ? html`<li><a href="#playground">Playground</a></li>` : ''}
               <li class="far"><a href="#game">Use it</a></li>
               <li class="far"><a href="#endpoints">Endpoints</a></li>
               <li><a href="/docs">Docs</a></li>
@@ -33,7 +41,7 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
         </div>
       </header>
       <main id="main" class="wide" tabindex="-1" data-sandbox="${shown.sandbox ? 'on' : 'off'}">
-        ${hero(shown)} ${shown.playground ? playground(shown) : ''} ${game} ${documents(shown)}
+        ${hero(shown)} ${shown.playground?.section(shown) ?? ''} ${game} ${documents(shown)}
         <section class="block" id="endpoints" aria-labelledby="endpoints-title">
           <h2 id="endpoints-title">Every endpoint</h2>
           <p class="lead">
@@ -50,23 +58,7 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
   });
 }
 
-const PLAYGROUND_MODULES = [
-  'playground',
-  'problems',
-  'curl',
-  'wire',
-  'players',
-  'coins',
-  'board',
-  'room',
-  'shop',
-  'open-rooms',
-  'room-play',
-  'pairing',
-  'access',
-];
-
-function hero({ playground: isOn }: Shown): Html {
+function hero({ playground }: Shown): Html {
   return html`<section class="hero" aria-labelledby="title">
     <div class="hero-text">
       <h1 id="title">The backend that counts every coin once.</h1>
@@ -76,7 +68,7 @@ function hero({ playground: isOn }: Shown): Html {
       </p>
       <p class="row">
         ${
-          isOn
+          playground !== undefined
             ? html`<a class="button primary" href="#playground">Open the playground</a>`
             : html`<a class="button primary" href="/docs">Read the docs</a>`
         }<a class="button" href="#game">A game in twelve lines</a>

@@ -66,5 +66,5 @@ export function docsLayout({ path, title, description, searched, contents, main 
       </div>
       <main id="main" tabindex="-1">${main}</main>
     </div>`;
-  return layout({ title, description, style: '/docs/style.css', module: 'docs', imported: [], body });
+  return layout({ title, description, style: '/docs/style.css', modules: ['docs'], imported: [], body });
 }

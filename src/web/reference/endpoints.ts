@@ -1,6 +1,5 @@
-import type { Config } from '../../config.ts';
-import { CACHED, type Docs } from '../documents/documents.ts';
-import { textEndpoint } from '../edition.ts';
+import { CACHED } from '../documents/docs.ts';
+import { textEndpoint } from '../text-endpoint.ts';
 import { HTML, pageHeaders } from '../layout.ts';
 
 interface DocsPage<Path extends string> {
@@ -11,8 +10,7 @@ interface DocsPage<Path extends string> {
 }
 
 function docsPage<const Path extends string>({ name, ...page }: DocsPage<Path>) {
-  return (docs: (config: Config) => Docs) =>
-    textEndpoint({ ...page, mediaType: HTML }, [CACHED, ...pageHeaders()], async (config) => (await docs(config).pages()).get(name)!);
+  return textEndpoint({ ...page, mediaType: HTML }, [CACHED, ...pageHeaders()], async ({ docs }) => (await docs().pages()).get(name)!);
 }
 
 export const referenceDocs = docsPage({

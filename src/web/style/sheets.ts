@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { ASKED_EACH_TIME, editionOf, madeOnce, textEndpoint } from '../edition.ts';
+import { ASKED_EACH_TIME, editionOf, madeOnce } from '../edition.ts';
+import { textEndpoint } from '../text-endpoint.ts';
 
 const CSS = 'text/css; charset=utf-8';
 

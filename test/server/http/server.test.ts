@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { api } from '../../../src/api.ts';
+import { api } from '../../api.ts';
 import { forFile, freshId, request, sleep, start } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { all, credit, Lines, roomy, statusOf, type Line } from '../connection-lines.ts';

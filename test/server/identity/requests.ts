@@ -1,4 +1,4 @@
-import { api } from '../../../src/api.ts';
+import { api } from '../../api.ts';
 import type { DeclaredWire } from '../../../src/client/wire.ts';
 import type { Services } from '../../../src/declare.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { api } from '../../../src/api.ts';
+import { api } from '../../api.ts';
 import type { ListedEndpoint } from '../../../src/web/documents/discovery.ts';
 import { forFile, start } from '../../harness.ts';
 import { interfaceEndpoints } from '../../interface.ts';

@@ -46,15 +46,13 @@ export class OpenapiDocument {
 
   /** The operations of the declared endpoints and aliases. The document leaves those of the sandbox out. */
   get declared(): { endpoint: Endpoint<Services>; path: string; operation: Any }[] {
-    return api
-      .filter(({ sandbox }) => sandbox !== true)
-      .flatMap((endpoint) =>
-        [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({
-          endpoint,
-          path,
-          operation: this.all.paths[path]?.[endpoint.method.toLowerCase()],
-        })),
-      );
+    return api.flatMap((endpoint) =>
+      [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({
+        endpoint,
+        path,
+        operation: this.all.paths[path]?.[endpoint.method.toLowerCase()],
+      })),
+    );
   }
 
   /** The response of an operation with this status. The responses of errors are components. */

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { channels, features } from '../../../src/api.ts';
 import { docsOf } from '../../../src/web/documents/documents.ts';
-import { inheritedEnvironment, testConfig } from '../../environment.ts';
+import { inheritedEnvironment } from '../../environment.ts';
 import type { Part, Stand } from '../../proofs/proof.ts';
 import { startChild } from '../../realtime/child.ts';
 import { generate, languages, run as runCommand } from './languages.ts';
@@ -92,7 +92,8 @@ async function prove({ folder, figures, closing }: Stand): Promise<void> {
   };
   const bin = (name: string): string => join(folder, 'node_modules', name);
 
-  const document = docsOf(() => ({ features, channels }))(testConfig({ STORE: 'sandbox' })).openapi.text;
+  const document = docsOf({ features, channels, operator: undefined, sandbox: undefined, playground: undefined, hasMetricsPort: false })()
+    .openapi.text;
   writeFileSync(join(folder, 'openapi.json'), document);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: packages }));
   const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { api, channels } from '../../../src/api.ts';
+import { channels } from '../../../src/api.ts';
+import { api } from '../../api.ts';
 import { forFile, start } from '../../harness.ts';
 
 const service = await forFile(start());
@@ -24,7 +25,7 @@ describe('GET /', () => {
     expect(headers.get('content-security-policy')).toBe(
       `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws://${host} wss://${host}; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
     );
-    expect(body).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! type="module" src="\/pages\/modules\/home\.js"><\/script>)/);
+    expect(body).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! type="module" src="\/pages\/modules\/(home|playground)\.js"><\/script>)/);
     // The page loads only addresses of the service.
     for (const [, address] of body.matchAll(/(?:src|href)="([^"]*)"/g)) expect(address).toMatch(/^(\/(?!\/)|#|data:image\/svg)/);
   });
@@ -52,8 +53,9 @@ describe('GET /', () => {
       const { body: source } = await service.get(`/pages/modules/${name}`);
       for (const [, next] of source.matchAll(/(?:from |import\()'\.\/([\w-]+\.js)'/g)) await load(next);
     };
-    await load('home.js');
-    expect(['home.js', ...preloaded].toSorted()).toEqual([...loaded].toSorted());
+    const run = [...body.matchAll(/<script type="module" src="\/pages\/modules\/([\w-]+\.js)"/g)].map(([, name]) => name!);
+    for (const name of run) await load(name);
+    expect([...run, ...preloaded].toSorted()).toEqual([...loaded].toSorted());
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { api, channels } from '../../../src/api.ts';
+import { channels } from '../../../src/api.ts';
+import { api } from '../../api.ts';
 import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
 import { openapiDocument, type Features } from '../../../src/web/documents/openapi.ts';
 import { errorSchemas } from '../../../src/web/documents/refusals.ts';

@@ -1,6 +1,7 @@
-import { byId, formatted, make, onPress, setEnabled } from './dom.ts';
-import { isKept, MAIN_PLAYER, player, signedIn } from './players.ts';
-import { explain } from './problems.ts';
+import { byId, formatted, make, onPress, setEnabled } from '../../../web/browser/dom.ts';
+import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
+import { player, signedIn } from './players.ts';
+import { explain } from '../../../web/browser/problems.ts';
 import { showShop } from './shop.ts';
 import { wireOf } from './wire.ts';
 

@@ -1,8 +1,8 @@
 import type { Client, Room, WatchState } from '/client.js';
 import { lastSeat, playRoom, type PlayedRoom } from '/rooms.js';
-import { make, name, onPress, onSubmit, setEnabled } from './dom.ts';
+import { make, name, onPress, onSubmit, setEnabled } from '../../../web/browser/dom.ts';
 import { player } from './players.ts';
-import { explain } from './problems.ts';
+import { explain } from '../../../web/browser/problems.ts';
 import { GAME, showOpenRooms } from './open-rooms.ts';
 import { newState, Play } from './room-play.ts';
 import { wireOf, type Wire } from './wire.ts';

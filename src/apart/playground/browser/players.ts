@@ -1,8 +1,6 @@
 import { coinop, type Client, type Options } from '/client.js';
+import { PREFIX } from '../../../web/browser/kept-players.ts';
 import type { Wire } from './wire.ts';
-
-/** Prefix of all that the playground stores in the browser. */
-const PREFIX = 'playground-';
 
 /** How long a press waits for its answer. A coin operation goes on in the background after that. */
 const PATIENCE_MS = 6000;
@@ -20,18 +18,6 @@ export function player(name: string, wire: Wire, more: Partial<Options> = {}): C
   });
 }
 
-/** The name of the player of the steps about coins and access. The page of a pairing link offers this player too. */
-export const MAIN_PLAYER = 'me';
-
-/** Whether this browser keeps the player. Asks the storage, because asking the client would make a player. */
-export function isKept(name: string): boolean {
-  try {
-    return localStorage.getItem(`${PREFIX}${name}:me`) !== null;
-  } catch {
-    return false;
-  }
-}
-
 /** An id that this browser keeps for the player's device. */
 export function deviceId(): string {
   const key = `${PREFIX}device`;
@@ -41,15 +27,6 @@ export function deviceId(): string {
     return kept;
   } catch {
     return `playground-${crypto.getRandomValues(new Uint32Array(3)).join('-')}`;
-  }
-}
-
-export function forgetPlayers(): void {
-  try {
-    for (const storage of [localStorage, sessionStorage])
-      for (const key of Object.keys(storage)) if (key.startsWith(PREFIX)) storage.removeItem(key);
-  } catch {
-    // Without storage nothing is kept.
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Client } from '/client.js';
-import { byId, formatted, make, name, onSubmit } from './dom.ts';
+import { byId, formatted, make, name, onSubmit } from '../../../web/browser/dom.ts';
 import { player } from './players.ts';
-import { explain } from './problems.ts';
+import { explain } from '../../../web/browser/problems.ts';
 import { wireOf } from './wire.ts';
 
 type Board = Extract<Awaited<ReturnType<Client['highscores']['top']>>, { ok: true }>;

@@ -1,7 +1,7 @@
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../../web/html.ts';
 
 /** The steps of the playground as they are before anything happened. The modules of browser/ bring them to life. */
-export function playground({ sandbox }: { readonly sandbox: boolean }): Html {
+export function section({ sandbox }: { readonly sandbox: boolean }): Html {
   return html`<section class="block" id="playground" aria-busy="true" aria-labelledby="playground-title">
     <div class="intro">
       <h2 id="playground-title">Playground</h2>

@@ -1,6 +1,6 @@
 import { coinop } from '/client.js';
 import { watchLobby, type ListedRoom } from '/rooms.js';
-import { byId, make, onPress } from './dom.ts';
+import { byId, make, onPress } from '../../../web/browser/dom.ts';
 
 /** The rooms of the playground, in all windows. */
 export const GAME = 'playground';

@@ -1,7 +1,7 @@
 import type { Room } from '/client.js';
 import type { ActResult, PlayedRoom } from '/rooms.js';
-import { make, name, onPress, onSubmit } from './dom.ts';
-import { explain } from './problems.ts';
+import { make, name, onPress, onSubmit } from '../../../web/browser/dom.ts';
+import { explain } from '../../../web/browser/problems.ts';
 
 /** Squares of the board that both players walk on. */
 const COLUMNS = 8;

@@ -1,6 +1,6 @@
-import { byId, make, onPress, setEnabled } from './dom.ts';
+import { byId, make, onPress, setEnabled } from '../../../web/browser/dom.ts';
 import { player } from './players.ts';
-import { explain } from './problems.ts';
+import { explain } from '../../../web/browser/problems.ts';
 import { wireOf } from './wire.ts';
 import type { Watch } from '/client.js';
 

@@ -1,6 +1,6 @@
-import { copy } from './copy.ts';
+import { copy } from '../../../web/browser/copy.ts';
 import { curlOf, pretty, shortened, type Sent } from './curl.ts';
-import { byId, make } from './dom.ts';
+import { byId, make } from '../../../web/browser/dom.ts';
 
 /** The most entries of a log. Older ones go. */
 const MOST_ENTRIES = 30;

@@ -1,9 +1,9 @@
 import { showAccess } from './access.ts';
 import { showBoard } from './board.ts';
 import { showCoins } from './coins.ts';
-import { byId } from './dom.ts';
+import { byId } from '../../../web/browser/dom.ts';
 import { showPairing } from './pairing.ts';
-import { forgetPlayers } from './players.ts';
+import { forgetPlayers } from '../../../web/browser/kept-players.ts';
 import { showRoom } from './room.ts';
 
 showCoins();

@@ -1,6 +1,7 @@
-import { byId, onPress, setEnabled } from './dom.ts';
-import { deviceId, isKept, MAIN_PLAYER, player, signedIn } from './players.ts';
-import { explain, type Problem } from './problems.ts';
+import { byId, onPress, setEnabled } from '../../../web/browser/dom.ts';
+import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
+import { deviceId, player, signedIn } from './players.ts';
+import { explain, type Problem } from '../../../web/browser/problems.ts';
 import { wireOf } from './wire.ts';
 
 type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };

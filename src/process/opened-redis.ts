@@ -10,10 +10,10 @@ import { connectRedis, type RedisLocation } from '../redis/connect.ts';
 import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { nameOf, type NodeOptions } from '../redis/shard.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
-import { Failure } from '../process/command.ts';
-import { holdDataDir } from '../process/data-dir.ts';
-import { PrivateRedis } from '../process/private-redis.ts';
-import { finishRestore, hasData } from '../process/restored-data.ts';
+import { Failure } from './command.ts';
+import { holdDataDir } from './data-dir.ts';
+import { PrivateRedis } from './private-redis.ts';
+import { finishRestore, hasData } from './restored-data.ts';
 
 /** How long a Redis may take until it accepts a connection. */
 const CONNECT_MS = 2000;

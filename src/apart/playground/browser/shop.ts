@@ -1,7 +1,7 @@
 import type { Client } from '/client.js';
-import { byId, formatted, onPress, setEnabled } from './dom.ts';
+import { byId, formatted, onPress, setEnabled } from '../../../web/browser/dom.ts';
 import { signedIn } from './players.ts';
-import { explain, type Problem } from './problems.ts';
+import { explain, type Problem } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
 
 /** How often, and how many times, the page asks for the ledger after a refund: the service checks the purchase soon after. */

@@ -1,0 +1,2 @@
+export { restoreBackup } from './put-back.ts';
+export { takeBackup } from './take.ts';

@@ -1,0 +1,30 @@
+import type { Config } from '../../config.ts';
+import { Diagnosis } from './diagnosis.ts';
+import { examineRedis } from './examine-redis.ts';
+import { examineDataDir } from './machine.ts';
+import { examineService } from './running-service.ts';
+import { examineSecretFiles } from './secret-files.ts';
+import { examineSettings } from './settings.ts';
+
+export { jsonOf, textOf } from './diagnosis.ts';
+
+export interface Patient {
+  readonly config: Config;
+  /** What is wrong with the settings. */
+  readonly problems: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
+  /** The address of the running service. Undefined: that of HOST and PORT. */
+  readonly url: string | undefined;
+}
+
+/** Examines settings, Redis, this machine and the running service. Changes nothing. */
+export async function examine({ config, problems, environment, url }: Patient): Promise<Diagnosis> {
+  const diagnosis = new Diagnosis();
+  examineSettings(config, problems, diagnosis);
+  // With a bad REDIS_URL there is no Redis to examine.
+  if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
+  examineDataDir(config, diagnosis);
+  examineSecretFiles(environment, diagnosis);
+  await examineService(config, url, diagnosis);
+  return diagnosis;
+}

@@ -1,0 +1,23 @@
+import { browserModules } from '../../web/browser-modules.ts';
+
+export { section } from './section.ts';
+
+/** The module of browser/ that the page runs, and those which that imports. */
+export const module = 'playground';
+export const imported = [
+  'problems',
+  'curl',
+  'wire',
+  'players',
+  'coins',
+  'board',
+  'room',
+  'shop',
+  'open-rooms',
+  'room-play',
+  'pairing',
+  'access',
+  'kept-players',
+] as const;
+
+export const modules = browserModules(new URL('browser/', import.meta.url));

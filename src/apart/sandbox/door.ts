@@ -1,0 +1,26 @@
+import { sandboxAcknowledge } from './acknowledge.ts';
+import { sandboxConsume } from './consume.ts';
+import { sandboxDecodeIntegrityToken } from './decode-integrity-token.ts';
+import { sandboxIssue } from './issue.ts';
+import { sandboxJwks } from './jwks.ts';
+import { sandboxProductPurchase } from './product-purchase.ts';
+import { sandboxSubscription } from './subscription.ts';
+import { sandboxToken } from './token.ts';
+import { sandboxVoidedPurchases } from './voided-purchases.ts';
+import type { Endpoint } from '../../server/http/endpoint.ts';
+import type { ServicesWithStore } from './sandbox-services.ts';
+
+export { Sandbox } from './sandbox.ts';
+
+/** The one that issues tokens, and the stand-ins of Google's. */
+export const endpoints: readonly Endpoint<ServicesWithStore>[] = [
+  sandboxIssue,
+  sandboxJwks,
+  sandboxToken,
+  sandboxSubscription,
+  sandboxAcknowledge,
+  sandboxProductPurchase,
+  sandboxConsume,
+  sandboxVoidedPurchases,
+  sandboxDecodeIntegrityToken,
+];
