@@ -52,9 +52,6 @@ const APART = [
   'test/apart/sandbox/subscription-lifecycle.test.ts',
 ];
 
-/** Files that mock modules. They must not share loaded modules with other files. */
-const MOCKING = ['test/features/pairing/qr.test.ts'];
-
 const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 
 /**
@@ -103,7 +100,7 @@ const SIZED = [
 ];
 
 // Without this check a renamed file would silently run in another project.
-for (const pattern of [...ON_CLUSTER, ...APART, ...MOCKING, ...LONG, ...SIZED]) {
+for (const pattern of [...ON_CLUSTER, ...APART, ...LONG, ...SIZED]) {
   const [, before, names = '', after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [undefined, pattern];
   const paths = after === undefined ? [pattern] : names.split(',').map((name) => `${before}${name}${after}`);
   for (const path of paths)
@@ -116,7 +113,7 @@ export default defineConfig({
     // Files mostly wait for Redis, sockets and processes. On two cores vitest's default would be one file at a time.
     maxWorkers: Math.max(6, availableParallelism()),
     // A process runs many files but loads the modules of the service once, which saves 30 % of the CPU time of `npm test`. So each file
-    // must restore its spies, stubs and fake timers, and shared modules of `test/` must not register hooks.
+    // must restore its spies, stubs and fake timers and, outside of `long`, mock no module, and shared modules of `test/` must not register hooks.
     isolate: false,
     // For tests that hang. Each other test ends within it on a machine that is ten times slower.
     testTimeout: 60_000,
@@ -142,14 +139,10 @@ export default defineConfig({
         test: {
           name: 'coinop',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/closing/**', ...LONG, ...MOCKING],
+          exclude: ['test/closing/**', ...LONG],
           globalSetup: ['test/redis.setup.ts'],
           sequence: { groupOrder: 1 },
         },
-      },
-      {
-        extends: true,
-        test: { name: 'mocking', include: MOCKING, isolate: true, globalSetup: ['test/redis.setup.ts'], sequence: { groupOrder: 1 } },
       },
       // The same files on a Redis Cluster: a part of them in `npm test`, all of them in `npm run test:cluster`.
       {
@@ -165,7 +158,7 @@ export default defineConfig({
                 'test/server/identity/server-keys.test.ts',
               ]
             : ON_CLUSTER,
-          exclude: [...MOCKING, ...APART],
+          exclude: APART,
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           sequence: { groupOrder: 1 },
         },

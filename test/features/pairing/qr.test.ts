@@ -1,9 +1,11 @@
 import { get } from 'node:http';
 import { encode } from 'uqr';
-import { describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { QrImages } from '../../../src/features/pairing/qr-images.ts';
 import { forFile, start, type TestService } from '../../harness.ts';
 
-vi.mock('uqr', { spy: true });
+const draw = vi.spyOn(QrImages.prototype, 'draw');
+afterAll(() => draw.mockRestore());
 
 const service = await forFile(start());
 
@@ -43,28 +45,28 @@ describe('GET /v1/pair/qr.svg', () => {
 
   test('makes the image of a pairing once', async () => {
     const { token } = await open();
-    const before = vi.mocked(encode).mock.calls.length;
+    const before = draw.mock.calls.length;
     for (let times = 0; times < 3; times++) expect((await service.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(200);
-    expect(vi.mocked(encode).mock.calls.length - before).toBe(1);
+    expect(draw.mock.calls.length - before).toBe(1);
   });
 
   test('two hundred images of one pairing for as many Hosts at once: the client pays for each but the first', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on' }, stoppedClock: true });
     const { token } = await open(limited);
-    const before = vi.mocked(encode).mock.calls.length;
+    const before = draw.mock.calls.length;
     const ask = (host: string) => statusOf(limited, `/v1/pair/qr.svg?token=${token}`, host);
     const statuses = await Promise.all(Array.from({ length: 150 }, (_, index) => ask(`${index}.${'a'.repeat(240)}`)));
     // Of the burst of 200 requests, 1 opened the pairing and 150 asked for its image. The other 49 pay for one more image.
-    expect([statuses.filter((status) => status === 200).length, vi.mocked(encode).mock.calls.length - before]).toEqual([2, 2]);
+    expect([statuses.filter((status) => status === 200).length, draw.mock.calls.length - before]).toEqual([2, 2]);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
   });
 
   test('with PUBLIC_URL the Host makes no difference: one image is drawn', async () => {
     await using other = await start({ settings: { PUBLIC_URL: 'https://play.example' } });
     const { token } = await open(other);
-    const before = vi.mocked(encode).mock.calls.length;
+    const before = draw.mock.calls.length;
     for (const host of ['one.example', 'two.example']) expect(await statusOf(other, `/v1/pair/qr.svg?token=${token}`, host)).toBe(200);
-    const drawn = vi.mocked(encode).mock.calls.slice(before);
+    const drawn = draw.mock.calls.slice(before);
     expect(drawn.map(([text]) => text)).toEqual([`https://play.example/pair?token=${token}`]);
   });
 

@@ -40,7 +40,7 @@ let group: number | undefined;
 
 /** Runs tests until the first one fails. Undefined: none failed. @throws Error if vitest could not run */
 export async function firstFailure(run: TestRun): Promise<Failure | undefined> {
-  const { folder, projects = ['coinop', 'mocking', 'cluster', 'closing'], files = [], without = [], log } = run;
+  const { folder, projects = ['coinop', 'cluster', 'closing'], files = [], without = [], log } = run;
   const report = `${log}.json`;
   rmSync(report, { force: true });
   const args = [

@@ -108,8 +108,7 @@ class PlantedProof {
   #runsOf({ file, hints = [], runs }: Mistake): Run[] {
     const there = hints.filter((hint) => this.#copy.has(hint));
     for (const hint of hints) if (!there.includes(hint)) console.log(`  the hint ${hint} does not exist`);
-    const usual = ['coinop', 'mocking'];
-    const own = { projects: runs === undefined ? usual : [runs] };
+    const own = { projects: [runs ?? 'coinop'] };
     // The folder of tests that mirrors the folder of the source file.
     let folder = dirname(file).replace(/^src/, 'test');
     while (!this.#copy.has(folder)) folder = dirname(folder);

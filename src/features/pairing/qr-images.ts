@@ -1,0 +1,58 @@
+import { encode } from 'uqr';
+import { rateLimited } from '../../errors.ts';
+import { Encoded, type RequestMeta } from '../../server/http/endpoint.ts';
+import { LruCache } from '../../server/lru-cache.ts';
+import { pairingUrl } from './model.ts';
+
+/** Light modules around the code, so that cameras find it (ISO/IEC 18004, section 6.3.8). */
+const QUIET_ZONE = 4;
+
+/** The most images that are kept, of 4 KB each for an address of usual length. */
+const MOST_IMAGES = 200;
+
+/**
+ * To draw an image takes 2 ms of CPU time, and 4 ms for the longest Host: as much as forty coin operations. The first one of a pairing is
+ * free, because pairings are limited. Each further one counts as so many requests. Without PUBLIC_URL a client could have an image of
+ * one pairing drawn for any number of Hosts.
+ */
+const DRAWING_COSTS = 40;
+
+/** The images of pairings, each drawn once while it is kept. */
+export class QrImages {
+  readonly #images = new Map<string, Encoded>();
+  /** Pairings with a drawn image. About 1 MB. */
+  readonly #drawn = new LruCache<string, true>(10_000);
+
+  /** @throws Refusal `rate_limited` if the client has to wait for one more drawing */
+  of(token: string, base: string, meta: Pick<RequestMeta, 'charge'>): Encoded {
+    const url = pairingUrl(base, token);
+    const known = this.#images.get(url);
+    if (known !== undefined) return known;
+    const waitMs = this.#drawn.get(token) === undefined ? 0 : meta.charge(DRAWING_COSTS);
+    if (waitMs > 0) throw rateLimited(waitMs);
+    this.#drawn.set(token, true);
+    const image = new Encoded(this.draw(url));
+    // The oldest image goes.
+    if (this.#images.size === MOST_IMAGES) this.#images.delete(this.#images.keys().next().value!);
+    this.#images.set(url, image);
+    return image;
+  }
+
+  /** An SVG image with one unit a module. Runs of dark modules are one rectangle each, which halves its size. */
+  draw(text: string): string {
+    // Level M survives a reflection on the screen. A higher level would make the modules smaller.
+    const { data, size } = encode(text, { ecc: 'M', border: QUIET_ZONE });
+    const runs = data.flatMap((row, y) =>
+      [
+        ...row
+          .map((isDark) => (isDark ? '#' : ' '))
+          .join('')
+          .matchAll(/#+/g),
+      ].map(({ 0: { length }, index }) => `M${index} ${y}h${length}v1h-${length}z`),
+    );
+    return (
+      `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" width="${size * 8}" height="${size * 8}" shape-rendering="crispEdges" role="img" aria-label="QR code">` +
+      `<path fill="#fff" d="M0 0h${size}v${size}H0z"/><path fill="#000" d="${runs.join('')}"/></svg>`
+    );
+  }
+}
