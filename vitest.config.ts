@@ -21,7 +21,7 @@ const ON_CLUSTER = [
   // A board and the account of its caller.
   'test/features/highscores/submit.test.ts',
   // A queue, whose parts lie in many slots: it erases all that an account has in other slots.
-  'test/features/accounts/delete.test.ts',
+  'test/features/deletion/delete.test.ts',
   // Keys of one account, and marks and outboxes of each slot: an event of each type goes from there to the log.
   'test/features/events/types.test.ts',
 ];
@@ -32,14 +32,14 @@ const ON_CLUSTER = [
  */
 const APART = [
   'test/accounts/{caller-scripts,holdings,standing}.test.ts',
-  'test/features/accounts/{delete-crash,delete-purchases,deletion-auditor}.test.ts',
+  'test/features/deletion/{delete-crash,delete-purchases,deletion-auditor}.test.ts',
   'test/features/coins/{authority-property,coin-totals,debt-property,debt,key-hash,key-secret,secret-of-cluster}.test.ts',
   'test/features/entitlement/{explain,model}.test.ts',
   'test/features/events/{event-auditor,examples,log}.test.ts',
   'test/features/health/ready.test.ts',
   'test/features/highscores/{banned,board-cache,board-upgrade,random-board,seasons}.test.ts',
   'test/features/names/name-words.test.ts',
-  'test/features/purchases/{chaos,crash,kept-notices,purchase}.test.ts',
+  'test/features/purchases/{chaos,claim-purchase,crash,kept-notices}.test.ts',
   'test/features/rooms/{feed,presence,resharding}.test.ts',
   'test/features/rooms/match/dying.test.ts',
   'test/features/sessions/verify.test.ts',
@@ -65,7 +65,7 @@ const LONG = [
   'test/apart/backup/{backup,known-deletions,page,restore,room}.test.ts',
   'test/apart/doctor/{cluster,doctor,fastest}.test.ts',
   'test/scripts/release.test.ts',
-  'test/features/accounts/delete-crash.test.ts',
+  'test/features/deletion/delete-crash.test.ts',
   'test/features/coins/secret-of-cluster.test.ts',
   'test/features/purchases/{chaos,crash}.test.ts',
   'test/features/rooms/resharding.test.ts',
@@ -96,7 +96,7 @@ const SIZED = [
   'test/features/guest-moves/move-interleaved.test.ts',
   'test/features/subscription/saga.test.ts',
   'test/server/worst-body.test.ts',
-  'test/features/accounts/export.test.ts',
+  'test/features/export/export.test.ts',
 ];
 
 // Without this check a renamed file would silently run in another project.

@@ -4,16 +4,16 @@ import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/root.ts';
 import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/endpoints.ts';
-import { deleteAccount } from './features/accounts/delete.ts';
-import { exportAccount } from './features/accounts/export.ts';
-import { resolve } from './features/accounts/resolve.ts';
+import { deleteAccount } from './features/deletion/delete.ts';
+import { exportAccount } from './features/export/export.ts';
+import { resolve } from './features/sign-in/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';
 import { products } from './features/catalogue/products.ts';
 import { balance } from './features/coins/balance.ts';
 import { credit } from './features/coins/credit.ts';
 import { debit } from './features/coins/debit.ts';
 import { history } from './features/coins/history.ts';
-import { purchase } from './features/coins/purchase.ts';
+import { boughtCredit } from './features/coins/bought-credit.ts';
 import { entitlement } from './features/entitlement/entitlement.ts';
 import { firstRun } from './features/entitlement/first-run.ts';
 import { jwks } from './features/entitlement/jwks.ts';
@@ -33,7 +33,7 @@ import { pairingQrCode } from './features/pairing/qr.ts';
 import { newPairing } from './features/pairing/new.ts';
 import { pairingStatus } from './features/pairing/status.ts';
 import { listPurchases } from './features/purchases/list.ts';
-import { purchaseCoins } from './features/purchases/purchase.ts';
+import { claimPurchase } from './features/purchases/claim-purchase.ts';
 import { storeIds } from './features/purchases/store-ids.ts';
 import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
@@ -54,7 +54,7 @@ import { verifySession } from './features/sessions/verify.ts';
 import { storeInstallNonce } from './features/install-proof/nonce.ts';
 import { storeInstall } from './features/install-proof/prove.ts';
 import { storeProvision } from './features/sign-in/provision.ts';
-import { purchaseSubscription } from './features/subscription/purchase.ts';
+import { claimSubscription } from './features/subscription/claim-subscription.ts';
 import { report } from './features/subscription/report.ts';
 import { subscription } from './features/subscription/subscription.ts';
 import { linkTrial } from './features/trial/link.ts';
@@ -72,14 +72,14 @@ export const features = {
   service: [root, document, liveDocument, clientLibrary, roomsLibrary, pagesStyle, pageModule, health, ready, metrics],
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
-  coins: [balance, credit, purchase, debit, history],
+  coins: [balance, credit, boughtCredit, debit, history],
   highscores: [topScores, submitScore, boardEntries, aroundMe],
   catalogue: [catalogue, products],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
   rooms: [createRoom, listRooms, matchRoom, readRoom, actInRoom, roomTicket, verifyTicket],
   trial: [touchTrial, trialStatus, linkTrial],
-  subscription: [subscription, report, purchaseSubscription],
-  purchases: [purchaseCoins, listPurchases, storeIds],
+  subscription: [subscription, report, claimSubscription],
+  purchases: [claimPurchase, listPurchases, storeIds],
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, googleNotifications],
   events: [events],

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import type { Bans } from './features/accounts/bans.ts';
-import type { Deletions } from './features/accounts/deletions.ts';
+import type { BanJournal } from './features/bans/ban-journal.ts';
+import type { DeletionJournal } from './features/deletion/deletion-journal.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
 import type { Bookings } from './features/coins/bookings.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
@@ -12,7 +12,7 @@ import type { OutboxNews } from './features/events/outbox-news.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { KeptNotices } from './features/purchases/kept-notices.ts';
 import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
-import type { Purchases } from './features/purchases/purchases.ts';
+import type { PurchaseJournal } from './features/purchases/purchase-journal.ts';
 import type { PlayerNames } from './features/names/player-names.ts';
 import type { Seasons } from './features/highscores/seasons.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
@@ -61,8 +61,8 @@ export interface Services {
   readonly serverKeys: KeyRing;
   readonly consoleSessions: ConsoleSessions;
   readonly moves: MoveJournal;
-  readonly deletions: Deletions;
-  readonly bans: Bans;
+  readonly deletions: DeletionJournal;
+  readonly bans: BanJournal;
   readonly grantPace: GrantPace;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed; readonly board: Feed };
@@ -92,7 +92,7 @@ export interface Services {
    */
   readonly subscriptionNoticed: (purchaseToken: string, packageName: string) => Promise<boolean>;
   /** Purchases of coins. */
-  readonly purchases: Purchases;
+  readonly purchases: PurchaseJournal;
   readonly purchaseCounts: PurchaseCounts;
   /**
    * Called when the store notifies of a change of the purchase of a one-time product.

@@ -1,5 +1,5 @@
 import type { Holding } from './accounts/holdings.ts';
-import { accountHolding } from './features/accounts/holdings.ts';
+import { accountHolding } from './accounts/account-holding.ts';
 import { coinHolding } from './features/coins/holdings.ts';
 import { entitlementHolding } from './features/entitlement/holdings.ts';
 import { scoreHolding } from './features/highscores/holdings.ts';

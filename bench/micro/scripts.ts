@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import type { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { Refusal } from '../../src/errors.ts';
-import { resolve } from '../../src/features/accounts/resolve.ts';
+import { resolve } from '../../src/features/sign-in/resolve.ts';
 import { balance } from '../../src/features/coins/balance.ts';
 import { Bookings } from '../../src/features/coins/bookings.ts';
 import { credit } from '../../src/features/coins/credit.ts';

@@ -18,7 +18,7 @@ import { dropLineScript, finishedScript, putLineScript, retireScript } from '../
 import { schedulePurchase } from '../../src/features/subscription/purchase-check.ts';
 import { readOwnerScript, readPurchaseScript } from '../../src/features/subscription/purchase-document.ts';
 import { purchaseArguments, updateScript } from '../../src/features/subscription/purchase-record.ts';
-import { recordScript } from '../../src/features/subscription/purchase.ts';
+import { recordScript } from '../../src/features/subscription/claim-subscription.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { keyNames, type Holding } from '../../src/accounts/holdings.ts';

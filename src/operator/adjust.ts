@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
-import { adjustBalance, Adjustment } from '../features/coins/adjust.ts';
+import { adjustBalance, Adjustment } from '../features/coins/adjustment.ts';
 import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { usedKey } from '../features/coins/used-key.ts';

@@ -1,8 +1,8 @@
 import { CallerScripts } from '../accounts/caller-scripts.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
-import { Bans } from '../features/accounts/bans.ts';
-import { Deletions } from '../features/accounts/deletions.ts';
+import { BanJournal } from '../features/bans/ban-journal.ts';
+import { DeletionJournal } from '../features/deletion/deletion-journal.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
 import { Bookings } from '../features/coins/bookings.ts';
 import { CoinTotals } from '../features/coins/coin-totals.ts';
@@ -16,7 +16,7 @@ import { PlayerNames } from '../features/names/player-names.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { KeptNotices } from '../features/purchases/kept-notices.ts';
 import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
-import { Purchases } from '../features/purchases/purchases.ts';
+import { PurchaseJournal } from '../features/purchases/purchase-journal.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { OutboxNews } from '../features/events/outbox-news.ts';
 import { EventLog } from '../features/events/log.ts';
@@ -115,7 +115,7 @@ export function servicesOf(
   const appStore = options.store?.(storeParts) ?? openStore(config, storeParts, sandbox);
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
-  const purchases = new Purchases({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
+  const purchases = new PurchaseJournal({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
   const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
   return {
     config,
@@ -145,8 +145,8 @@ export function servicesOf(
     serverKeys,
     consoleSessions: new ConsoleSessions({ signer: tokens, keys: serverKeys, scripts, now }),
     moves,
-    deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
-    bans: new Bans({ scripts, catalogue, config, holdings: held, log, now }),
+    deletions: new DeletionJournal({ scripts, catalogue, config, holdings: held, metrics, log, now }),
+    bans: new BanJournal({ scripts, catalogue, config, holdings: held, log, now }),
     grantPace: new GrantPace(),
     metrics,
     coinTotals,

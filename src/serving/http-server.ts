@@ -5,7 +5,7 @@ import type { Holding } from '../accounts/holdings.ts';
 import { api, channels } from '../api.ts';
 import { allowsLoopbackOrigins, consoleOf, type Config } from '../config.ts';
 import type { Services } from '../declare.ts';
-import { exportAccount } from '../features/accounts/export.ts';
+import { exportAccount } from '../features/export/export.ts';
 import { holdings } from '../holdings.ts';
 import { operatorApi } from '../operator/endpoints.ts';
 import { consoleEndpoints } from '../operator/page/endpoints.ts';

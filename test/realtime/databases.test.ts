@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { ban } from '../../src/accounts/bans.ts';
+import { ban } from '../../src/accounts/ban.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { open } from '../features/rooms/room.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { BANS_DUE } from '../../accounts/bans.ts';
+import { BANS_DUE } from '../../accounts/ban.ts';
 import type { HoldingParts } from '../../accounts/holdings.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';

@@ -1,6 +1,6 @@
 import { accountKey, accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { lostAccount, standingIn } from '../../accounts/account-auditor.ts';
-import { BANS_DUE } from '../../accounts/bans.ts';
+import { BANS_DUE } from '../../accounts/ban.ts';
 import { setMemberAside } from '../../consistency/aside.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';

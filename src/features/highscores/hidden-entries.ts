@@ -1,5 +1,5 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
-import { BANS_DUE } from '../../accounts/bans.ts';
+import { BANS_DUE } from '../../accounts/ban.ts';
 import { banAt } from '../../accounts/standing.ts';
 import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';

@@ -9,7 +9,7 @@ import type { SellingStore } from '../../stores/store.ts';
 import { purchaseIdOf, purchaseKeys } from './model.ts';
 import { dropNotice, keepNotice, postponeNotice, readNotice, type KeptNotice } from './notice-record.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
-import { LEASE_MS, type Purchases } from './purchases.ts';
+import { LEASE_MS, type PurchaseJournal } from './purchase-journal.ts';
 
 /** Answers of the app store that it does not know a purchase. Failed calls do not count. Waits between them: some 7 minutes. */
 const UNKNOWN_TRIES = 4;
@@ -31,7 +31,7 @@ const UNCONFIGURED_WAIT_MS = 3_600_000;
 
 export interface KeptNoticesParts {
   readonly scripts: ScriptRunner;
-  readonly purchases: Pick<Purchases, 'noticed' | 'sellerOf'>;
+  readonly purchases: Pick<PurchaseJournal, 'noticed' | 'sellerOf'>;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
   /** Milliseconds since 1970. */
@@ -53,7 +53,7 @@ export class KeptNotices {
   }
 
   /**
-   * Handles the store's notification of a purchase, as `Purchases.noticed`.
+   * Handles the store's notification of a purchase, as `PurchaseJournal.noticed`.
    * @param isOfPurchase the notification says that something was bought. Others are not kept: there is nothing to book
    * @returns whether the purchase is recorded, or the notification kept
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
@@ -98,7 +98,7 @@ export class KeptNotices {
     const { store, id, packageName, unknowns } = notice;
     if (purchases.sellerOf(store) === undefined) return this.#repeat(purchaseId, notice, { waitMs: UNCONFIGURED_WAIT_MS });
     const askedAt = now();
-    let word: Awaited<ReturnType<Purchases['noticed']>>['word'];
+    let word: Awaited<ReturnType<PurchaseJournal['noticed']>>['word'];
     try {
       ({ word } = await purchases.noticed(store, id, packageName));
     } catch (error) {

@@ -9,7 +9,7 @@ import { purchaseIdOf } from './model.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase } from './purchase-record.ts';
 import { refundsAskedKey } from './refunds-asked.ts';
-import type { Purchases } from './purchases.ts';
+import type { PurchaseJournal } from './purchase-journal.ts';
 
 const leaseRefunds = defineScript({
   file: new URL('lease-refunds.lua', import.meta.url),
@@ -45,7 +45,7 @@ const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionParts {
   readonly scripts: ScriptRunner;
-  readonly purchases: Pick<Purchases, 'sellerOf' | 'bring' | 'takeBackAll'>;
+  readonly purchases: Pick<PurchaseJournal, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: SellingStore;
   readonly counts: PurchaseCounts;
   /** False: Redis would exit at its next write, and a lease is a write. */

@@ -8,7 +8,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { refuseBadKey } from '../../server/identity/key-check.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import type { ActMessages, ChannelSocket } from '../../server/live/channel.ts';
-import { FRAMES_PER_SECOND } from '../../server/live/socket-limits.ts';
+import { FRAMES_PER_SECOND } from '../../server/live/frame-limits.ts';
 import type { Services } from '../../declare.ts';
 import { actFields, actionNames, fieldsShapeOf, isAction, type ActBody } from './actions.ts';
 import { Order } from './model.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Config } from '../../config.ts';
-import { Bans } from '../../features/accounts/bans.ts';
-import { Deletions } from '../../features/accounts/deletions.ts';
+import { BanJournal } from '../../features/bans/ban-journal.ts';
+import { DeletionJournal } from '../../features/deletion/deletion-journal.ts';
 import { Catalogue } from '../../features/catalogue/file.ts';
 import { Bookings } from '../../features/coins/bookings.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
@@ -34,9 +34,9 @@ export function openOperatorParts(
   scripts.helpMove = (accountId) => moves.help(accountId);
   // The tool has no metrics.
   const metrics = { accountDeleted(): void {} };
-  const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
+  const deletions = new DeletionJournal({ scripts, catalogue, config, holdings, metrics, log, now });
   const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
-  const bans = new Bans({ scripts, catalogue, config, holdings, log, now });
+  const bans = new BanJournal({ scripts, catalogue, config, holdings, log, now });
   const hooks = new Hooks({ scripts, config, now });
   // The tool ignores its own setting EVENTS: the log is there if a service wrote it.
   const events = new EventLog({ scripts, subscriber: connections.subscriber });

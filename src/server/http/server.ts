@@ -9,7 +9,7 @@ import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';
 import type { SocketData } from '../live/socket.ts';
-import { CUT_OFF_BYTES } from '../live/socket-limits.ts';
+import { CUT_OFF_BYTES } from '../live/frame-limits.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
 import type { Metrics } from '../metrics.ts';
 import { CostlyWork } from '../costly-work.ts';
@@ -201,8 +201,8 @@ export class Server<Services> {
         }),
       open: (socket) => socket.getUserData().live.opened(socket),
       message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
-      dropped: (socket, message) => socket.getUserData().live.outbox.dropped(message),
-      drain: (socket) => socket.getUserData().live.outbox.drained(),
+      dropped: (socket, message) => socket.getUserData().live.sendQueue.dropped(message),
+      drain: (socket) => socket.getUserData().live.sendQueue.drained(),
       ping: (socket) => socket.getUserData().live.pinged(),
       pong: (socket) => socket.getUserData().live.pinged(),
       close: (socket) => socket.getUserData().live.closed(),

@@ -184,7 +184,7 @@ export class OpenSockets<Services> {
 
   #checkPace(): void {
     const now = performance.now();
-    for (const socket of this.#sockets) socket.outbox.checkPace(now);
+    for (const socket of this.#sockets) socket.sendQueue.checkPace(now);
     this.check();
   }
 

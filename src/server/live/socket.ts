@@ -12,8 +12,8 @@ import { parseJson, unkeptAt } from '../http/json.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/refusals.ts';
 import type { State } from './feed.ts';
-import { BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './socket-limits.ts';
-import { Outbox } from './outbox.ts';
+import { BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './frame-limits.ts';
+import { SendQueue } from './send-queue.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
@@ -72,7 +72,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   readonly #parts: LiveSocketParts<Services>;
   readonly memory: unknown;
   isOpen = true;
-  readonly outbox: Outbox;
+  readonly sendQueue: SendQueue;
   #badMessages = 0;
   #droppedFrames = 0;
   #second = 0;
@@ -91,7 +91,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.#parts = parts;
     this.id = parts.topic.id;
     this.memory = parts.channel.memory?.();
-    this.outbox = new Outbox({
+    this.sendQueue = new SendQueue({
       topic: parts.topic,
       takesPatches: parts.takesPatches,
       ownTopic: this.connectionId,
@@ -115,11 +115,11 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   name(name: string | undefined): void {
     const { topic } = this.#parts;
-    if (this.#name !== undefined) topic.unname(this.outbox, this.#name);
+    if (this.#name !== undefined) topic.unname(this.sendQueue, this.#name);
     this.#name = name;
     if (name === undefined || !this.isOpen) return;
-    topic.name(this.outbox, name);
-    this.outbox.subscribeOwn();
+    topic.name(this.sendQueue, name);
+    this.sendQueue.subscribeOwn();
   }
 
   keyOf(token: string): ServerKey {
@@ -145,13 +145,13 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   opened(socket: WebSocket<SocketData<Services>>): void {
-    this.outbox.open(socket as WebSocket<unknown>);
+    this.sendQueue.open(socket as WebSocket<unknown>);
     const { channel, services } = this.#parts;
     if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.#parts.hasBearer);
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
-    if (this.outbox.isEnding) return this.#drop();
+    if (this.sendQueue.isEnding) return this.#drop();
     if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
     const { channel, charge, chargeAct } = this.#parts;
@@ -208,13 +208,13 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
   pinged(): void {
-    if (!this.outbox.isEnding) this.#countFrame();
+    if (!this.sendQueue.isEnding) this.#countFrame();
     else this.#drop();
   }
 
   /** Drops a frame that comes while the close waits for the socket to drain. A client that goes on sending is cut off. */
   #drop(): void {
-    if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.outbox.cut();
+    if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.sendQueue.cut();
   }
 
   /** @returns false if the socket sends too many frames; it is closed then */
@@ -231,9 +231,9 @@ export class LiveSocket<Services> implements ChannelSocket {
   privateChanged(): void {
     const { channel, services } = this.#parts;
     if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
-    if (this.outbox.isFull) {
+    if (this.sendQueue.isFull) {
       this.#privateWork = 'when_drained';
-      return this.outbox.lag();
+      return this.sendQueue.lag();
     }
     this.#privateWork = 'queued';
     this.#enqueue(async () => {
@@ -263,7 +263,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   closed(): void {
     this.isOpen = false;
     this.name(undefined);
-    this.outbox.close();
+    this.sendQueue.close();
     this.#parts.closed(this);
     const { channel, services } = this.#parts;
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
@@ -277,15 +277,15 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   send(message: object | string): void {
-    this.outbox.send(typeof message === 'string' ? message : JSON.stringify(message));
+    this.sendQueue.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
   sendWithPush(message: string): void {
-    this.outbox.sendWithPush(message);
+    this.sendQueue.sendWithPush(message);
   }
 
   end(code: number, reason: string): void {
-    this.outbox.end(code, reason);
+    this.sendQueue.end(code, reason);
   }
 
   #shapeOf(type: string): z.ZodObject | undefined {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { readInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './purchases.ts';
+import { readInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './publisher-api.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { readInApps, ProductId, purchasesUrl, readPurchase, tell } from './purchases.ts';
+import { readInApps, ProductId, purchasesUrl, readPurchase, tell } from './publisher-api.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**

@@ -10,7 +10,7 @@ import {
   MESSAGE_LIMIT_BYTES,
   MESSAGES_PER_SECOND,
   TOO_SLOW_MS,
-} from '../../server/live/socket-limits.ts';
+} from '../../server/live/frame-limits.ts';
 import { nameOf, operationIdOf } from './operation-names.ts';
 import { errorReply } from './refusals.ts';
 import type { Schema, Schemas } from './schemas.ts';

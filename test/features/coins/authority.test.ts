@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ban } from '../../../src/accounts/bans.ts';
+import { ban } from '../../../src/accounts/ban.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { whoMintsCoins } from '../../../src/features/coins/model.ts';
 import { forFile, freshId, signIn, start, tokenFor } from '../../harness.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { ban } from '../../../src/accounts/bans.ts';
+import { ban } from '../../../src/accounts/ban.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import type { Booking, BookingOutcome } from '../../../src/features/coins/bookings.ts';
 import { moveKeys } from '../../../src/features/guest-moves/model.ts';

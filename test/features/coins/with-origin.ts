@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { adjustBalance } from '../../../src/features/coins/adjust.ts';
+import { adjustBalance } from '../../../src/features/coins/adjustment.ts';
 import { applyOperation } from '../../../src/features/coins/apply.ts';
 import { Bookings } from '../../../src/features/coins/bookings.ts';
 import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { ban } from '../../../src/accounts/bans.ts';
+import { ban } from '../../../src/accounts/ban.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { Proofs } from '../../../src/features/entitlement/proof.ts';
 import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { Deletions } from '../../../src/features/accounts/deletions.ts';
+import { DeletionJournal } from '../../../src/features/deletion/deletion-journal.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
@@ -79,8 +79,8 @@ export class Movers implements Disposable {
     return { scripts, moves };
   }
 
-  deletions(scripts: CallerScripts = this.mover().scripts): Deletions {
-    return new Deletions({ ...this.#partsWith(scripts), metrics: { accountDeleted() {} } });
+  deletions(scripts: CallerScripts = this.mover().scripts): DeletionJournal {
+    return new DeletionJournal({ ...this.#partsWith(scripts), metrics: { accountDeleted() {} } });
   }
 
   #partsWith(scripts: CallerScripts) {

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { ban, BANS_DUE, unban } from '../../../src/accounts/bans.ts';
+import { ban, BANS_DUE, unban } from '../../../src/accounts/ban.ts';
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { Bans } from '../../../src/features/accounts/bans.ts';
+import { BanJournal } from '../../../src/features/bans/ban-journal.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { holdings } from '../../../src/holdings.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
@@ -49,9 +49,9 @@ const top = async (game: string, from = service): Promise<string[]> => lines((aw
 const entries = async (game: string): Promise<string[]> => lines((await service.get(`/v1/highscores/${game}/entries`)).body.entries);
 
 /** The part of a process that bans. */
-function bansBy(scripts: CallerScripts): Bans {
+function bansBy(scripts: CallerScripts): BanJournal {
   scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);
-  return new Bans({
+  return new BanJournal({
     scripts,
     config: testConfig(),
     log: pino({ level: 'silent' }),

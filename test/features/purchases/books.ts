@@ -6,7 +6,7 @@ import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { KeptNotices } from '../../../src/features/purchases/kept-notices.ts';
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
-import { Purchases } from '../../../src/features/purchases/purchases.ts';
+import { PurchaseJournal } from '../../../src/features/purchases/purchase-journal.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { appStoreUnavailable } from '../../../src/stores/store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../../../src/stores/store.ts';
@@ -96,7 +96,7 @@ export async function openBooks(now: () => number = Date.now) {
       const scripts = new DyingScripts({ call: (command, words) => own.redis.call(command, ...words) }, now);
       const metrics = new Metrics();
       const counts = new PurchaseCounts(metrics);
-      const purchases = new Purchases({
+      const purchases = new PurchaseJournal({
         scripts,
         bookings: new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() }),
         catalogue: { productSoldAs: () => (books.isInCatalogue ? { productId: 'coins-100', coins: UNIT_COINS } : undefined) },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
-import type { Purchases } from '../../../src/features/purchases/purchases.ts';
+import type { PurchaseJournal } from '../../../src/features/purchases/purchase-journal.ts';
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
 import { RefundQuestions } from '../../../src/features/purchases/refund-questions.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
@@ -17,11 +17,11 @@ import { openBooks, PACKAGE, type BookedStore } from './books.ts';
 
 const { own, service, books, process, coinsOf } = await forFile(openBooks());
 
-const show = (purchases: Purchases, token: string, installId: string) =>
+const show = (purchases: PurchaseJournal, token: string, installId: string) =>
   purchases.claim('google', books.answerFor(token), accountIdOf(installId)).catch((error: unknown) => error);
 
 /** A process handles these refunds from the store's list. */
-async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<Purchases, 'bring' | 'takeBackAll'>>): Promise<void> {
+async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<PurchaseJournal, 'bring' | 'takeBackAll'>>): Promise<void> {
   books.listed = listed;
   await own.redis.del(refundsAskedKey('google'));
   const { scripts } = process();

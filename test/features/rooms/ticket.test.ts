@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { ban } from '../../../src/accounts/bans.ts';
+import { ban } from '../../../src/accounts/ban.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';

@@ -7,7 +7,7 @@ import { finishPurchase } from '../../../src/features/subscription/finish-purcha
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { subscriptionNoticed } from '../../../src/features/subscription/notices.ts';
 import { checkUnowned } from '../../../src/features/subscription/unowned-purchase.ts';
-import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
+import { claimSubscription } from '../../../src/features/subscription/claim-subscription.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { GoogleStore } from '../../../src/stores/google/google-store.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
@@ -48,7 +48,7 @@ async function buy(scripts: DyingScripts, installId: string, purchaseToken: stri
   const services = { store, scripts, now, log, config: testConfig() };
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {
-    const reply = await purchaseSubscription.handle({ caller, body: { installId, purchaseToken }, meta: {} } as never, services);
+    const reply = await claimSubscription.handle({ caller, body: { installId, purchaseToken }, meta: {} } as never, services);
     return reply instanceof Error ? reply : undefined;
   } catch (error) {
     return error;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ban } from '../../../src/accounts/bans.ts';
+import { ban } from '../../../src/accounts/ban.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { parseSessionKeys } from '../../../src/config.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Feed, State } from '../../../src/server/live/feed.ts';
-import { Outbox } from '../../../src/server/live/outbox.ts';
+import { SendQueue } from '../../../src/server/live/send-queue.ts';
 import type { Topic } from '../../../src/server/live/topic.ts';
 import { uws, type WebSocket } from '../../../src/server/uws.ts';
 import { opcodes, RawSocket } from '../../realtime/raw-socket.ts';
@@ -106,18 +106,18 @@ test('a watcher that missed a patch gets none that was published in the turn in 
   // More than the kernel's buffers take.
   topic.advance((state = new PatchedState(1, undefined, ' '.repeat(12_000_000))));
   const parts = { topic, takesPatches: true, ownTopic: 'own', privateChanged() {}, hasDrained() {}, afterActs: () => false };
-  const outbox = new Outbox(parts);
+  const sendQueue = new SendQueue(parts);
   let [dropped, isDrained] = [0, false];
   app.ws('/*', {
     maxBackpressure: 1,
     closeOnBackpressureLimit: false,
     open(socket: WebSocket<unknown>) {
       topic.hold();
-      outbox.open(socket);
+      sendQueue.open(socket);
     },
     dropped(_: WebSocket<unknown>, message: ArrayBuffer) {
       dropped++;
-      outbox.dropped(message);
+      sendQueue.dropped(message);
     },
     drain(socket: WebSocket<unknown>) {
       if (isDrained || socket.getBufferedAmount() > 0) return;
@@ -125,9 +125,9 @@ test('a watcher that missed a patch gets none that was published in the turn in 
       change();
       // Another watcher joins, after due changes are pushed.
       watch(false);
-      outbox.drained();
+      sendQueue.drained();
     },
-    close: () => outbox.close(),
+    close: () => sendQueue.close(),
   } as never);
   const port = await new Promise<number>((resolve) => {
     app.listen('127.0.0.1', 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (listening) => resolve(uws.us_socket_local_port(listening as never)));

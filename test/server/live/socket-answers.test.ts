@@ -41,7 +41,7 @@ test('the bound on waiting answers holds for a socket that reads a little all th
       slow.buffered = 1;
       return 1;
     };
-    live.outbox.drained();
+    live.sendQueue.drained();
   }
   expect(slow.ended).toBe(4008);
   expect(slow.sent.length).toBeLessThan(40);
@@ -51,14 +51,14 @@ test('a socket that has not drained for 30 s is closed with 4008 as soon as it d
   await acts(1);
   const behindSince = performance.now();
   const state = (): unknown => [slow.ended, slow.isCut];
-  live.outbox.checkPace(behindSince + 29_000);
-  live.outbox.checkPace(behindSince + 30_000);
+  live.sendQueue.checkPace(behindSince + 29_000);
+  live.sendQueue.checkPace(behindSince + 30_000);
   // uWS drops the close frame of a full socket.
   expect(state()).toEqual([undefined, false]);
-  live.outbox.checkPace(behindSince + 35_000);
+  live.sendQueue.checkPace(behindSince + 35_000);
   expect(state()).toEqual([undefined, true]);
   slow.buffered = 0;
-  live.outbox.drained();
+  live.sendQueue.drained();
   expect(slow.ended).toBe(4008);
 });
 

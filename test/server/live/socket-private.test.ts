@@ -54,7 +54,7 @@ test('the read of a private part waits until a lagging socket has drained', asyn
   await turn();
   expect(socket.sent).toEqual([]);
   socket.buffered = 0;
-  live.outbox.drained();
+  live.sendQueue.drained();
   await turn();
   expect(socket.sent).toEqual(['a hand']);
 });

@@ -21,7 +21,7 @@ export interface Mistake {
 export const mistakes: readonly Mistake[] = [
   {
     name: 'deletion-keeps-last-keys',
-    file: 'src/features/accounts/erase-account.lua',
+    file: 'src/features/deletion/erase-account.lua',
     before: `for name in string.gmatch(last_names, '%S+') do redis.call('UNLINK', tag .. ':' .. name) end\n`,
     after: '',
     harm: 'The lists of boards, rooms and purchases of a deleted account stay in Redis for ever.',
@@ -176,7 +176,7 @@ export const mistakes: readonly Mistake[] = [
     before: `redis.call('SET', standing, line .. '#' .. next_generation`,
     after: `redis.call('SET', standing, '#' .. next_generation`,
     harm: 'A banned user, or the operator, signs out everywhere, and the ban is gone.',
-    hints: ['test/accounts/', 'test/features/accounts/', 'test/features/sessions/'],
+    hints: ['test/accounts/', 'test/features/deletion/', 'test/features/sessions/'],
   },
   {
     name: 'failed-steps-are-forgotten',
@@ -184,7 +184,7 @@ export const mistakes: readonly Mistake[] = [
     before: 'const done = follow(decision).then(',
     after: 'const steps = follow(decision).catch(() => undefined);\n    const done = steps.then(',
     harm: 'If Redis fails after the decision to delete an account or to move a guest, the rest of the work is never done.',
-    hints: ['test/journal/', 'test/features/accounts/'],
+    hints: ['test/journal/', 'test/features/deletion/'],
   },
   {
     name: 'unpaid-upgrade-replaces',

@@ -1,7 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
-import { roomKeys, SEATS_KEPT_SECONDS } from '../rooms/model.ts';
+import { roomKeys, SEATS_KEPT_SECONDS } from './model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 
 /** Checks the seats of rooms against the accounts that have them. `roomAuditor` checks what a room says of itself. */

@@ -3,7 +3,7 @@ import { accountsOn } from '../../board-entries.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
-import type { Deletions } from '../../../src/features/accounts/deletions.ts';
+import type { DeletionJournal } from '../../../src/features/deletion/deletion-journal.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
@@ -21,7 +21,7 @@ const { own, service, redis, movers } = await forFile(openMoving());
 const freshGame = (): string => freshId('game').toLowerCase();
 
 /** The part of another process that deletes accounts. */
-function deleter(): { scripts: DyingScripts; deletions: Deletions } {
+function deleter(): { scripts: DyingScripts; deletions: DeletionJournal } {
   const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, service.now);
   // The process that finishes moves has other scripts, so it does not die with this one.
   scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);

@@ -1,5 +1,5 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
-import { BANS_DUE } from '../../accounts/bans.ts';
+import { BANS_DUE } from '../../accounts/ban.ts';
 import { banAt } from '../../accounts/standing.ts';
 import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Probe } from '../../consistency/auditor.ts';

@@ -32,7 +32,7 @@ export const recordScript = defineScript({
 const OWNED = { field: 'purchaseToken' };
 const UNKNOWN = { message: 'The store knows no such purchase of this app.', field: 'purchaseToken' };
 
-export const purchaseSubscription = endpoint({
+export const claimSubscription = endpoint({
   method: 'POST',
   path: '/v1/subscription/purchase',
   operationId: 'purchaseSubscription',

@@ -52,7 +52,7 @@ const GUESTS_AT_ONCE = 20;
  * Deletes accounts. One script decides, in the slot of the account; everything behind it may be repeated, and is found in Redis by whoever
  * goes on: the request, or the queue (docs/decisions/deletion.md).
  */
-export class Deletions {
+export class DeletionJournal {
   readonly #parts: DeletionParts;
   readonly #journal: Journal;
 

@@ -1,5 +1,5 @@
 import { closeCodes } from './close-codes.ts';
-import { TOO_SLOW_MS } from './socket-limits.ts';
+import { TOO_SLOW_MS } from './frame-limits.ts';
 import type { Topic } from './topic.ts';
 import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 import type { WebSocket } from '../uws.ts';
@@ -33,7 +33,7 @@ interface Published {
 /** Begins an answer to an act. */
 const ACTED = '{"type":"acted"';
 
-export interface OutboxParts {
+export interface SendQueueParts {
   readonly topic: Topic;
   readonly takesPatches: boolean;
   /** The uWS topic to which only this socket is subscribed, once it is named. */
@@ -50,8 +50,8 @@ export interface OutboxParts {
  * The outgoing side of one socket. A client that reads slowly gets the latest state once it has read all that was sent before. A socket
  * that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
-export class Outbox implements Watcher {
-  readonly #parts: OutboxParts;
+export class SendQueue implements Watcher {
+  readonly #parts: SendQueueParts;
   #socket: WebSocket<unknown> | undefined;
   /** Since when a state, answers or the close wait for the socket to drain. */
   #behindSince: number | undefined;
@@ -68,7 +68,7 @@ export class Outbox implements Watcher {
   #isSendingState = false;
   #isNamed = false;
 
-  constructor(parts: OutboxParts) {
+  constructor(parts: SendQueueParts) {
     this.#parts = parts;
   }
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ban, BANS_DUE, unban, type BanOptions } from '../../accounts/bans.ts';
+import { ban, BANS_DUE, unban, type BanOptions } from '../../accounts/ban.ts';
 import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
 import { follow, LATE_MS, standingOf } from '../../accounts/standing-reader.ts';
 import { Attempts } from '../../journal/attempts.ts';
@@ -28,7 +28,7 @@ const POLL_INTERVAL_MS = 2000;
  * Bans accounts and ends their bans. One script decides, in the slot of the account. What others see of the account lies in other slots:
  * it is hidden behind that, and shown again when the ban ends, at once or at its time. The queue does so where a process dies.
  */
-export class Bans {
+export class BanJournal {
   readonly #parts: BanParts;
   readonly #journal: Journal;
   /** On a Cluster a score that a process checked before the ban may arrive after it. */
@@ -40,12 +40,12 @@ export class Bans {
     this.#journal = new Journal({ ...parts, name: BANS_DUE, takeOverMs: Math.max(TAKE_OVER_MS, this.#lateMs) });
   }
 
-  /** As `ban` of `accounts/bans.ts`. When this resolves, nobody sees the account's scores any more or, if that takes longer than HIDE_MS, soon after. */
+  /** As `ban` of `accounts/ban.ts`. When this resolves, nobody sees the account's scores any more or, if that takes longer than HIDE_MS, soon after. */
   ban(accountId: string, options: BanOptions): ReturnType<typeof ban> {
     return this.#decide(accountId, () => ban(accountId, options, this.#parts));
   }
 
-  /** As `unban` of `accounts/bans.ts`, with the scores as in `ban`. */
+  /** As `unban` of `accounts/ban.ts`, with the scores as in `ban`. */
   unban(accountId: string): ReturnType<typeof unban> {
     return this.#decide(accountId, () => unban(accountId, this.#parts));
   }

@@ -3,7 +3,7 @@ import { refuse } from '../../errors.ts';
 import { applyOperation, type OperationServices } from './apply.ts';
 import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
-export const purchase = endpoint({
+export const boughtCredit = endpoint({
   method: 'POST',
   path: '/v1/coins/purchase',
   operationId: 'purchaseCoins',

@@ -86,7 +86,7 @@ interface Followed {
  * Purchases of coins, in three steps: record, book, report the grant to the store. A process may die after any step, and each step may be
  * repeated: a script on the purchase's record decides the next ledger entry, and the entry's key comes from that record.
  */
-export class Purchases {
+export class PurchaseJournal {
   readonly #parts: PurchaseParts;
   readonly #journal: Journal;
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { eventFields } from '../../accounts/account-events.ts';
-import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
-import type { ShownAccount, Holding } from '../../accounts/holdings.ts';
-import { AccountId } from '../../accounts/ids.ts';
-import { banAt } from '../../accounts/standing.ts';
+import { eventFields } from './account-events.ts';
+import { heldFields, isoTime, kindOf } from './fields.ts';
+import type { ShownAccount, Holding } from './holdings.ts';
+import { AccountId } from './ids.ts';
+import { banAt } from './standing.ts';
 
 const Time = z.iso.datetime();
 

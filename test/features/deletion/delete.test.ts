@@ -5,7 +5,7 @@ import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
-import { Deletions } from '../../../src/features/accounts/deletions.ts';
+import { DeletionJournal } from '../../../src/features/deletion/deletion-journal.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { holdings } from '../../../src/holdings.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
@@ -309,7 +309,7 @@ test('the queue entry is on as many replicas as the mark', async () => {
   const run = vi.spyOn(scripts, 'run');
   const metrics = { accountDeleted() {} };
   const parts = { scripts, config: testConfig(), log: pino({ level: 'silent' }), now: service.now, metrics };
-  await new Deletions({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } }).delete(accountIdOf(freshId()), 'owner');
+  await new DeletionJournal({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } }).delete(accountIdOf(freshId()), 'owner');
   const durable = run.mock.calls.flatMap(([script]) => (script.durable ? script.name : []));
   expect(durable).toEqual(expect.arrayContaining(['redis/queue-ahead', 'accounts/mark-deleted']));
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ban, unban } from '../../../src/accounts/bans.ts';
+import { ban, unban } from '../../../src/accounts/ban.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';

@@ -13,7 +13,7 @@ import { Purchase, shownPurchase } from './model.ts';
 /** Fields of the request that prove a purchase, by store. */
 const proofs = { google: ['purchaseToken'], apple: ['transaction', 'transactionId'] } as const;
 
-export const purchaseCoins = endpoint({
+export const claimPurchase = endpoint({
   method: 'POST',
   path: '/v1/purchases',
   operationId: 'purchaseProduct',
