@@ -24,6 +24,7 @@ import { boundReceiveBuffer } from './server/receive-buffer.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 import { revision } from './web/revision.ts';
 import { version } from './web/version.ts';
+import { onStop } from './process/stop.ts';
 import { PrimaryConnection } from './process/primary-connection.ts';
 import { reservePort, WorkerPool } from './process/worker-pool.ts';
 
@@ -139,30 +140,6 @@ async function boundBuffers(port: number, log: Logger): Promise<void> {
   const reason = await boundReceiveBuffer(port);
   if (reason !== undefined) log.warn({ reason }, 'could not bound the receive buffers: a fast client may hold the others up');
 }
-
-function onStop(log: Logger, stop: () => Promise<void>): void {
-  let stopping = false;
-  const end = (signal: string): void => {
-    if (stopping) return;
-    stopping = true;
-    log.info({ signal }, 'stopping');
-    // Orchestrators send SIGKILL after 30 s. A stop that hangs ends itself before, with exit code 1.
-    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ err: error }, 'stopping failed');
-        process.exit(1);
-      },
-    );
-  };
-  process.on('SIGTERM', () => end('SIGTERM'));
-  process.on('SIGINT', () => end('SIGINT'));
-  // SIGHUP: the terminal was closed.
-  process.on('SIGHUP', () => end('SIGHUP'));
-}
-
-const STOP_LIMIT_MS = 25_000;
 
 /**
  * With this flag V8 collects young objects only in the main thread. Hardly any of them survive, so helper threads save no work, but the

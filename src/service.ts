@@ -18,6 +18,7 @@ import { addProcessMetrics } from './server/process-metrics.ts';
 import { addRedisMetrics } from './server/redis-metrics.ts';
 import { addSettingMetrics } from './server/setting-fingerprints.ts';
 import { startBackgroundWork } from './serving/background-work.ts';
+import { drain } from './serving/drain.ts';
 import { servicesOf, wallClockOf } from './serving/handler-services.ts';
 import { serverOf } from './serving/http-server.ts';
 import type { ServiceOptions } from './serving/options.ts';
@@ -44,14 +45,8 @@ export interface Service {
   drain(quietMs?: number): Promise<void>;
 }
 
-/** Time limit for the requests in flight at a drain. The whole stop has 25 s. */
-const DRAIN_MS = 15_000;
-
 /** How long a start waits for the secret of the ledgers. An upgrade of their data may take minutes; the service is not ready then. */
 const SECRET_WAIT_MS = 5000;
-
-/** Default of `quietMs`. A request that a client sent before it noticed the drain arrives within this time. */
-const DRAIN_QUIET_MS = 200;
 
 /**
  * Builds one serving process from its parts, connects it to Redis and listens.
@@ -127,19 +122,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     redis: connections.source as Redis,
     link: connections.scripts as ScriptLink,
     readiness,
-    async drain(quietMs = DRAIN_QUIET_MS) {
-      const queuesClosed = background.closeQueues();
-      await server.drain(DRAIN_MS, quietMs);
-      await Promise.all([queuesClosed, background.close()]);
-      await Promise.all([services.presence.close(), services.roomList.close()]);
-      refusals.close();
-      data.close();
-      keySecret.close();
-      serverKeys.close();
-      services.catalogue.close();
-      services.names.close();
-      services.events?.close();
-      connections.disconnect();
-    },
+    drain: (quietMs) => drain({ server, background, services, connections, data, refusals }, quietMs),
   };
 }

@@ -1,0 +1,47 @@
+import type { RateLimit } from './rate-limit.ts';
+
+/** The guesses of one address: the number that are not yet known to be right or wrong, and those that wait to be made. */
+interface Guessing {
+  open: number;
+  readonly waiting: ((waitMs: number) => void)[];
+}
+
+/**
+ * Counts wrong guesses before they are made. Many people behind one address may guess right at the same time, so a guess that
+ * finds all misses reserved waits, mostly for no longer than a round trip to Redis.
+ */
+export class Misses {
+  readonly #limit: RateLimit;
+  readonly #monotonic: () => number;
+  readonly #guessing = new Map<string, Guessing>();
+
+  constructor(limit: RateLimit, monotonic: () => number) {
+    this.#limit = limit;
+    this.#monotonic = monotonic;
+  }
+
+  take(group: string): number | Promise<number> {
+    const guessing = this.#guessing.get(group);
+    const waitMs = guessing !== undefined && guessing.waiting.length > 0 ? 1 : this.#limit.take(group, this.#monotonic());
+    if (waitMs > 0) return guessing === undefined ? waitMs : new Promise((resolve) => guessing.waiting.push(resolve));
+    if (guessing === undefined) this.#guessing.set(group, { open: 1, waiting: [] });
+    else guessing.open++;
+    return 0;
+  }
+
+  /** Ends a guess that turned out right or wrong, and admits or refuses those that wait. */
+  settle(group: string, isMiss: boolean): void {
+    if (!isMiss) this.#limit.giveBack(group);
+    const guessing = this.#guessing.get(group);
+    if (guessing === undefined) return;
+    guessing.open--;
+    let waitMs = 0;
+    while (guessing.waiting.length > 0) {
+      waitMs ||= this.#limit.take(group, this.#monotonic());
+      if (waitMs > 0 && guessing.open > 0) return;
+      if (waitMs === 0) guessing.open++;
+      guessing.waiting.shift()!(waitMs);
+    }
+    if (guessing.open === 0) this.#guessing.delete(group);
+  }
+}

@@ -1,0 +1,43 @@
+import type { Services } from '../declare.ts';
+import type { DataGuard } from '../redis/data-guard.ts';
+import type { RedisConnections } from '../redis/redis-connections.ts';
+import type { WriteRefusals } from '../redis/write-refusals.ts';
+import type { Server } from '../server/http/server.ts';
+import type { BackgroundWork } from './background-work.ts';
+
+/** Time limit for the requests in flight. The whole stop has 25 s. */
+const DRAIN_MS = 15_000;
+
+/** Default of `quietMs`. A request that a client sent before it noticed the drain arrives within this time. */
+const DRAIN_QUIET_MS = 200;
+
+interface Drained {
+  readonly server: Server<Services>;
+  readonly background: BackgroundWork;
+  readonly services: Services;
+  readonly connections: RedisConnections;
+  readonly data: DataGuard;
+  readonly refusals: WriteRefusals;
+}
+
+/**
+ * Stops a serving process: first what brings work, then the server once its requests are answered, then what they needed, and Redis last.
+ * @param quietMs how long no request may have been in flight before the server closes, in milliseconds
+ */
+export async function drain(
+  { server, background, services, connections, data, refusals }: Drained,
+  quietMs = DRAIN_QUIET_MS,
+): Promise<void> {
+  const queuesClosed = background.closeQueues();
+  await server.drain(DRAIN_MS, quietMs);
+  await Promise.all([queuesClosed, background.close()]);
+  await Promise.all([services.presence.close(), services.roomList.close()]);
+  refusals.close();
+  data.close();
+  services.keySecret.close();
+  services.serverKeys.close();
+  services.catalogue.close();
+  services.names.close();
+  services.events?.close();
+  connections.disconnect();
+}
