@@ -12,17 +12,14 @@ dropUserSettings();
 // For test/closing/user-data.test.ts.
 const userDataBefore = stateOfUserData();
 
-/** Test files that `npm test` also runs on a Redis Cluster: one for each way in which scripts depend on slots. */
+/** The file of the other tests that `npm test` also runs on a Redis Cluster. */
+const MANY_ON_CLUSTER = 'test/on-cluster.test.ts';
+
+/** What `npm test` runs on a Redis Cluster. */
 const ON_CLUSTER = [
-  // Keys of two accounts: a guest moves into its target. The steps of a move are repeated from a queue.
-  'test/features/guest-moves/move.test.ts',
-  // A room and the account of its caller, on one primary and on two. Changes are published in the slot of the room.
-  'test/features/rooms/writes.test.ts',
-  // A board and the account of its caller.
-  'test/features/highscores/submit.test.ts',
-  // A queue, whose parts lie in many slots: it erases all that an account has in other slots.
-  'test/features/deletion/delete.test.ts',
-  // Keys of one account, and marks and outboxes of each slot: an event of each type goes from there to the log.
+  MANY_ON_CLUSTER,
+  // Keys of one account, and marks and outboxes of each slot: an event of each type goes from there to the log. Services without events
+  // must not share its queues.
   'test/features/events/types.test.ts',
 ];
 
@@ -139,7 +136,7 @@ export default defineConfig({
         test: {
           name: 'coinop',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/closing/**', ...LONG],
+          exclude: ['test/closing/**', MANY_ON_CLUSTER, ...LONG],
           globalSetup: ['test/redis.setup.ts'],
           sequence: { groupOrder: 1 },
         },
