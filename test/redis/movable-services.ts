@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { expect } from 'vitest';
+import { expect, test, vi, type ExpectStatic } from 'vitest';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
 import { acceptData, anyIdIn, DATA_ID_KEY, dataIdValue, readId, successorOf } from '../../src/redis/data-id.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
-import { start, type StartOptions, type TestReply, type TestService } from '../harness.ts';
+import { freshId, start, type StartOptions, type TestReply, type TestService } from '../harness.ts';
 import { MovableRedis } from './movable-redis.ts';
 
 export const credit = (to: TestService, installId: string, key: string): Promise<TestReply> =>
@@ -17,7 +17,10 @@ export const readiness = async (service: TestService): Promise<number> => (await
 /** Why a service is not ready. */
 export const reasonOf = async (service: TestService): Promise<string> => (await service.get('/ready')).body.error?.message ?? '';
 
-export const untilReady = (service: TestService) => expect.poll(() => readiness(service)).toBe(200);
+export const untilReady = (service: TestService) => untilHolds(async () => expect(await readiness(service)).toBe(200));
+
+/** As `expect.poll`, for functions of tests that run at the same time: only the `expect` of a test's context polls there. */
+export const untilHolds = (assertion: () => void | Promise<void>): Promise<void> => vi.waitFor(assertion, { timeout: 30_000 });
 
 /** The lines of a log that tell of lost data. */
 export const fatalIn = (logLines: readonly string[]) =>
@@ -95,4 +98,25 @@ export class MovableServices implements AsyncDisposable {
     await this.redis[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** What a test of `testsOnMovableRedis` has to itself. */
+export interface OnMovableRedis {
+  readonly place: MovableServices;
+  readonly redis: MovableRedis;
+  readonly installId: string;
+  readonly expect: ExpectStatic;
+}
+
+/**
+ * Makes tests that each have a Redis of their own. They run at the same time, because they mostly wait for the next check of the data.
+ * @param more functions that the tests use
+ */
+export function testsOnMovableRedis<More>(more: (place: MovableServices, installId: string) => More) {
+  return (title: string, body: (at: OnMovableRedis & More) => Promise<void>): void =>
+    test.concurrent(title, async ({ expect: own }) => {
+      await using place = await MovableServices.open();
+      const installId = freshId();
+      await body({ ...more(place, installId), place, redis: place.redis, installId, expect: own });
+    });
 }
