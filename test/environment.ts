@@ -13,15 +13,18 @@ import { readConfig, settingNames, type Config } from '../src/config.ts';
  */
 export const NO_DATA_DIR = '/dev/null/no-data';
 
-/**
- * The environment of a process that a test starts: only these settings. Node caches the compiled source files, which halves the CPU time of
- * a start.
- */
+/** For NODE_OPTIONS: keeps the source files without their types. */
+export const KEEPS_STRIPPED_TYPES = `--import=${new URL('stripped-types.mjs', import.meta.url).href}`;
+
+/** NODE_COMPILE_CACHE: Node caches the compiled source files, which halves the CPU time of a start. */
+export const COMPILE_CACHE = fileURLToPath(new URL('../.cache/compiled', import.meta.url));
+
+/** The environment of a process that a test starts: only these settings. */
 export function childEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
   return {
     PATH: process.env['PATH'] ?? '',
-    NODE_OPTIONS: `--import=${new URL('stripped-types.mjs', import.meta.url).href}`,
-    NODE_COMPILE_CACHE: fileURLToPath(new URL('../.cache/compiled', import.meta.url)),
+    NODE_OPTIONS: KEEPS_STRIPPED_TYPES,
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     DATA_DIR: NO_DATA_DIR,
     ...settings,
   };
