@@ -17,7 +17,7 @@ export const accountPatterns = {
  * sessions can be read. `deletionAuditor` checks the tombstones.
  */
 export function accountAuditor(holdings: readonly Holding[]): Auditor {
-  // The first field of those that a move compares is a time.
+  // Of the fields that a move compares, the first is a time.
   const compared = holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge === 'earlier' || merge === 'later'));
   const times = ['createdAt', ...compared.map(({ names }) => names[0])];
   return {
@@ -63,7 +63,7 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
 /** @param target the account that names it as its guest */
 export function lostAccount(id: string, target?: string): Finding {
   const text = 'Other keys name it, and neither its fields nor its standing are there.';
-  // The standing of a guest that moved says no more than that.
+  // The standing of a moved guest says only which account the guest moved into.
   const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };
 }
@@ -79,15 +79,15 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   if (deleted !== undefined) return findings;
   if (target === undefined) {
     const others = (await probe.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
-    for (const [index, other] of others.entries()) {
+    for (const [index, guestStanding] of others.entries()) {
       // A guest that has just been accepted is still frozen. The queue of moves has to hold it (`moveAuditor`).
-      if (leadsTo(parseStanding(other), id)) continue;
+      if (leadsTo(parseStanding(guestStanding), id)) continue;
       const guest = guests[index]!.id;
-      if ((other ?? '') === '' && (await probe.ask('EXISTS', accountKey(guest))) === 0) {
+      if ((guestStanding ?? '') === '' && (await probe.ask('EXISTS', accountKey(guest))) === 0) {
         findings.push(lostAccount(guest, id));
         continue;
       }
-      const says = (other ?? '') === '' ? 'has no standing' : `has the standing "${other!.slice(0, 40)}"`;
+      const says = (guestStanding ?? '') === '' ? 'has no standing' : `has the standing "${guestStanding!.slice(0, 40)}"`;
       findings.push({ kind: 'half_move', subject, text: `Its standing names the guest ${guests[index]!.id}, which ${says}.` });
     }
     return findings;

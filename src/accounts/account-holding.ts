@@ -7,7 +7,7 @@ import { banAt } from './standing.ts';
 
 const Time = z.iso.datetime();
 
-/** The account itself: its hash, and the record of what became of it. */
+/** The account itself: its hash and its standing. */
 export const accountHolding = {
   name: 'account',
   fields: [heldFields('own', 'createdAt'), eventFields],
@@ -30,7 +30,7 @@ export const accountHolding = {
         .optional()
         .meta({ description: 'On the first page, as are `trial`, `subscriptionReport` and `balanceCoins`.' }),
     },
-    first: ({ fields, owners: [, ...guests], generation }) => ({
+    firstPage: ({ fields, owners: [, ...guests], generation }) => ({
       account: {
         kind: kindOf(fields),
         createdAt: isoTime(fields['createdAt']),

@@ -24,7 +24,7 @@ const unbanScript = defineScript({
   library: [standingLibrary, standingChanges],
 });
 
-/** The queue of accounts whose ban has begun or ended, or will end when they are due (`features/bans/ban-journal.ts`). */
+/** The queue of accounts with a ban that has just begun or ended, or that will end at the due time (`features/bans/ban-journal.ts`). */
 export const BANS_DUE = 'bans:due';
 
 export interface BanOptions {

@@ -30,9 +30,9 @@ local function bound_lines(lines, at, owned)
     return one.place < other.place
   end)
   local kept = {}
-  for rank, each in ipairs(ranked) do
-    if rank <= MOST_LINES then kept[rank] = each.line
-    else redis.call('SADD', owned, (string.match(each.line, '^%S+'))) end
+  for rank, ranked_line in ipairs(ranked) do
+    if rank <= MOST_LINES then kept[rank] = ranked_line.line
+    else redis.call('SADD', owned, (string.match(ranked_line.line, '^%S+'))) end
   end
   return kept
 end

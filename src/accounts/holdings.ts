@@ -103,7 +103,7 @@ export interface Exported {
   /** Fields of the reply of `GET /v1/account/export`. Each is optional: a page has some of them. */
   readonly shape: z.ZodRawShape;
   /** Fields of the first page. */
-  readonly first?: (account: ExportedAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
+  readonly firstPage?: (account: ExportedAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
   /** Data that may be too much for the first page. */
   readonly pages?: ExportPages;
 }
@@ -112,7 +112,7 @@ export interface ExportPages {
   /** The first letter of cursors that lead to these pages. No two holdings have the same. */
   readonly letter: string;
   /** The place of the first page. */
-  readonly first: string;
+  readonly firstPlace: string;
   isPlace(text: string): boolean;
   /** Reads the part at a place. */
   read(account: ExportedAccount, place: string, parts: HoldingParts): Promise<ExportPart>;

@@ -5,7 +5,7 @@
 -- Library session-list.lua: list_session, parse_session
 -- Answers noted
 --
--- An entry seen less than rest_ms ago that ends no later stays as it is.
+-- An entry stays as it is if its session was seen less than rest_ms ago and does not end later.
 local found_kind, found_created_at, seen_at, found_ends_at, found_user_agent = parse_session(redis.call('HGET', sessions, id))
 if found_kind then
   local is_recent = tonumber(at) - tonumber(seen_at) < tonumber(rest_ms)

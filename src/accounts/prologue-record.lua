@@ -4,4 +4,4 @@
 -- ARGV -
 -- Library standing.lua: standing_of
 -- Answers -
-local _, _, generation, moved_in = standing_of(standing)
+local _state, _detail, generation, moved_in = standing_of(standing)

@@ -18,7 +18,7 @@ end
 local function parse_session(text) return string.match(text or '', '^(%l+) (%d+) (%d+) (%d+) (.*)$') end
 
 local function is_live_session(sessions, id, text, generation)
-  local _, _, _, ends_at = parse_session(text)
+  local _kind, _created_at, _seen_at, ends_at = parse_session(text)
   return ends_at ~= nil and tonumber(ends_at) > tonumber(now) and (string.match(id, '^(%d+)%.') or '0') == generation
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
 end

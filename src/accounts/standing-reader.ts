@@ -107,8 +107,8 @@ export async function settled(
   accountId: string,
   scripts: CallerScripts,
 ): Promise<{ readonly accountId: string; readonly word: 'open' | 'banned' | 'deleted' }> {
-  const { accountId: id, word } = await runWhereItIs(accountId, scripts, (each) =>
-    scripts.run(readStanding, { standing: standingKey(each) }, {}),
+  const { accountId: id, word } = await runWhereItIs(accountId, scripts, (currentId) =>
+    scripts.run(readStanding, { standing: standingKey(currentId) }, {}),
   );
   return { accountId: id, word };
 }

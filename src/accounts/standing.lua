@@ -22,22 +22,22 @@
 local function standing_of(standing)
   local record = redis.call('GET', standing)
   if not record then return 'open', '', '0', '' end
-  local state, detail, first = 'open', '', string.sub(record, 1, 1)
-  if first == '=' then
+  local state, detail, mark = 'open', '', string.sub(record, 1, 1)
+  if mark == '=' then
     state = 'deleted'
     detail, record = string.match(record, '^=(%d+)\n?(.*)$')
-    first = string.sub(record, 1, 1)
+    mark = string.sub(record, 1, 1)
   end
-  if first == '>' then
+  if mark == '>' then
     if state == 'deleted' then return state, detail, '0', '' end
     return 'moved', string.sub(record, 2), '0', ''
   end
-  if first == '~' then
+  if mark == '~' then
     if state == 'open' then state = 'moving' end
     record = string.match(record, '^[^\n]*\n(.*)$')
-    first = string.sub(record, 1, 1)
+    mark = string.sub(record, 1, 1)
   end
-  if first == '!' then
+  if mark == '!' then
     local ban_end
     ban_end, record = string.match(record, '^!(%d+)[^\n]*\n(.*)$')
     if state == 'open' and (ban_end == '0' or tonumber(now) < tonumber(ban_end)) then state, detail = 'banned', ban_end end

@@ -150,7 +150,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
   const postpone = (act: Act, error: ActError): void => {
     pausedUntil = performance.now() + backoff(tries++, error);
     act.isUnclear ||= error.outcome === 'unknown';
-    const later = [...sent, ...again, ...waiting].find((each) => isData(each) && each.order > act.order);
+    const later = [...sent, ...again, ...waiting].find((queued) => isData(queued) && queued.order > act.order);
     // The later act contains these changes.
     if (isData(act) && later) later.done.push(...act.done);
     else if (isData(act) && lastData > act.order) settle(act, { ok: true, seq: roomSeq });
@@ -197,9 +197,9 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     },
 
     answered({ order, seq = roomSeq, replayed, error }: Answer): void {
-      const act = sent.find((each) => each.order === order);
+      const act = sent.find((sentAct) => sentAct.order === order);
       if (!act) return;
-      sent = sent.filter((each) => each !== act);
+      sent = sent.filter((sentAct) => sentAct !== act);
       listen();
       if (!error || hasLeft(act, error)) {
         tries = 0;

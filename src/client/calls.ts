@@ -27,12 +27,12 @@ export function callsOf(
   const all: Record<string, Record<string, Route>> = routes;
   for (const feature in all) {
     client[feature] = {};
-    for (const each in all[feature]) {
-      const route = all[feature][each]!;
-      client[feature][each] = (input = {}, more = {}) =>
-        operations[each as Kept['type']] === route
-          ? operate(each as Kept['type'], input, more)
-          : (special[each] ?? send)(route, input, more, credential);
+    for (const call in all[feature]) {
+      const route = all[feature][call]!;
+      client[feature][call] = (input = {}, more = {}) =>
+        operations[call as Kept['type']] === route
+          ? operate(call as Kept['type'], input, more)
+          : (special[call] ?? send)(route, input, more, credential);
     }
   }
   const tab = randomText().slice(0, 16);

@@ -17,11 +17,11 @@ export function merged(target: unknown, patch: unknown): unknown {
  * One patch with the effect of two patches. Undefined if no single patch has it: `{a: null}` and then `{a: {b: 1}}` replace `a` whole, and
  * a merge patch cannot do that.
  */
-export function composed(first: unknown, second: unknown): unknown {
-  if (!isObject(second)) return second;
-  if (!isObject(first)) return undefined;
-  const members = new Map(Object.entries(first));
-  for (const [name, value] of Object.entries(second)) {
+export function composed(earlier: unknown, later: unknown): unknown {
+  if (!isObject(later)) return later;
+  if (!isObject(earlier)) return undefined;
+  const members = new Map(Object.entries(earlier));
+  for (const [name, value] of Object.entries(later)) {
     const both = members.has(name) ? composed(members.get(name), value) : value;
     if (both === undefined) return undefined;
     members.set(name, both);
@@ -30,10 +30,10 @@ export function composed(first: unknown, second: unknown): unknown {
 }
 
 /** The fields of one act that replaces two consecutive acts: `data` or `state` replaces, `merge` merges. */
-export function combined(first: Fields, second: Fields, whole: string): Fields | undefined {
-  if (whole in second) return second;
-  if (whole in first) return { [whole]: merged(first[whole], second['merge']) };
-  const merge = composed(first['merge'], second['merge']);
+export function combined(earlier: Fields, later: Fields, whole: string): Fields | undefined {
+  if (whole in later) return later;
+  if (whole in earlier) return { [whole]: merged(earlier[whole], later['merge']) };
+  const merge = composed(earlier['merge'], later['merge']);
   return merge === undefined ? undefined : { merge };
 }
 

@@ -17,9 +17,9 @@ export function paceOfSeat(): Pace {
   const messages = bucket(16, 20);
   return (action) => {
     const counted = action === 'message' ? [acts, messages] : [acts];
-    const waitMs = Math.max(...counted.map((each) => each.waitMs()));
+    const waitMs = Math.max(...counted.map((budget) => budget.waitMs()));
     if (waitMs > 0) return waitMs;
-    for (const each of counted) each.take();
+    for (const budget of counted) budget.take();
     return 0;
   };
 }

@@ -85,7 +85,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     let { state, players } = confirmed;
     for (const { action, fields } of queue.echo()) {
       if (action === 'data')
-        players = players.map((each) => (each.id === playerId ? { ...each, data: applied(each.data, fields, 'data') } : each));
+        players = players.map((player) => (player.id === playerId ? { ...player, data: applied(player.data, fields, 'data') } : player));
       else if (action === 'state' || 'state' in fields || 'merge' in fields) state = applied(state, fields, 'state');
     }
     return (shown = { ...confirmed, state, players } as GameRoom<Game>);
@@ -135,7 +135,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     emit('error', error);
   };
 
-  const other = ({ type, ...message }: Message): void => {
+  const unknownMessage = ({ type, ...message }: Message): void => {
     if (type === 'welcome') {
       sits(message['you'] as You);
       const seat = seatOf();
@@ -170,7 +170,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
         takeRoom(room as Room);
         return (room as Room).phase === 'ended';
       },
-      other,
+      other: unknownMessage,
       async hello() {
         const { 'x-install-id': installId, authorization } = await credential();
         const token = authorization?.slice(7);

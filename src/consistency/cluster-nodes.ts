@@ -65,7 +65,7 @@ export function nodeStateOf(reply: string, asked: NodeAddress): NodeState {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
-      const [id = '', place = '', flags = '', , , , , , ...slots] = line.split(' ');
+      const [id = '', place = '', flags = '', _primary, _pingSent, _pongReceived, _epoch, _link, ...slots] = line.split(' ');
       const [, host = '', port = ''] = /^(.*):(\d+)@/.exec(place) ?? [];
       const address = host === '' ? asked : { host, port: Number(port) };
       return { id, address, flags: flags.split(','), slots };

@@ -105,9 +105,9 @@ export class ClusterReader implements AuditReader {
    * @param pinned the number of the only connection that may answer
    */
   async #routed(commands: readonly Command[], pinned?: number): Promise<{ replies: Reply[]; number: number }> {
-    const [first] = commands as [Command];
+    const [command] = commands as [Command];
     // The clock of the primary of the lowest slot counts, as it does for the service (`redis-clock.ts`).
-    const slot = first[0] === 'TIME' ? 0 : slotOf(keyOf(first));
+    const slot = command[0] === 'TIME' ? 0 : slotOf(keyOf(command));
     const giveUpAt = performance.now() + this.#patienceMs;
     let redirection: Redirection | undefined;
     for (let refusals = 0; ; refusals++) {
@@ -119,7 +119,7 @@ export class ClusterReader implements AuditReader {
         const number = this.#numberOf(reader);
         if (pinned !== undefined && number !== pinned) throw new Unsettled('The node of the cursor no longer serves its key');
         const prefix: Command[] = redirection?.isAsk === true ? [['ASKING']] : [];
-        return { number, replies: commands.length === 1 ? [await reader.ask(first, prefix)] : await reader.atomically(commands, prefix) };
+        return { number, replies: commands.length === 1 ? [await reader.ask(command, prefix)] : await reader.atomically(commands, prefix) };
       } catch (error) {
         if (!isRefusal(error)) throw error;
         refusal = error;

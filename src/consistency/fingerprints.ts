@@ -50,13 +50,13 @@ export class Fingerprints {
 
 /** Two hashes in the manner of FNV-1a with different primes, and the finish of MurmurHash3. Never 0, 0. */
 function fingerprint(text: string): [high: number, low: number] {
-  let [one, two] = [0x811c9dc5, 0x9e3779b9];
+  let [high, low] = [0x811c9dc5, 0x9e3779b9];
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    one = Math.imul(one ^ unit, 0x01000193);
-    two = Math.imul(two ^ unit, 0x85ebca6b);
+    high = Math.imul(high ^ unit, 0x01000193);
+    low = Math.imul(low ^ unit, 0x85ebca6b);
   }
-  return [finished(one ^ (two >>> 15)), finished(two ^ (one >>> 13)) || 1];
+  return [finished(high ^ (low >>> 15)), finished(low ^ (high >>> 13)) || 1];
 }
 
 function finished(hash: number): number {

@@ -68,7 +68,7 @@ class Audit implements KeyVisitor {
       const { pattern } = check;
       const known = this.#patterns.get(pattern.source) ?? { pattern, checks: [], type: undefined };
       known.checks.push(check);
-      const { type } = known.checks.find((each) => each.type !== undefined) ?? {};
+      const { type } = known.checks.find((check) => check.type !== undefined) ?? {};
       known.type = known.checks.some(({ readsKey }) => readsKey) ? undefined : type;
       this.#patterns.set(pattern.source, known);
     }
@@ -164,12 +164,12 @@ class Audit implements KeyVisitor {
     await Promise.all(works.map((work, index) => this.#settle(work, typed, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 
-  /** Repeats a check while it sees drift, and keeps the drift that every probe has seen. @param first undefined: no probe has ended yet */
-  async #settle(work: Work, typed: TypedKey | undefined, first: readonly Finding[] | undefined): Promise<void> {
+  /** Repeats a check while it sees drift, and keeps the drift that every probe has seen. @param foundBefore undefined: no probe has ended yet */
+  async #settle(work: Work, typed: TypedKey | undefined, foundBefore: readonly Finding[] | undefined): Promise<void> {
     const { counts, signal } = this.#options;
-    let seen = first;
+    let seen = foundBefore;
     if (seen?.length === 0) return;
-    const fewest = first === undefined ? 2 : 1;
+    const fewest = foundBefore === undefined ? 2 : 1;
     for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
       // Redis's clock may have been set, or a machine with another one has taken over.

@@ -31,7 +31,7 @@ function nothing(): Reply {
   return ['0', []];
 }
 
-function nulls([, , ...words]: Command): Reply {
+function nulls([_command, _key, ...words]: Command): Reply {
   return words.map(() => null);
 }
 
@@ -122,7 +122,7 @@ export class TypedProbe implements Probe {
     const rest = findings.map((finding): Finding => {
       const { subject, text, explainedBy = [] } = finding;
       const names = [subject, text, ...explainedBy].join(' ');
-      const about = wrong.filter(({ isNamedIn }) => isNamedIn(names)).map((each) => each.finding.subject);
+      const about = wrong.filter(({ isNamedIn }) => isNamedIn(names)).map((wrongKey) => wrongKey.finding.subject);
       return about.length === 0 ? finding : { ...finding, explainedBy: [...explainedBy, ...about] };
     });
     return [...this.#wrong.values(), ...rest];

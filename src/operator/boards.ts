@@ -139,14 +139,15 @@ export const listBoard = operation({
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s "$base/v1/admin/boards/pebble-drop?from=1&to=50" -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ game, from = '1', to, archive, season }, parts) {
-    const first = Number(from);
-    const last = to === undefined ? first + 19 : Number(to);
-    if (last < first || last >= first + MOST_ENTRIES) return invalid('to', `Must be from, or up to ${MOST_ENTRIES - 1} places behind it`);
+    const firstPlace = Number(from);
+    const lastPlace = to === undefined ? firstPlace + 19 : Number(to);
+    if (lastPlace < firstPlace || lastPlace >= firstPlace + MOST_ENTRIES)
+      return invalid('to', `Must be from, or up to ${MOST_ENTRIES - 1} places behind it`);
     const archives = await archivesOf(game, parts);
     const number = archive === undefined ? undefined : Number(archive);
-    if (number !== undefined && !archives.some((each) => each.archive === number && each.droppedAt === undefined))
+    if (number !== undefined && !archives.some((kept) => kept.archive === number && kept.droppedAt === undefined))
       return refuse('entry_not_found');
-    const found = await entriesOf({ game, archive: number, season }, first, last, parts);
+    const found = await entriesOf({ game, archive: number, season }, firstPlace, lastPlace, parts);
     return found instanceof Refusal ? found : { reply: { game, ...found, archives } };
   },
 });
@@ -185,10 +186,10 @@ export const removeEntry = operation({
     const accountId = await playerOf(key?.game === undefined ? player : plainAccount(player), boards, parts);
     if (accountId instanceof Refusal) return accountId;
     const standing = accountId === undefined ? [] : await Promise.all(boards.map(({ keys }) => entryOn(keys, accountId, parts)));
-    const first = standing.find((entry) => entry !== undefined);
-    if (accountId === undefined || first === undefined)
+    const removedEntry = standing.find((entry) => entry !== undefined);
+    if (accountId === undefined || removedEntry === undefined)
       return refuse('entry_not_found', { message: `The board of ${game} has no entry of this player.` });
-    const { name, score } = first;
+    const { name, score } = removedEntry;
     const where = boards.flatMap(({ season: id }, index) => (id === undefined || standing[index] === undefined ? [] : [id]));
     const ofSeasons = where.length === 0 ? '' : ` (seasons: ${where.join(', ')})`;
     return {
@@ -243,7 +244,7 @@ async function openBoards(
   if (wanted !== undefined && found === undefined) return refuse('season_not_found', { field: 'season' });
   if (found !== undefined && !isOpen(found))
     return refuse('entry_not_found', { message: `The season ${wanted} is closed: its prizes stand, and so do its entries.` });
-  const open = seasons.filter((each) => isOpen(each) && (wanted === undefined || each.season === wanted));
+  const open = seasons.filter((season) => isOpen(season) && (wanted === undefined || season.season === wanted));
   const ofSeasons = open.map(({ season }) => ({
     keys: { scores: seasonKeys.scores(game, season), players: seasonKeys.players(game, season), secret },
     season,
@@ -348,8 +349,8 @@ async function playerOf(
   const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
   // After damage a board may have an entry of an account that does not exist.
   const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
-  const [current, other] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, parts))))];
-  return other === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
+  const [current, otherAccount] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, parts))))];
+  return otherAccount === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
 }
 
 /** An account's entry on a board. */

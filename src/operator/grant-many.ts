@@ -74,7 +74,8 @@ export const grantMany = operation({
     `curl -s $base/v1/admin/coins/grant-many -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' ` +
     `-d '{"entries":[{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","coins":20}],"key":"comp-2026-11","reason":"outage of 3 November"}'`,
   async prepare({ entries, key, reason, dryRun = false }, parts, { by, key: serverKey }) {
-    const resultsOf = (outcomes: readonly Granted[]) => outcomes.map((each, index) => ({ account: entries[index]!.account, ...each }));
+    const resultsOf = (outcomes: readonly Granted[]) =>
+      outcomes.map((outcome, index) => ({ account: entries[index]!.account, ...outcome }));
     const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
     const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
     if (dryRun) {

@@ -96,7 +96,7 @@ export async function readLog(before: number, limit: number, { scripts }: Pick<P
 export function readEntry(text: string): Omit<LogEntry, 'number'> | undefined {
   try {
     const { at, by, action, what, why, outcome } = JSON.parse(text) as Record<string, unknown>;
-    const isWhole = isTime(at) && [by, action, why].every((each) => typeof each === 'string') && isDetails(what);
+    const isWhole = isTime(at) && [by, action, why].every((part) => typeof part === 'string') && isDetails(what);
     if (!isWhole || !(outcome === undefined || isDetails(outcome))) return undefined;
     return { at, by, action, what, why, outcome } as unknown as Omit<LogEntry, 'number'>;
   } catch {
@@ -111,7 +111,7 @@ function isTime(value: unknown): boolean {
 
 function isDetails(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  return Object.values(value).every((each) => typeof each === 'string' || typeof each === 'number');
+  return Object.values(value).every((detail) => typeof detail === 'string' || typeof detail === 'number');
 }
 
 /** An unreadable entry is shown as its text. */

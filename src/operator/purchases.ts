@@ -158,7 +158,7 @@ export const movePurchase = operation({
         if (!parts.keySecret.isKnown) await parts.keySecret.read();
         const moved = await moveCoins(purchaseId, { ownerSeen: owner, owner: accountId, key, by, reason }, parts);
         if (!('document' in moved)) return refusedMove(moved.word);
-        const move = moved.document.moves.find((each) => each.key === key)!;
+        const move = moved.document.moves.find((listed) => listed.key === key)!;
         return {
           purchase: purchaseId,
           accountId: move.to,

@@ -123,7 +123,7 @@ const revokeKey = operation({
     const refused = notInConsole(operator);
     if (refused !== undefined) return refused;
     const keys = await changesOf(parts).list();
-    const key = keys.find((each) => each.id === id);
+    const key = keys.find((listed) => listed.id === id);
     if (key === undefined) return noSuchKey();
     if (key.state === 'revoked') return { reply: { id, wasRevoked: true } };
     return {

@@ -131,7 +131,7 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
       const { accountId, movedFrom, standing } = account;
       const owners: [string, ...string[]] = [accountId, ...standing.guests.map(({ id }) => id)];
       const seen = { ...account, owners, at: at === undefined ? undefined : Date.parse(at) };
-      const shown = await Promise.all(held.map((each) => each.shown?.show(seen, parts)));
+      const shown = await Promise.all(held.map((holding) => holding.shown?.show(seen, parts)));
       return { reply: Object.assign({ accountId, movedFrom }, ...shown) as z.input<ShownReply<Held[number]>> };
     },
   });

@@ -171,7 +171,7 @@ export function parseNodes(text: string): KnownNode[] {
     .trim()
     .split('\n')
     .map((line) => {
-      const [id = '', address = '', flags = '', primary = '-', , , epoch = '0', link, ...slots] = line.split(' ');
+      const [id = '', address = '', flags = '', primary = '-', _pingSent, _pongReceived, epoch = '0', link, ...slots] = line.split(' ');
       return {
         id,
         port: Number(/:(\d+)@/.exec(address)?.[1]),
@@ -183,8 +183,8 @@ export function parseNodes(text: string): KnownNode[] {
         slots: slots
           .filter((slot) => !slot.startsWith('['))
           .map((slot) => {
-            const [first = '', last = first] = slot.split('-');
-            return [Number(first), Number(last)] as const;
+            const [firstSlot = '', lastSlot = firstSlot] = slot.split('-');
+            return [Number(firstSlot), Number(lastSlot)] as const;
           }),
       };
     });

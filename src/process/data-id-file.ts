@@ -100,7 +100,7 @@ interface Heartbeats extends Newest {
 function heartbeatsIn(text: string): Heartbeats | undefined {
   try {
     const { id, heartbeats = {}, times = {} } = JSON.parse(text) as Partial<Heartbeats>;
-    const isWhole = [heartbeats, times].every((each) => Object.values(each).every(Number.isSafeInteger));
+    const isWhole = [heartbeats, times].every((record) => Object.values(record).every(Number.isSafeInteger));
     return typeof id === 'string' && isWhole ? { id, heartbeats, times } : undefined;
   } catch {
     return undefined;

@@ -59,7 +59,7 @@ export class LocalCluster {
     const ids = views.map(ownId);
     await Promise.all(
       this.nodes.map(async (node, index) => {
-        const strangers = this.nodes.filter((_, other) => !views[index]!.some(({ id }) => id === ids[other]));
+        const strangers = this.nodes.filter((_, otherIndex) => !views[index]!.some(({ id }) => id === ids[otherIndex]));
         for (const { place } of strangers) {
           const { port, busPort } = place.announced ?? place;
           await node.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
@@ -77,8 +77,8 @@ export class LocalCluster {
       const own = views[index]![0]!;
       // With different epochs the nodes know at once which of two primaries is right. With equal ones they would have to settle that later.
       if (own.configEpoch === 0) await node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
-      const [first, end] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / this.#primaries)) as [number, number];
-      if (own.slots.length === 0) await node.call('CLUSTER', 'ADDSLOTSRANGE', first, end - 1);
+      const [firstSlot, endSlot] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / this.#primaries)) as [number, number];
+      if (own.slots.length === 0) await node.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot, endSlot - 1);
     }
   }
 
@@ -87,9 +87,9 @@ export class LocalCluster {
     const ids = views.map(ownId);
     const missing = views.flat().find(({ id, slots }) => slots.length > 0 && !ids.includes(id));
     if (missing === undefined) return;
-    const [[first, last]] = missing.slots as [[number, number]];
+    const [[firstSlot, lastSlot]] = missing.slots as [[number, number]];
     throw new SettingError(
-      `The node that had slots ${first} to ${last} of the cluster is gone: its data is in none of the nodes' folders. ` +
+      `The node that had slots ${firstSlot} to ${lastSlot} of the cluster is gone: its data is in none of the nodes' folders. ` +
         `Restore its folder, or remove the folders of all nodes: ${this.nodes.map(({ folder }) => folder).join(', ')}.`,
     );
   }
@@ -145,7 +145,9 @@ function ownersIn(view: readonly KnownNode[], ids: ReadonlySet<string>): { text:
   const known = view.filter(({ id }) => ids.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
   return {
     text: known.map(({ id, primaryId, slots }) => `${id} ${primaryId ?? '-'} ${slots.join(' ')}`).join('\n'),
-    slots: known.flatMap(({ slots }) => slots.map(([first, last]) => last - first + 1)).reduce((sum, count) => sum + count, 0),
+    slots: known
+      .flatMap(({ slots }) => slots.map(([firstSlot, lastSlot]) => lastSlot - firstSlot + 1))
+      .reduce((sum, count) => sum + count, 0),
   };
 }
 

@@ -28,10 +28,10 @@ export async function onAnyPrimary<Result>(
     } catch (error) {
       if (tries === MOST_PRIMARIES || redisFailure(error) !== 'not_applied') throw error;
       const refused = keyOf(name);
-      const other = Array.from({ length: MOST_DRAWS }, draw).find((drawn) => !scripts.areTogether(refused, keyOf(drawn)));
+      const elsewhere = Array.from({ length: MOST_DRAWS }, draw).find((drawn) => !scripts.areTogether(refused, keyOf(drawn)));
       // A single Redis has no other primary.
-      if (other === undefined) throw error;
-      name = other;
+      if (elsewhere === undefined) throw error;
+      name = elsewhere;
     }
   }
 }

@@ -4,7 +4,7 @@
 -- Library data-id.lua: text_of, parse_id
 -- Answers cleared changed
 local function is_of_secret(refusal) return string.find(refusal or '', '^%d+ secret ') end
-local _, _, _, _, judged_mark = parse_id(text_of(judged))
+local _found, _heartbeat, _beaten_at, _accepted_at, judged_mark = parse_id(text_of(judged))
 if not is_of_secret(judged_mark) or text_of(secret) ~= right_secret then return {'changed'} end
 local found, heartbeat, beaten_at, accepted_at, refusal = parse_id(text_of(id))
 if not is_of_secret(refusal) then return {'changed'} end

@@ -189,19 +189,19 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     for (const [name, redis] of this.#scouts) asked.push({ redis, address: this.#addressOf(name) });
     const able = shuffled(asked.filter(({ redis }) => redis.status === 'ready')).slice(0, MOST_ASKED);
     const views: NodeView[] = [];
-    const first = Promise.withResolvers<void>();
+    const firstView = Promise.withResolvers<void>();
     const asking = able.map(async ({ redis, address }) => {
       try {
         const view = await viewOf(redis, address);
         views.push(view);
         this.#shards.get(nameOf(address))?.told(view.isOk);
         this.#problems.delete(nameOf(address));
-        first.resolve();
+        firstView.resolve();
       } catch (error) {
         this.#problems.set(nameOf(address), (error as Error).message);
       }
     });
-    await Promise.race([Promise.all(asking), first.promise.then(() => pause(LATE_MS))]);
+    await Promise.race([Promise.all(asking), firstView.promise.then(() => pause(LATE_MS))]);
     return [...views];
   }
 
@@ -385,7 +385,7 @@ async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView> {
     epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(String(info))?.[1] ?? 0),
     isOk: /^cluster_state:ok/m.test(String(info)),
     ranges: rows.map(([from, to, primary]) => ({ from, to, primary: addressOf(primary) })),
-    nodes: rows.flatMap(([, , ...nodes]) => nodes.map(addressOf)),
+    nodes: rows.flatMap(([_from, _to, ...nodes]) => nodes.map(addressOf)),
   };
 }
 

@@ -52,7 +52,7 @@ export function checkOf(access: Access | undefined): (redis: Redis) => Promise<v
     const ofUser = access === undefined ? undefined : checkAccess(redis, access);
     // Sent together, and judged in this order: a Redis that is too old cannot say what its user may do.
     const checks = await Promise.allSettled([checkVersion(redis), ofUser, checkDatabase(redis), checkDataVersion(redis)]);
-    for (const each of checks) if (each.status === 'rejected') throw each.reason;
+    for (const check of checks) if (check.status === 'rejected') throw check.reason;
   };
 }
 

@@ -93,7 +93,7 @@ export class DataOfCluster {
     const ofHome = isHomeReady ? idIn(await readId(home.redis)) : undefined;
     const marks = await Promise.all(ready.map((shard) => this.#marksOf(shard)));
     let id = ofHome ?? marks.map(([mark]) => idIn(mark)).find((mark) => mark !== undefined);
-    const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && marks.every(([, , isRead]) => isRead);
+    const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && marks.every(([_mark, _secret, isRead]) => isRead);
     const isOlder = marks.some(([mark, secret]) => mark === null && secret !== null);
     if (id === undefined && isHomeReady && (isWhole || isOlder)) {
       await home.redis.set(DATA_ID_KEY, dataIdValue(newDataId(), 0, 0, 0), 'NX');

@@ -46,7 +46,7 @@ export async function figuresOf(node: string | undefined, redis: Redis, memoryBy
 function followersIn(replication: string, isReplica: boolean): Pick<RedisFigures, 'replicas' | 'lag'> {
   if (isReplica) return { replicas: undefined, lag: undefined };
   const written = Number(/^master_repl_offset:(\d+)/m.exec(replication)?.[1] ?? 0);
-  const online = [...replication.matchAll(/^slave\d+:.*\bstate=online,offset=(\d+),lag=(\d+)/gm)];
-  const bytes = Math.max(0, ...online.map(([, offset]) => written - Number(offset)));
-  return { replicas: online.length, lag: { bytes, seconds: Math.max(0, ...online.map(([, , seconds]) => Number(seconds))) } };
+  const online = [...replication.matchAll(/^slave\d+:.*\bstate=online,offset=(?<offset>\d+),lag=(?<lag>\d+)/gm)];
+  const bytes = Math.max(0, ...online.map(({ groups }) => written - Number(groups!['offset'])));
+  return { replicas: online.length, lag: { bytes, seconds: Math.max(0, ...online.map(({ groups }) => Number(groups!['lag']))) } };
 }

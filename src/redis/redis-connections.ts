@@ -73,7 +73,7 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, access
   const durable = waits ? new ScriptLink(redis, { access }) : undefined;
   const subscriber = new Subscriber(redis, channelPrefix(redis.options.db), access);
   main.on('refused', () => {
-    for (const each of [link, durable, subscriber]) each?.checkAgain();
+    for (const connection of [link, durable, subscriber]) connection?.checkAgain();
   });
   return {
     scripts: link,

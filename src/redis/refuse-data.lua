@@ -4,10 +4,10 @@
 -- Library data-id.lua: text_of, parse_id, now_text
 -- Answers refused changed
 -- Since it was judged the data may have been accepted, or replaced by newer data.
-local found, heartbeat, _, _, marked = parse_id(text_of(judged))
+local found, heartbeat, _beaten_at, _accepted_at, marked = parse_id(text_of(judged))
 if found ~= known or marked ~= '' or heartbeat >= least or text_of(secret) ~= seen_secret then return {'changed'} end
 local text = text_of(id)
-local own, _, _, _, own_mark = parse_id(text)
+local own, _own_heartbeat, _own_beaten_at, _own_accepted_at, own_mark = parse_id(text)
 if own ~= known or own_mark ~= '' then return {'changed'} end
 local at = now_text()
 redis.call('SET', id, 'refused: ' .. text .. ' ' .. at .. ' ' .. refusal)

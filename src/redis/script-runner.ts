@@ -147,8 +147,8 @@ export class ScriptRunner {
   /** Whether one primary serves both keys. */
   areTogether(key: string, otherKey: string): boolean {
     if (this.#map === undefined) return true;
-    const [slot, other] = [slotOf(key), slotOf(otherKey)];
-    return slot === other || this.#map.shardOf(slot) === this.#map.shardOf(other);
+    const [slot, otherSlot] = [slotOf(key), slotOf(otherKey)];
+    return slot === otherSlot || this.#map.shardOf(slot) === this.#map.shardOf(otherSlot);
   }
 
   /**

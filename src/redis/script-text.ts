@@ -61,7 +61,7 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
   const { keys, args, shared, library, body, readOnly } = parts;
   const isCluster = form.cluster === true;
   const flags = [...(readOnly ? ['no-writes'] : []), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
-  const first = [
+  const sharedArgs = [
     'now',
     ...(isCluster ? ['place'] : []),
     ...(form.checksData === true ? ['data_id', 'least_heartbeat'] : []),
@@ -71,7 +71,7 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     `#!lua${flags.length === 0 ? '' : ` flags=${flags.join(',')}`}`,
     ...(form.timeAheadMs === undefined ? [] : [timeShift(form.timeAheadMs)]),
     ...(form.checksTags === true ? [TAG_RECORDER] : []),
-    `local ${first.join(', ')} = unpack(ARGV, 1, ${first.length})`,
+    `local ${sharedArgs.join(', ')} = unpack(ARGV, 1, ${sharedArgs.length})`,
     isCluster ? '' : `local place = ''`,
     channelFunctions(library + body, form),
     outboxFunctions(parts, form),
@@ -79,7 +79,7 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     `local function run(${[...keys, ...args].map(snakeCase).join(', ')})`,
     body,
     'end',
-    forEachCall(name, parts, first.length, form),
+    forEachCall(name, parts, sharedArgs.length, form),
     writeOutboxes(parts, form),
     'return answers',
   ].join('\n');

@@ -73,8 +73,10 @@ export interface SetsPage<Of> {
  */
 export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: number, reader: SetReader<Of>): Promise<SetsPage<Of>> {
   const dot = cursor.indexOf('.');
-  const first = Number(cursor.slice(0, dot));
-  const asked = Array.from({ length: Math.max(0, Math.min(SETS_A_PAGE, sets.length - first)) }, (_, place) => sets.at(first + place)!);
+  const firstSet = Number(cursor.slice(0, dot));
+  const asked = Array.from({ length: Math.max(0, Math.min(SETS_A_PAGE, sets.length - firstSet)) }, (_, place) =>
+    sets.at(firstSet + place)!,
+  );
   const sizes = await Promise.all(asked.map((set) => reader.size(set)));
   // Reads only as many sets as are needed for the members of a page.
   let [end, count] = [0, 0];
@@ -92,12 +94,12 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
   for (const [index, place] of places.entries()) {
     const { members, cursor: inSet, behind } = parts[index]!;
     // A set has grown since its size was asked for.
-    if (room === 0) return { found, cursor: `${first + place}.0`, reads };
+    if (room === 0) return { found, cursor: `${firstSet + place}.0`, reads };
     const given = members.slice(0, room);
     found.push([asked[place]!, given]);
     room -= given.length;
     const next = given.length < members.length ? behind(given.at(-1)!) : inSet;
-    if (next !== '0') return { found, cursor: `${first + place}.${next}`, reads };
+    if (next !== '0') return { found, cursor: `${firstSet + place}.${next}`, reads };
   }
-  return { found, cursor: first + end < sets.length ? `${first + end}.0` : undefined, reads };
+  return { found, cursor: firstSet + end < sets.length ? `${firstSet + end}.0` : undefined, reads };
 }

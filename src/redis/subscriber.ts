@@ -101,23 +101,23 @@ export class Subscriber extends Link implements Subscriptions {
   }
 
   protected override received(reply: Reply): void {
-    const [first] = this.#waiting;
-    const leaves = first?.command === 'SUNSUBSCRIBE';
+    const [awaited] = this.#waiting;
+    const leaves = awaited?.command === 'SUNSUBSCRIBE';
     if (Array.isArray(reply)) {
       const [kind, channel, message] = reply as string[];
       if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!.slice(this.#prefix.length), message!);
       if (kind === 'sunsubscribe') {
         // Without a command: the node lost the slot of the channel.
-        if (!leaves || !first.channels.includes(channel!)) this.emit('sunsubscribed', channel!);
+        if (!leaves || !awaited.channels.includes(channel!)) this.emit('sunsubscribed', channel!);
         return;
       }
     }
     // The refusal of a SUNSUBSCRIBE. The answer to its PING follows.
     if (leaves && reply instanceof Error) return;
-    if (first === undefined || (--first.left > 0 && !(reply instanceof Error))) return;
+    if (awaited === undefined || (--awaited.left > 0 && !(reply instanceof Error))) return;
     this.#waiting.shift();
-    if (reply instanceof Error) first.reject(reply);
-    else first.resolve();
+    if (reply instanceof Error) awaited.reject(reply);
+    else awaited.resolve();
   }
 
   protected override lost(): void {

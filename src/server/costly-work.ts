@@ -57,8 +57,8 @@ export class CostlyWork {
 
   #next(): void {
     if (this.#running !== undefined || this.#isResting) return;
-    const [first, second] = this.#lastKind === 'key' ? (['address', 'key'] as const) : (['key', 'address'] as const);
-    const turn = this.#lines[first].next() ?? this.#lines[second].next();
+    const [preferred, fallback] = this.#lastKind === 'key' ? (['address', 'key'] as const) : (['key', 'address'] as const);
+    const turn = this.#lines[preferred].next() ?? this.#lines[fallback].next();
     if (turn === undefined) return;
     this.#lastKind = turn.kind;
     this.#running = turn;

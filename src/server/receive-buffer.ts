@@ -79,7 +79,12 @@ function inodesOf(table: string, portHex: string, wanted: string): string[] {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const fields = text.split('\n').map((line) => line.trim().split(/\s+/));
-  return fields.filter(([, local, , state]) => state === wanted && local?.endsWith(`:${portHex}`) === true).map((line) => line[9]!);
+  const sockets = fields.map(([_slot, local, _remote, state, _queues, _timer, _retransmits, _uid, _timeout, inode]) => ({
+    local,
+    state,
+    inode,
+  }));
+  return sockets.filter(({ local, state }) => state === wanted && local?.endsWith(`:${portHex}`) === true).map(({ inode }) => inode!);
 }
 
 /** The child finds the sockets as descriptors from 3 on. */

@@ -71,7 +71,7 @@ export function serverOf(
 
 function endpointsOf(config: Config, held: readonly Holding[]): readonly Endpoint<Services>[] {
   const { ADMIN_API, METRICS_PORT } = config;
-  const all = held === holdings ? api : api.map((each) => (each.operationId === 'exportAccount' ? exportAccount(held) : each));
+  const all = held === holdings ? api : api.map((declared) => (declared.operationId === 'exportAccount' ? exportAccount(held) : declared));
   const served = all.filter(({ hasOwnPort }) => hasOwnPort !== true || METRICS_PORT === undefined);
   return [...served, ...(ADMIN_API === 'on' ? operatorApi : []), ...consoleEndpoints(config)];
 }

@@ -134,7 +134,7 @@ const KEYS: Access['keys'] = {
   'product-purchases:asked:*': ['product-purchases:asked:google'],
   '{*': [
     // Ids begin with each of these kinds of characters. A pattern for some of them would let some accounts be served, and others not.
-    ...Array.from('09AZaz-_', (first) => `{${first}}`),
+    ...Array.from('09AZaz-_', (letter) => `{${letter}}`),
     ...behind('0', 'data:id data:version ledger:secret replication:mark outbox'),
     ...behind('account', ':account :boards :moves :out:session :product-purchases :purchases :revised:game :seats:0 :sessions :told:event'),
     ...behind('account', ':ledger :ledger:guests :ledger:guests:ids :keys:guests :index:0 :credited:2026-01-01'),

@@ -64,14 +64,14 @@ function textOf(path: string): string | undefined {
  */
 function treeHash(folder: string): Buffer | undefined {
   const entries: { order: string; entry: Buffer }[] = [];
-  for (const each of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, each.name);
-    const isFolder = each.isDirectory();
+  for (const child of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, child.name);
+    const isFolder = child.isDirectory();
     const hash = isFolder ? treeHash(path) : objectHash('blob', readFileSync(path));
     if (hash === undefined) continue;
     // git sorts a folder as if its name ended with a slash.
-    const order = isFolder ? `${each.name}/` : each.name;
-    entries.push({ order, entry: Buffer.concat([Buffer.from(`${isFolder ? '40000' : '100644'} ${each.name}\0`), hash]) });
+    const order = isFolder ? `${child.name}/` : child.name;
+    entries.push({ order, entry: Buffer.concat([Buffer.from(`${isFolder ? '40000' : '100644'} ${child.name}\0`), hash]) });
   }
   if (entries.length === 0) return undefined;
   const sorted = entries.toSorted((one, other) => (one.order < other.order ? -1 : 1));

@@ -24,7 +24,8 @@ const pets: Holding = {
   keys: [{ name: 'toys', type: 'set', whenMoved: 'joins', whenDeleted: 'goes' }],
   exported: {
     shape: { pet: z.object({ name: z.string(), namedAt: z.iso.datetime() }).optional() },
-    first: ({ fields: { petName, petNamedAt } }) => (petName === undefined ? {} : { pet: { name: petName, namedAt: isoTime(petNamedAt) } }),
+    firstPage: ({ fields: { petName, petNamedAt } }) =>
+      petName === undefined ? {} : { pet: { name: petName, namedAt: isoTime(petNamedAt) } },
   },
   shown: { shape: { petName: z.string().optional() }, show: ({ fields }) => ({ petName: fields['petName'] }) },
   auditors: () => [

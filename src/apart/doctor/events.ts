@@ -50,8 +50,10 @@ export async function examineEvents(redisOf: RedisOf, config: Config, diagnosis:
 async function logOf(redis: Redis): Promise<Log | undefined> {
   const [next, readable] = await redis.hmget(eventKeys.state, 'next', 'readable');
   const [oldest] = await redis.zrange(eventKeys.chunks, '0', '0');
-  const first = oldest === undefined ? undefined : await eventAt(redis, Number(oldest) * CHUNK_LENGTH);
-  return first && { events: Number(next) - Number(oldest) * CHUNK_LENGTH, readable: Number(readable), since: Date.parse(first.at) };
+  const oldestEvent = oldest === undefined ? undefined : await eventAt(redis, Number(oldest) * CHUNK_LENGTH);
+  return (
+    oldestEvent && { events: Number(next) - Number(oldest) * CHUNK_LENGTH, readable: Number(readable), since: Date.parse(oldestEvent.at) }
+  );
 }
 
 async function eventAt(redis: Redis, position: number) {
@@ -96,13 +98,13 @@ async function waitsIn(tag: string, redisOf: RedisOf, ofLog: Redis): Promise<{ b
   const [redis, key] = [redisOf(`${tag}${OUTBOX}`), `${tag}${OUTBOX}`];
   const batches = (await redis?.llen(key)) ?? 0;
   if (batches === 0) return { batches, since: Infinity };
-  const [first, last, carried] = [
+  const [firstElement, lastElement, carried] = [
     await redis!.lindex(key, 0),
     await redis!.lindex(key, -1),
     await ofLog.hget(eventKeys.state, `from:${tag}`),
   ];
-  if (carried !== null && carried !== '' && last?.startsWith(carried) === true) return { batches: 0, since: Infinity };
-  return { batches, since: Number(/^\d+/.exec(first ?? '')?.[0] ?? Infinity) / 1000 };
+  if (carried !== null && carried !== '' && lastElement?.startsWith(carried) === true) return { batches: 0, since: Infinity };
+  return { batches, since: Number(/^\d+/.exec(firstElement ?? '')?.[0] ?? Infinity) / 1000 };
 }
 
 async function examineLog(redis: Redis, log: Log, { EVENTS, EVENTS_DAYS }: Config, now: number, diagnosis: Diagnosis): Promise<void> {

@@ -162,8 +162,8 @@ async function examineDataId(
   if (known === undefined || (id !== undefined && succeeds(id, known))) return;
   const older = known === id ? await findOlder(id, readNewest(DATA_DIR, id), read) : undefined;
   if (known === id && older === undefined) return;
-  const other = `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`;
-  findLost(older === undefined ? other : `The data in Redis is ${textOfOlder(older)}.`, diagnosis);
+  const differs = `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`;
+  findLost(older === undefined ? differs : `The data in Redis is ${textOfOlder(older)}.`, diagnosis);
 }
 
 function findLost(text: string, diagnosis: Diagnosis, mend = BRING_BACK): void {

@@ -61,10 +61,10 @@ export function growthOf(
   const rows = ledgers.map(({ entries, times }) => {
     const recent = times.filter((at) => at > now - windowMs).length;
     seen += recent;
-    const first = times[0] ?? now;
+    const oldestTime = times[0] ?? now;
     // All entries read are in the window, and older ones exist: extrapolate their rate.
-    const isCut = recent === times.length && entries > times.length && now > first;
-    const ofWindow = isCut ? Math.min(entries, (recent * windowMs) / (now - first)) : recent;
+    const isCut = recent === times.length && entries > times.length && now > oldestTime;
+    const ofWindow = isCut ? Math.min(entries, (recent * windowMs) / (now - oldestTime)) : recent;
     return { entries, ofDay: (ofWindow * DAY_MS) / windowMs };
   });
   if (seen < LEAST_ENTRIES) return undefined;

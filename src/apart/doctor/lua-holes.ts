@@ -46,10 +46,10 @@ export function luaHolesOf(
   const series = `${major}.${minor}`;
   return (isValkey ? ofValkey : ofRedis).flatMap(({ names, effect, fixedIn, since = '0.0' }) => {
     const all = Object.keys(fixedIn).toSorted(bySeries);
-    const first = fixedIn[series];
-    const isOpen = first === undefined ? bySeries(series, all.at(-1)!) < 0 : Number(patch) < first;
+    const fixedPatch = fixedIn[series];
+    const isOpen = fixedPatch === undefined ? bySeries(series, all.at(-1)!) < 0 : Number(patch) < fixedPatch;
     if (!isOpen || bySeries(series, since) < 0) return [];
-    return [{ names, effect, fixed: all.map((each) => `${each}.${fixedIn[each]}`).join(', ') }];
+    return [{ names, effect, fixed: all.map((release) => `${release}.${fixedIn[release]}`).join(', ') }];
   });
 }
 

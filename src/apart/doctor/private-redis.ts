@@ -67,11 +67,11 @@ function checked(dataDir: string): string {
   const checker = aofChecker();
   if (checker === undefined || !existsSync(manifest)) return '';
   const { stdout } = spawnSync(checker.path, [manifest], { encoding: 'utf8', timeout: CHECK_MS, env: { ...process.env, ...checker.env } });
-  const bad = [...(stdout ?? '').matchAll(/filename=(\S+), size=(\d+), ok_up_to=(\d+),.* diff=(\d+)/g)].find(
-    ([, , , , diff]) => diff !== '0',
+  const bad = [...(stdout ?? '').matchAll(/filename=(?<file>\S+), size=(?<size>\d+), ok_up_to=(?<okUpTo>\d+),.* diff=(?<diff>\d+)/g)].find(
+    ({ groups }) => groups?.['diff'] !== '0',
   );
   if (bad === undefined) return '';
-  const [, file, size, okUpTo, diff] = bad;
+  const { file, size, okUpTo, diff } = bad.groups!;
   return ` redis-check-aof: ${file} is right up to byte ${okUpTo} of ${size}; ${diff} bytes follow.`;
 }
 

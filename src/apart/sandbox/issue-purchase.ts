@@ -125,7 +125,7 @@ function issuedFor(order: PurchaseOrder, before: IssuedPurchase | undefined, at:
 
 function stateOf(state: string | undefined): ProductState | undefined {
   if (state === undefined) return undefined;
-  const found = productStates.find((each) => each === state);
+  const found = productStates.find((known) => known === state);
   if (found === undefined) throw invalid('state', `A purchase is ${productStates.join(', ')}`);
   return found;
 }

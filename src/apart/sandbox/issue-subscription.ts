@@ -160,7 +160,7 @@ function givenOf(fields: Readonly<Record<string, string | undefined>>): Record<s
 }
 
 function stateOf(state = 'active'): IssuableState {
-  const found = issuableStates.find((each) => each === state);
+  const found = issuableStates.find((known) => known === state);
   if (found === undefined) throw invalid('state', `A subscription is ${issuableStates.join(', ')}`);
   return found;
 }

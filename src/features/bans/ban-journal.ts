@@ -66,7 +66,7 @@ export class BanJournal {
       const { accountId: id, found } = await follow(
         accountId,
         scripts,
-        (each) => standingOf(each, scripts),
+        (currentId) => standingOf(currentId, scripts),
         (found) => (found.word === 'moved' ? found : found.word === 'moving' ? 'moving' : undefined),
       );
       const isBanned = found.word === 'banned';

@@ -67,7 +67,7 @@ export async function append(
   caller: OwnedBy,
   { scripts, metrics, coinTotals, keySecret }: AppendServices,
 ): Promise<Applied | Refusal<'key_reused' | 'insufficient_coins' | 'balance_limit' | 'integrity_failed'>> {
-  const [word, first, second] = await scripts.runAs(
+  const [word, balance, balanceNow] = await scripts.runAs(
     caller,
     applyScript,
     { ledger: coinKeys.ledger(caller.accountId) },
@@ -75,11 +75,11 @@ export async function append(
   );
   switch (word) {
     case 'done':
-      coinTotals?.applied(operation, Number(first));
-      return appliedWith(Number(first));
+      coinTotals?.applied(operation, Number(balance));
+      return appliedWith(Number(balance));
     case 'replayed':
       metrics?.coinsReplayed.inc();
-      return { balanceAfterCoins: Math.max(0, Number(first)), replayed: true, ...shownBalance(Number(second)) };
+      return { balanceAfterCoins: Math.max(0, Number(balance)), replayed: true, ...shownBalance(Number(balanceNow)) };
     case 'other_data':
       throw keySecret.otherData();
     case 'key_reused':
@@ -88,7 +88,7 @@ export async function append(
       return refuse(word, { failed: ['install_proof'] });
     case 'insufficient_coins':
     case 'balance_limit':
-      return refuse(word, { field: 'coins', ...shownBalance(Number(first)) });
+      return refuse(word, { field: 'coins', ...shownBalance(Number(balance)) });
   }
 }
 

@@ -40,7 +40,7 @@ export async function checkBucket(id: string, bucket: string, probe: Probe): Pro
 
 /** Checks that a bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
 export async function checkGuestBucket(id: string, guest: string, bucket: string, probe: Probe): Promise<Finding[]> {
-  const found = (await standingIn(id, probe)).guests.find((each) => each.id === guest);
+  const found = (await standingIn(id, probe)).guests.find((standingGuest) => standingGuest.id === guest);
   if (found?.isFiled === false && isOfLedger(bucket, found.lastSeq)) return [];
   const lost = found === undefined ? await missingAccount(id, probe) : undefined;
   if (lost !== undefined) return [lost];

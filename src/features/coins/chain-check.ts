@@ -54,7 +54,7 @@ export class ChainCheck {
   /** Undefined if entries are missing or out of order. */
   get keys(): EntryKeys | undefined {
     if (!this.#isInOrder || this.#last === undefined) return undefined;
-    return { hashes: this.#hashes, first: this.#first!, last: this.#last, withKey: this.#withKey };
+    return { hashes: this.#hashes, oldestRead: this.#first!, newestRead: this.#last, withKey: this.#withKey };
   }
 
   /** Whether guests brought coins. */

@@ -156,10 +156,10 @@ class GuestsCheck {
     const missing = [...wanted.keys()].filter((name) => !found.has(name));
     const foreign = [...found.keys()].filter((name) => !wanted.has(name));
     const differing = [...wanted].filter(([name, value]) => found.has(name) && found.get(name) !== value).map(([name]) => name);
-    const [first] = [...missing, ...foreign, ...differing];
-    if (first === undefined) return;
+    const [example] = [...missing, ...foreign, ...differing];
+    if (example === undefined) return;
     const figures = `${missing.length} missing, ${foreign.length} too many, ${differing.length} different`;
-    const text = `The filed ${what} of its guests differ from their ledgers: ${figures}; the first is "${first}".`;
+    const text = `The filed ${what} of its guests differ from their ledgers: ${figures}; the first is "${example}".`;
     this.#find(
       'filed_differs',
       text,

@@ -134,9 +134,9 @@ local function filed_entry()
 end
 
 local function newest()
-  local first = heap[1]
-  if filed.head and (not first or filed.at > first.at) then return filed end
-  return first
+  local unfiled = heap[1]
+  if filed.head and (not unfiled or filed.at > unfiled.at) then return filed end
+  return unfiled
 end
 
 local answer = {'page', ''}
@@ -157,7 +157,7 @@ while source and #answer < tonumber(limit) + 2 do
 end
 if source or not filed.is_over then
   local next_places = {}
-  for number, each in ipairs(sources) do next_places[number] = string.format('%.0f', each.next + 1) end
+  for number, of_source in ipairs(sources) do next_places[number] = string.format('%.0f', of_source.next + 1) end
   answer[2] = table.concat(next_places, '.')
   if filed.after then answer[2] = answer[2] .. '~' .. filed.after .. '~' .. guests_then end
 end

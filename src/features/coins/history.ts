@@ -79,7 +79,7 @@ const LINE = /^([\d.]+):(-?\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
  * hold blanks. In an entry of a guest, the guest's number stands before the seq: `2.17`.
  */
 export function parseEntry(line: string): z.output<typeof Entry> {
-  const [, seq = '', balanceAfter, letter = '', coins, at = '', , key = ''] = LINE.exec(line)!;
+  const [, seq = '', balanceAfter, letter = '', coins, at = '', _origin, key = ''] = LINE.exec(line)!;
   return {
     id: seq,
     type: typeOfLetter[letter]!,
@@ -92,6 +92,6 @@ export function parseEntry(line: string): z.output<typeof Entry> {
 
 /** `parseEntry` for operators: with the server key or the operator that made the entry, and the operator's reason. */
 export function parseEntryForOperators(line: string): z.output<typeof Entry> & Partial<EntryOrigin> {
-  const origin = LINE.exec(line)?.[6];
+  const [, _seq, _balance, _letter, _coins, _at, origin] = LINE.exec(line) ?? [];
   return { ...parseEntry(line), ...(origin === undefined ? {} : parseOrigin(origin)) };
 }

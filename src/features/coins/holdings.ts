@@ -97,12 +97,12 @@ export const coinHolding = {
       debtCoins: DebtCoins,
       entries: z.array(ExportedEntry).optional().meta({ description: 'Entries of the ledger, newest first.' }),
     },
-    async first({ accountId }, { scripts }) {
+    async firstPage({ accountId }, { scripts }) {
       return shownBalance((await ledgerEnds(accountId, scripts)).balance);
     },
     pages: {
       letter: 'e',
-      first: '',
+      firstPlace: '',
       isPlace: (text) => text === '' || LedgerCursor.safeParse(text).success,
       async read({ caller, owners }, cursor, { scripts }) {
         const limit = owners.length > MANY_GUESTS + 1 ? ENTRIES_WITH_GUESTS : ENTRIES_A_PAGE;

@@ -21,8 +21,8 @@ const STRANGE_KEPT = 100_000;
 export interface EntryKeys {
   /** For each entry the hash of its key as an unsigned number; NaN for an entry of a move, which is not in the index. */
   readonly hashes: number[];
-  readonly first: LedgerEntry;
-  readonly last: LedgerEntry;
+  readonly oldestRead: LedgerEntry;
+  readonly newestRead: LedgerEntry;
   /** The number of entries that are in the index. */
   readonly withKey: number;
 }
@@ -49,7 +49,7 @@ export class IndexCheck {
   /** @param firstBucket the reply for the bucket 0, if it was read after the entries */
   async run(firstBucket: [string, string[]] | undefined): Promise<void> {
     await this.#readBucket(0, firstBucket);
-    const { last, withKey } = this.#keys;
+    const { newestRead, withKey } = this.#keys;
     let read = 1;
     const readUpTo = async (count: number): Promise<void> => {
       for (; read < count; read += BUCKETS_AT_ONCE) {
@@ -58,10 +58,10 @@ export class IndexCheck {
       }
       read = Math.max(1, count);
     };
-    await readUpTo(bucketCount(last.seq));
+    await readUpTo(bucketCount(newestRead.seq));
     for (const seqs of this.#sameHash) await this.#checkKeys(seqs);
     if (this.#met === withKey && this.#strange.length === 0) {
-      if (withKey > 0) this.#use.wasPresent(this.#keys.first.at);
+      if (withKey > 0) this.#use.wasPresent(this.#keys.oldestRead.at);
       return;
     }
     // The service may have written meanwhile.
@@ -75,9 +75,9 @@ export class IndexCheck {
     }
   }
 
-  async #readBucket(number: number, first?: [string, string[]]): Promise<void> {
+  async #readBucket(number: number, firstPage?: [string, string[]]): Promise<void> {
     const bucket = bucketName(this.#ledger, number);
-    let [cursor, fields] = first ?? ((await this.#probe.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
+    let [cursor, fields] = firstPage ?? ((await this.#probe.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
     for (;;) {
       for (const [hash, text] of pairsOf(fields)) this.#meet(number, hash, text);
       if (cursor === '0') return;
@@ -91,10 +91,10 @@ export class IndexCheck {
     if (parts.length > 1 && this.#sameHash.length < STRANGE_KEPT) this.#sameHash.push(parts.map(Number));
     for (const part of parts) {
       const seq = /^[1-9]\d{0,14}$/.test(part) ? Number(part) : Number.NaN;
-      const index = seq - this.#keys.first.seq;
+      const index = seq - this.#keys.oldestRead.seq;
       const known = this.#keys.hashes[index];
       const own = Number(hash) >>> 0;
-      if (known === own && isHash(hash) && bucket === bucketOf(own, this.#keys.last.seq)) {
+      if (known === own && isHash(hash) && bucket === bucketOf(own, this.#keys.newestRead.seq)) {
         this.#keys.hashes[index] = -1 - own;
         this.#met++;
       } else if (this.#strange.length < STRANGE_KEPT) this.#strange.push({ hash, bucket, seq, text });
@@ -120,12 +120,12 @@ export class IndexCheck {
 
   /** @param oldestSeq like `newest`, of the current ledger */
   async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
-    const { last } = this.#keys;
+    const { newestRead } = this.#keys;
     const strange = this.#strange.filter(
-      ({ seq }) => !(seq > last.seq && seq <= newest.seq) && !(seq >= this.#keys.first.seq && seq < oldestSeq),
+      ({ seq }) => !(seq > newestRead.seq && seq <= newest.seq) && !(seq >= this.#keys.oldestRead.seq && seq < oldestSeq),
     );
     if (await this.#isOfOtherSecret(strange, oldestSeq)) this.#kinds.explainBy(`key ${KEY_SECRET}`);
-    for (const each of strange) this.#findStrange(each, newest);
+    for (const strangeKey of strange) this.#findStrange(strangeKey, newest);
     const without = this.#met < this.#keys.withKey ? this.#withoutKey(oldestSeq) : [];
     const wrong = new Set(strange.map(({ hash }) => Number(hash) >>> 0));
     const pointedAt = new Set(strange.map(({ seq }) => seq));
@@ -140,16 +140,16 @@ export class IndexCheck {
    * after it each under its own.
    */
   async #isOfOtherSecret(strange: readonly { hash: string; seq: number }[], oldestSeq: number): Promise<boolean> {
-    const { hashes, first } = this.#keys;
+    const { hashes, oldestRead } = this.#keys;
     const found = new Set(strange.filter(({ hash }) => !this.#allHashes().has(Number(hash) >>> 0)).map(({ seq }) => seq));
-    const begin = Math.max(0, oldestSeq - first.seq);
+    const begin = Math.max(0, oldestSeq - oldestRead.seq);
     let end = begin;
-    while (end < hashes.length && (Number.isNaN(hashes[end]) || found.has(first.seq + end))) end++;
-    if (end === begin) this.#use.wasPresent(first.at);
+    while (end < hashes.length && (Number.isNaN(hashes[end]) || found.has(oldestRead.seq + end))) end++;
+    if (end === begin) this.#use.wasPresent(oldestRead.at);
     if (end === begin || hashes.some((known, index) => index >= end && known >= 0)) return false;
     const text = await this.#probe.ask('LINDEX', this.#ledger, end - 1 - begin);
     const entry = typeof text === 'string' ? parseEntry(text) : undefined;
-    if (entry?.seq !== first.seq + end - 1) return false;
+    if (entry?.seq !== oldestRead.seq + end - 1) return false;
     this.#use.wasOther(this.#ledger, entry.at);
     return true;
   }
@@ -157,7 +157,7 @@ export class IndexCheck {
   /** A hash of the index that does not lead to its entry, or lies in another bucket than its own. */
   #findStrange({ hash, bucket, seq, text }: { hash: string; bucket: number; seq: number; text: string }, newest: LedgerEntry): void {
     const name = `Hash ${hash} in bucket ${bucket}`;
-    const known = this.#keys.hashes[seq - this.#keys.first.seq];
+    const known = this.#keys.hashes[seq - this.#keys.oldestRead.seq];
     const own = Number(hash) >>> 0;
     if (known === undefined || Number.isNaN(seq)) {
       // The hash of an entry that the ledger has leads to another one.
@@ -168,11 +168,11 @@ export class IndexCheck {
     if (!isHash(hash) || (known !== own && known !== -1 - own))
       return this.#kinds.find('key_points_elsewhere', `${name} leads to entry ${seq}, whose key has another hash.`);
     if (known === own) {
-      this.#keys.hashes[seq - this.#keys.first.seq] = -1 - own;
+      this.#keys.hashes[seq - this.#keys.oldestRead.seq] = -1 - own;
       this.#met++;
     }
     // A split that happened meanwhile has moved the hash.
-    if (bucket !== bucketOf(own, newest.seq) && newest.seq < 2 * this.#keys.last.seq)
+    if (bucket !== bucketOf(own, newest.seq) && newest.seq < 2 * this.#keys.newestRead.seq)
       return this.#kinds.find('key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(own, newest.seq)}.`);
     const seqs = text.split(',');
     if (new Set(seqs).size < seqs.length) this.#kinds.find('key_twice', `${name} leads to entry ${seq} twice.`);
@@ -185,7 +185,7 @@ export class IndexCheck {
   /** Entries to which no key of the index leads. */
   #withoutKey(oldestSeq: number): { seq: number; own: number }[] {
     return [...this.#keys.hashes.entries()].flatMap(([index, known]) => {
-      const seq = this.#keys.first.seq + index;
+      const seq = this.#keys.oldestRead.seq + index;
       return known >= 0 && seq >= oldestSeq ? [{ seq, own: known }] : [];
     });
   }
@@ -205,7 +205,7 @@ export class IndexCheck {
       const own = known < 0 ? -1 - known : known;
       if (!hashes.has(own)) continue;
       if (!seqs.has(own) && seqs.size >= MOST_PUT_RIGHT) continue;
-      seqs.set(own, [...(seqs.get(own) ?? []), this.#keys.first.seq + index]);
+      seqs.set(own, [...(seqs.get(own) ?? []), this.#keys.oldestRead.seq + index]);
     }
     const words = new Map<string, string[]>();
     for (const [own, found] of seqs) {
@@ -216,7 +216,9 @@ export class IndexCheck {
     for (const { hash, bucket } of strange)
       if (seqs.has(Number(hash) >>> 0) && bucket !== bucketOf(Number(hash) >>> 0, newest.seq))
         commands.push(['HDEL', bucketName(this.#ledger, bucket), hash]);
-    const kind = ['key_points_elsewhere', 'entry_without_key', 'key_twice', 'key_in_wrong_bucket'].find((each) => this.#kinds.has(each));
+    const kind = ['key_points_elsewhere', 'entry_without_key', 'key_twice', 'key_in_wrong_bucket'].find((candidate) =>
+      this.#kinds.has(candidate),
+    );
     if (kind !== undefined) this.#kinds.mend(kind, ...commands);
   }
 }

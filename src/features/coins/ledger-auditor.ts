@@ -66,7 +66,7 @@ async function checkSecret(probe: Probe): Promise<Finding[]> {
 
 /** Checks that the ledger of a guest belongs to an account into which the guest moved. */
 async function checkGuestLedger(id: string, guest: string, probe: Probe, parts: LedgerParts): Promise<readonly Finding[]> {
-  const found = (await standingIn(id, probe)).guests.find((each) => each.id === guest);
+  const found = (await standingIn(id, probe)).guests.find((standingGuest) => standingGuest.id === guest);
   if (found !== undefined) return new LedgerCheck(id, probe, parts, found).run();
   const lost = await missingAccount(id, probe);
   if (lost !== undefined) return [lost];

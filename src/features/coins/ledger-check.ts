@@ -66,15 +66,15 @@ export class LedgerCheck {
 
   async #check(): Promise<void> {
     const pages = entryPages(this.#probe, this.#ledger);
-    const [first, bucket, isAccount] = await Promise.all([
+    const [newestPage, bucket, isAccount] = await Promise.all([
       pages.next(),
       this.#probe.ask('HSCAN', bucketName(this.#ledger, 0), 0, 'COUNT', FIELDS),
       this.#probe.ask('EXISTS', accountKey(this.#id)),
     ]);
-    if (first.done === true) return;
+    if (newestPage.done === true) return;
     const owner = this.#guest !== undefined || isAccount === 1 ? 'there' : await this.#ownerWithoutFields();
     if (owner === 'gone') return;
-    this.#chain.addPage(first.value);
+    this.#chain.addPage(newestPage.value);
     let isOnePage = true;
     for await (const page of pages) {
       isOnePage = false;

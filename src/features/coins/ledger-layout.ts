@@ -24,13 +24,13 @@ export interface LedgerEntry {
 
 const ENTRY = /^(\d+):(-?\d+) ([a-z])(-?\d+) (\w+)(?:~(\S+))? (.*)$/s;
 
-type Parts = [text: string, seq: string, balance: string, letter: string, coins: string, at: string];
+type EntryText = [text: string, seq: string, balance: string, letter: string, coins: string, at: string];
 
 /** @returns undefined if the text is not an entry */
 export function parseEntry(text: string): LedgerEntry | undefined {
   const parts = ENTRY.exec(text);
   if (parts === null) return undefined;
-  const [, seq, balance, letter, coins, at, origin, key] = parts as unknown as [...Parts, origin: string | undefined, key: string];
+  const [, seq, balance, letter, coins, at, origin, key] = parts as unknown as [...EntryText, origin: string | undefined, key: string];
   return {
     seq: Number(seq),
     balance: Number(balance),

@@ -63,14 +63,14 @@ class Search {
       ['LINDEX', ledger, -1],
     ];
     const texts = (await this.#probe.together(...ends)) as (string | null)[];
-    const [first, last] = texts.map((text) => (text === null ? undefined : parseEntry(text)));
-    if (last !== undefined) await this.#byIndex(ledger, last.seq);
+    const [oldest, newest] = texts.map((text) => (text === null ? undefined : parseEntry(text)));
+    if (newest !== undefined) await this.#byIndex(ledger, newest.seq);
     if (guests.some(({ isFiled }) => isFiled)) await this.#filed(id);
     for (const guest of guests) if (!guest.isFiled) await this.#byIndex(coinKeys.guestLedger(id, guest.id), guest.lastSeq);
     // A new entry changes the buckets, and the places of entries that are counted from the last one.
     if (this.#missing().length > 0 && (await this.#probe.ask('LINDEX', ledger, -1)) !== texts[1])
       throw new Unsettled('The ledger has changed');
-    return first === undefined || first.seq === 1 ? 0 : first.at;
+    return oldest === undefined || oldest.seq === 1 ? 0 : oldest.at;
   }
 
   #missing(): string[] {

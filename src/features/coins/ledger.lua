@@ -66,8 +66,8 @@ end
 local function hash_of(secret, key)
   local bxor, rol = bit.bxor, bit.rol
   local function word(text, at)
-    local one, two, three, four = string.byte(text, at, at + 3)
-    return (one or 0) + (two or 0) * 2 ^ 8 + (three or 0) * 2 ^ 16 + (four or 0) * 2 ^ 24
+    local lowest, low, high, highest = string.byte(text, at, at + 3)
+    return (lowest or 0) + (low or 0) * 2 ^ 8 + (high or 0) * 2 ^ 16 + (highest or 0) * 2 ^ 24
   end
   local bytes = string.gsub(secret, '%x%x', function(digits) return string.char(tonumber(digits, 16)) end)
   local k0, k1 = word(bytes, 1), word(bytes, 5)

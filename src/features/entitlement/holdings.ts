@@ -11,7 +11,7 @@ export const entitlementHolding = {
   fields: [firstRunFields, giftFields],
   exported: {
     shape: { gift: Gift.optional().meta({ description: 'Access that people who run the service gave, also after its end.' }) },
-    first: ({ fields }) => giftOf(fields),
+    firstPage: ({ fields }) => giftOf(fields),
   },
   shown: {
     shape: {

@@ -123,11 +123,16 @@ const RELAY_TAKES_MS = 2000;
 /** Whether a service with EVENTS=on has run on this data. False while the log cannot be read, as when a primary of a Cluster is down. */
 export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
   try {
-    const [, , , next] = await scripts.run(logEnds, keys, { time: '' });
-    return next !== '';
+    return (await findEnds('', scripts)).next !== '';
   } catch {
     return false;
   }
+}
+
+/** @param time in microseconds since 1970; '': `position` is that of the oldest event */
+async function findEnds(time: number | '', scripts: ScriptRunner) {
+  const [, position, readable, next, , isRelayed] = await scripts.run(logEnds, keys, { time });
+  return { position: Number(position), readable: Number(readable), next, isRelayed: isRelayed === '1' };
 }
 
 /** The log of events, for readers. The relay writes it (`relay.ts`). */
@@ -201,35 +206,32 @@ export class EventLog implements EventReader {
   }
 
   async positionAfter(time: number): Promise<Position> {
-    const [, lastChunk] = await this.#find(Math.max(1, time + RELAY_TAKES_MS) * 1000);
-    return Number(lastChunk) + CHUNK_LENGTH;
+    const { position } = await this.#find(Math.max(1, time + RELAY_TAKES_MS) * 1000);
+    return position + CHUNK_LENGTH;
   }
 
   async oldest(): Promise<Position> {
-    const [, oldest] = await this.#find('');
-    return Number(oldest);
+    return (await this.#find('')).position;
   }
 
   async end(): Promise<Position> {
     const messages = this.#messages;
-    const [, , readable] = await this.#find('');
-    this.#hear(Number(readable));
-    this.#ends(Number(readable), messages + 1);
-    return Number(readable);
+    const { readable } = await this.#find('');
+    this.#hear(readable);
+    this.#ends(readable, messages + 1);
+    return readable;
   }
 
   async isRelayed(): Promise<boolean> {
-    const [, , , , , isRelayed] = await this.#find('');
-    return isRelayed === '1';
+    return (await this.#find('')).isRelayed;
   }
 
   async positionAt(time: number): Promise<Position> {
-    const [, position] = await this.#find(Math.max(0, time - CLOCKS_DIFFER_MS) * 1000);
-    return Number(position);
+    return (await this.#find(Math.max(0, time - CLOCKS_DIFFER_MS) * 1000)).position;
   }
 
   #find(time: number | '') {
-    return this.#parts.scripts.run(logEnds, keys, { time });
+    return findEnds(time, this.#parts.scripts);
   }
 
   async news(after: Position, waitMs: number, signal?: AbortSignal): Promise<void> {

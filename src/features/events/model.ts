@@ -164,17 +164,17 @@ export function parseEvent(entry: string): EventRecord {
 }
 
 /** Caches the text of the last second. Neighbouring events share it, and `toISOString` takes a third of the time to read an event. */
-let [second, secondText] = [Number.NaN, ''];
+let [cachedSecond, cachedText] = [Number.NaN, ''];
 
 /** The time at the beginning of an event's id, to milliseconds. */
 function timeOf(id: string): string {
   const milliseconds = Math.floor(parseInt(id, 36) / 1000);
   const ofSecond = milliseconds % 1000;
-  if (milliseconds - ofSecond !== second) {
-    second = milliseconds - ofSecond;
-    secondText = new Date(second).toISOString().slice(0, -4);
+  if (milliseconds - ofSecond !== cachedSecond) {
+    cachedSecond = milliseconds - ofSecond;
+    cachedText = new Date(cachedSecond).toISOString().slice(0, -4);
   }
-  return `${secondText}${String(ofSecond).padStart(3, '0')}Z`;
+  return `${cachedText}${String(ofSecond).padStart(3, '0')}Z`;
 }
 
 type Words = readonly string[];

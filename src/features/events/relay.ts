@@ -254,9 +254,9 @@ export class Relay {
     // Started in one turn of the event loop, so that the calls for all outboxes of a primary share commands.
     const taken = await Promise.all(tags.map((tag) => this.#take(tag)));
     const news = taken
-      .filter((each) => each !== undefined)
+      .filter((outbox) => outbox !== undefined)
       .toSorted((one, other) => one.elements[0]!.microseconds - other.elements[0]!.microseconds);
-    this.#counts.waiting = taken.reduce((sum, each) => sum + (each === undefined ? 0 : each.elements.length + each.left), 0);
+    this.#counts.waiting = taken.reduce((sum, outbox) => sum + (outbox === undefined ? 0 : outbox.elements.length + outbox.left), 0);
     this.#counts.lagSeconds = news.length === 0 ? 0 : Math.max(0, this.#parts.now() / 1000 - news[0]!.elements[0]!.microseconds / 1e6);
     if (news.length === 0) return 'nothing';
     await Promise.all(

@@ -87,15 +87,15 @@ async function pageFrom(
   parts: HoldingParts,
 ): Promise<Page> {
   const startedAt = performance.now();
-  const firsts = cursor === undefined ? holdings.map(({ exported }) => exported?.first?.(account, parts)) : [];
-  const page: Page = Object.assign({ accountId: account.accountId }, ...(await Promise.all(firsts)));
+  const firstPages = cursor === undefined ? holdings.map(({ exported }) => exported?.firstPage?.(account, parts)) : [];
+  const page: Page = Object.assign({ accountId: account.accountId }, ...(await Promise.all(firstPages)));
   let current = cursor === undefined ? 0 : paged.findIndex(({ letter }) => letter === cursor[0]);
   let place = cursor?.slice(1);
   for (let reads = 0; current < paged.length;) {
-    const { letter, first, read } = paged[current]!;
+    const { letter, firstPlace, read } = paged[current]!;
     if (reads >= MOST_READS || performance.now() - startedAt > MOST_MS || meta.isOver)
-      return { ...page, nextCursor: letter + (place ?? first) };
-    const part = await read(account, place ?? first, parts);
+      return { ...page, nextCursor: letter + (place ?? firstPlace) };
+    const part = await read(account, place ?? firstPlace, parts);
     for (const [name, found] of Object.entries(part.lists)) page[name] = [...((page[name] as unknown[] | undefined) ?? []), ...found];
     reads += part.reads;
     place = part.next;

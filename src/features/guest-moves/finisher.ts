@@ -68,13 +68,13 @@ export class MoveFinisher {
   /** @returns the guest's move, or else what `finish` answers with */
   async #readFrozen(guestId: string): Promise<FrozenMove | string | undefined> {
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
-    const [word, first, ...rest] = await this.#parts.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
+    const [word, id, ...frozen] = await this.#parts.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
     if (word === 'still') return undefined;
-    if (word === 'moved') return first!;
-    const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = rest as [string, MoveTarget['store'], ...string[]];
+    if (word === 'moved') return id!;
+    const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = frozen as [string, MoveTarget['store'], ...string[]];
     return {
       guestId,
-      moveId: first!,
+      moveId: id!,
       target: { accountId, store },
       day: day!,
       seq: Number(seq),

@@ -87,9 +87,9 @@ async function checkRecord(id: string, move: string, probe: Probe): Promise<Find
 /** A guest that was accepted leads to the account, which names it, until both are deleted. A tombstone is never removed. */
 async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
   const [ofAccount, ofGuest] = (await probe.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
-  const [own, other] = [parseStanding(ofAccount!), parseStanding(ofGuest!)];
-  const isNamed = own.deleted !== undefined || own.guests.some((each) => each.id === guest);
-  const leads = other.deleted !== undefined || leadsTo(other, id);
+  const [accountStanding, guestStanding] = [parseStanding(ofAccount!), parseStanding(ofGuest!)];
+  const isNamed = accountStanding.deleted !== undefined || accountStanding.guests.some((movedGuest) => movedGuest.id === guest);
+  const leads = guestStanding.deleted !== undefined || leadsTo(guestStanding, id);
   if (isNamed && leads) return [];
   const what = [...(isNamed ? [] : ['it does not name it']), ...(leads ? [] : ['that one does not lead to it'])].join(', and ');
   const text = `It took in the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;

@@ -26,6 +26,6 @@ async function bestOn(game: string, accountId: string, { scripts, catalogue }: P
   if (word === 'none') return undefined;
   const { rank: _, ...entry } = parseEntries(figures)[0]!;
   const args = { order: catalogue.orderOf(game), period: '', season: ALL_TIME, limit: 0, accountId: '', playerId: entry.playerId };
-  const [shown, , , , , rank] = await scripts.runWithoutAccount(aroundScript, keys, args);
+  const [shown, _season, _seasonEnd, _place, _firstPlace, rank] = await scripts.runWithoutAccount(aroundScript, keys, args);
   return { game, ...entry, ...(shown === 'around' ? { rank: Number(rank) } : {}) };
 }

@@ -175,20 +175,20 @@ export class BoardCheck {
         this.#findings.push({ kind: 'player_without_board', subject: `account ${accountId}`, text, commands });
       }
       if (stands) continue;
-      const other = [...this.#strangers].find((stranger) => entryIn(stranger).playerId === id);
-      if (other === undefined)
+      const strangeMember = [...this.#strangers].find((stranger) => entryIn(stranger).playerId === id);
+      if (strangeMember === undefined)
         withoutScore.push(`The account ${accountId} is a player, but its entry "${member}" is not among the scores.`);
-      else this.#findDiffering(id, accountId, member, other);
+      else this.#findDiffering(id, accountId, member, strangeMember);
     }
     this.#find('player_without_score', withoutScore);
   }
 
   /** The scores have the entry with another name or place than the players. */
-  #findDiffering(id: string, accountId: string, member: string, other: string): void {
-    this.#strangers.delete(other);
-    const place = other.slice(0, HEAD_LENGTH - id.length);
-    const commands: Command[] = [['HSET', this.#tables.players, id, playerText(accountId, place, other.slice(HEAD_LENGTH))]];
-    const text = `The entry of the account ${accountId} is "${member}" by its player, and "${other}" among the scores.`;
+  #findDiffering(id: string, accountId: string, member: string, strangeMember: string): void {
+    this.#strangers.delete(strangeMember);
+    const place = strangeMember.slice(0, HEAD_LENGTH - id.length);
+    const commands: Command[] = [['HSET', this.#tables.players, id, playerText(accountId, place, strangeMember.slice(HEAD_LENGTH))]];
+    const text = `The entry of the account ${accountId} is "${member}" by its player, and "${strangeMember}" among the scores.`;
     this.#findings.push({ kind: 'entry_differs', subject: this.#tables.subject, text, commands });
   }
 

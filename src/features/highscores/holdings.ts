@@ -34,7 +34,7 @@ export const scoreHolding = {
     shape: { scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. An entry may come twice.' }) },
     pages: {
       letter: 's',
-      first: '0',
+      firstPlace: '0',
       isPlace: isSetCursor,
       async read({ caller }, place, { scripts }) {
         const { scores, cursor, reads } = await scoresPage(caller, place, scripts);

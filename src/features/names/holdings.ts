@@ -26,7 +26,7 @@ export const nameHolding = {
     shape: {
       givenName: GivenName.optional().meta({ description: 'The name that people who run the service gave in place of the own one.' }),
     },
-    first: ({ fields }) => {
+    firstPage: ({ fields }) => {
       const [name = '', givenAt] = [fields['nameGiven'], isoTime(fields['nameGivenAt'])];
       return name === '' || givenAt === undefined ? {} : { givenName: { name, givenAt } };
     },

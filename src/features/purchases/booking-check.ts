@@ -249,7 +249,7 @@ async function checkOwner(
   const keys = entries.map(({ key }) => key);
   const found = await find(owners, keys, probe);
   const { owner } = document;
-  const coins = entries.reduce((sum, each) => sum + each.coins, 0);
+  const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
   const subject = subjectOf(purchaseId);
   if (found === undefined || keys.some((key) => found.entries.has(key))) {
     const text = `Its coins were granted twice: to account ${owner}, which its record names, and ${coins} to account ${accountId}.`;
@@ -280,7 +280,7 @@ function checkNumbers({ purchaseId, entries, document, accountId }: Bought): Fin
       : `move ${mostMoved}, and its record has ${document.moves.length}`;
   const text = `The ledger of account ${accountId} has its ${what}: the record is an older one, or was changed.`;
   const coins = (letter: string): number =>
-    entries.reduce((sum, each) => (each.letter === letter && !each.key.includes('·m') ? sum + each.coins : sum), 0);
+    entries.reduce((sum, entry) => (entry.letter === letter && !entry.key.includes('·m') ? sum + entry.coins : sum), 0);
   const isCounted = document.granted === coins(entryLetters.topup) && document.taken === 0 - coins(entryLetters.refund);
   const commands: Command[] = isCounted && most > document.entries ? [['HSET', purchaseKeys.purchase(purchaseId), 'entries', most]] : [];
   return [{ kind: 'purchase_differs', subject: subjectOf(purchaseId), text, commands }];

@@ -28,7 +28,7 @@ export const purchaseHolding = {
     shape: { coinPurchases: z.array(Purchase).optional().meta({ description: 'Coins bought in an app store, oldest first.' }) },
     pages: {
       letter: 'b',
-      first: '0',
+      firstPlace: '0',
       isPlace: (text) => /^\d{1,9}$/.test(text),
       async read({ accountId }, place, { scripts }) {
         const from = Number(place);

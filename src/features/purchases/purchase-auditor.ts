@@ -88,7 +88,7 @@ async function checkListed(id: string, probe: Probe): Promise<Finding[]> {
   for await (const page of pages(probe, 'ZSCAN', purchaseKeys.listed(id))) {
     const listed = pairsOf(page).map(([purchaseId]) => purchaseId);
     const owners = await probe.together(
-      ...listed.map((each): Command => ['HMGET', purchaseKeys.purchase(each), 'owner', 'store', 'grantedAt']),
+      ...listed.map((id): Command => ['HMGET', purchaseKeys.purchase(id), 'owner', 'store', 'grantedAt']),
     );
     for (const [index, purchaseId] of listed.entries()) {
       const [owner, store, grantedAt] = owners[index] as (string | null)[];

@@ -112,7 +112,7 @@ export class RefundQuestions {
     try {
       for await (const part of seller.takenBack(Math.max(0, since))) {
         if (this.#isClosed) return false;
-        await Promise.all(part.map((each) => this.#notice(seller.sellsAs, each)));
+        await Promise.all(part.map((question) => this.#notice(seller.sellsAs, question)));
       }
       return true;
     } catch (error) {

@@ -9,7 +9,7 @@
 --
 -- key_game, seat_id: see actor_in and find_room_of of room.lua. A server with a key acts in the host's place.
 -- settings  lines of name and value
-local found = find_room_of(room, seat_id, 'locked')
+local found, locked_before = find_room_of(room, seat_id, 'locked')
 if not found then return {'room_not_found'} end
 local is_server = key_game ~= ''
 local actor, refusal, is_guests
@@ -30,7 +30,7 @@ local function set_ready(ready)
 end
 
 local function set_locked(locked)
-  if found.third ~= locked then set(found, 'locked', locked) end
+  if locked_before ~= locked then set(found, 'locked', locked) end
 end
 
 local for_host = {start = 1, ['end'] = 1, kick = 1, transfer = 1, lock = 1, unlock = 1, settings = 1, rematch = 1}
@@ -40,7 +40,7 @@ local actions = {}
 function actions.join()
   if was_kicked(found, account_id, guest_set(moved_in)) then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end
-  if found.third == 'true' then return 'room_locked' end
+  if locked_before == 'true' then return 'room_locked' end
   if count_seated(found) >= found.most then return 'room_full' end
   actor = take_seat(found, account_id, name, now_text)
 end

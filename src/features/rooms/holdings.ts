@@ -26,7 +26,7 @@ export const seatHolding = {
     shape: { seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. A seat may come twice.' }) },
     pages: {
       letter: 'r',
-      first: '0.0',
+      firstPlace: '0.0',
       isPlace: isSetsCursor,
       async read({ owners }, place, parts) {
         const { seats, cursor, reads } = await seatsPage(owners, place, parts);

@@ -8,7 +8,7 @@
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) unknown_seat(player id) room_not_found forbidden not_in_room room_ended
 --
 -- to  player ids, or 'server', separated by blanks; '' for all
-local found = find_room_of(room, seat_id, 'messages')
+local found, last_number = find_room_of(room, seat_id, 'messages')
 if not found then return {'room_not_found'} end
 local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
 if not actor then return {refusal} end
@@ -18,7 +18,7 @@ local is_taken = to ~= '' and seated_set(found)
 for id in string.gmatch(to, '%S+') do
   if id ~= 'server' and not is_taken[id] then return {'unknown_seat', id} end
 end
-local number = string.format('%d', (found.third or 0) + 1)
+local number = string.format('%d', (last_number or 0) + 1)
 local expires_at = string.format('%d', tonumber(now) + tonumber(ttl_ms))
 keep(found, 'messages', number)
 keep(found, 'expiresAt', expires_at)

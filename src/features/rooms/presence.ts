@@ -234,7 +234,7 @@ export class Presence {
   }
 
   async #renewLeases(code: string, members: readonly string[]): Promise<void> {
-    const [, , , without = ''] = await this.#update('renew', code, members);
+    const { membersWithoutLease: without } = await this.#update('renew', code, members);
     if (without === '') return;
     const dueAt = this.#parts.now() + LEASE_MS;
     await Promise.all(without.split(' ').map((member) => this.#queue.ahead(code, dueAt, connectionOf(member))));
@@ -273,7 +273,7 @@ export class Presence {
   /** Best effort: if the call fails, the room is corrected when the leases end. */
   async #end(code: string, members: readonly string[]): Promise<void> {
     try {
-      const [, , handOverAt = ''] = await this.#update('bye', code, members);
+      const { handOverAt } = await this.#update('bye', code, members);
       await this.#checkRoom(code, handOverAt);
     } catch (error) {
       this.#failed(error);
@@ -289,12 +289,14 @@ export class Presence {
   }
 
   async #check(code: string): Promise<number | undefined> {
-    const [, nextCheck = ''] = await this.#update('check', code, []);
+    const { nextCheck } = await this.#update('check', code, []);
     return nextCheck === '' ? undefined : Number(nextCheck);
   }
 
-  #update(event: 'bye' | 'renew' | 'grant' | 'check', code: string, members: readonly string[]) {
-    return this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
+  async #update(event: 'bye' | 'renew' | 'grant' | 'check', code: string, members: readonly string[]) {
+    const answer = await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
+    const [, nextCheck = '', handOverAt = '', membersWithoutLease = ''] = answer;
+    return { nextCheck, handOverAt, membersWithoutLease };
   }
 
   #failed(error: unknown): void {

@@ -5,8 +5,8 @@
 -- Answers found(number of the last message, field, value …) same(number of the last message) room_not_found
 --
 -- known  '<seq> <updatedAt>' of the last change that the process knows
-local found = find_room(room, 'messages')
+local found, last_number = find_room(room, 'messages')
 if not found then return {'room_not_found'} end
-local messages = found.first or '0'
+local messages = last_number or '0'
 if string.format('%d ', found.seq) .. found.updated_at == known then return {'same', messages} end
 return public_fields(room, {'found', messages})

@@ -253,7 +253,6 @@ export class RoomActs {
     const [word, ...words] = await (isKey(by)
       ? scripts.runWithoutAccount(writeScript, keys, args)
       : scripts.runAs(by, writeScript, keys, args));
-    const [first = '', second = ''] = words;
     switch (word) {
       case 'contended':
         return { ...doneOf('done', words), isContended: true };
@@ -261,13 +260,15 @@ export class RoomActs {
       case 'replayed':
         return doneOf(word, words);
       case 'merge_from':
-        return new MergeFrom(first);
+        return new MergeFrom(words[0]!);
       case 'too_long':
-        throw invalid(body.merge === undefined ? 'data' : 'merge', `The data must be at most ${first} bytes of JSON in this room`);
+        throw invalid(body.merge === undefined ? 'data' : 'merge', `The data must be at most ${words[0]} bytes of JSON in this room`);
       case 'unknown_seat':
-        throw invalid(`seats.${first}`, 'Must be a player in the room');
-      case 'stale_state':
-        throw refuse(word, { stateSeq: Number(first), state: JSON.parse(second) as unknown });
+        throw invalid(`seats.${words[0]}`, 'Must be a player in the room');
+      case 'stale_state': {
+        const [stateSeq, state = ''] = words;
+        throw refuse(word, { stateSeq: Number(stateSeq), state: JSON.parse(state) as unknown });
+      }
       case 'forbidden':
         throw ofOtherGame(by);
       default:

@@ -49,8 +49,8 @@ async function checkIsQueued(code: string, probe: Probe): Promise<Finding[]> {
 async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommands): Promise<Finding[]> {
   const leases: Command = ['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'];
   const connectionId = ((await probe.ask(...leases)) as string[])[0]?.split(':')[1] ?? '';
-  const [first, ...times] = await probe.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
-  const [, leaseEnd] = first as string[];
+  const [lease, ...times] = await probe.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
+  const [, leaseEnd] = lease as string[];
   const dueAt = dueAtOf(times);
   // While a process checks the room, the queue holds it for the end of that process's lease.
   if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), probe.now() + CHECK_LEASE_MS))) return [];

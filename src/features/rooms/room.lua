@@ -27,25 +27,28 @@ local FIELDS = {
 }
 local MOST_TABS = 8
 
--- The fields on which scripts base decisions; nil if the room does not exist or has expired. Up to four further fields can be read at the
--- same time: `first`, `second`, `third` and `fourth`.
+-- Returns the fields on which scripts base decisions, then the values of the further fields that the caller names (false for a field that
+-- does not exist). Returns nil if the room does not exist or has expired.
 local function find_room(key, ...)
-  local seq, updated_at, expires_at, phase, host, players, game, most, writers, first, second, third, fourth = unpack(redis.call('HMGET',
-    key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...))
+  local values = redis.call('HMGET', key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...)
+  local seq, updated_at, expires_at, phase, host, players, game, most, writers = unpack(values, 1, 9)
   if not expires_at or tonumber(expires_at) <= tonumber(now) then return nil end
-  return {
+  local room = {
     key = key, seq = tonumber(seq), updated_at = updated_at, phase = phase, host = host, players = players, game = game,
-    most = tonumber(most), writers = writers, first = first, second = second, third = third, fourth = fourth,
-    public = {}, kept = {}, dropped = {},
+    most = tonumber(most), writers = writers, public = {}, kept = {}, dropped = {},
   }
+  return room, unpack(values, 10)
 end
 
--- find_room() for an act. `seat_id` is the seat for which the caller's channel was welcomed, or ''. The account (`first`) and the tabs
--- (`second`) of this seat are read with the room.
+local function with_seat(seat_id, room, account_id, tabs, ...)
+  if room then room.seat_id, room.seat_account, room.seat_tabs = seat_id, account_id, tabs end
+  return room, ...
+end
+
+-- find_room() for an act. `seat_id` is the seat for which the caller's channel was welcomed, or ''. One call to Redis also reads the account
+-- and the tabs of this seat, which actor_in() and is_done() need.
 local function find_room_of(key, seat_id, ...)
-  local found = find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...)
-  if found then found.seat_id = seat_id end
-  return found
+  return with_seat(seat_id, find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...))
 end
 
 -- Most bytes of a seat's public data in a room with this many seats. All seats together have 16 KiB.
@@ -124,7 +127,7 @@ local function actor_in(room, account_id, is_guest, key_game)
     if key_game ~= '*' and room.game ~= key_game then return nil, 'forbidden' end
     return 'server', false
   end
-  if room.first == account_id then return room.seat_id, false end
+  if room.seat_account == account_id then return room.seat_id, false end
   local id, is_guests = seat_of(room, account_id, is_guest)
   if not id then return nil, 'not_in_room' end
   return id, is_guests
@@ -149,7 +152,7 @@ end
 -- The last order of a seat's tab, '0' at first, and the lines of the seat's other tabs.
 local function last_order(room, actor, tab)
   local last, others, count = '0', {}, 0
-  local tabs = room.second
+  local tabs = room.seat_tabs
   if actor ~= room.seat_id then tabs = redis.call('HGET', room.key, actor .. ':tabs') end
   for line in string.gmatch(tabs or '', '[^\n]+') do
     local order, name = string.match(line, '^(%d+) (.*)$')

@@ -35,7 +35,7 @@ async function checkSeats(code: string, probe: Probe): Promise<Finding[]> {
       subject: `account ${owner}`,
       text: `It has the seat ${id} of room ${code}, and lists no such room.`,
     });
-  for (const [owner, ids] of Map.groupBy(seated, (each) => each.owner)) {
+  for (const [owner, ids] of Map.groupBy(seated, (seat) => seat.owner)) {
     if (ids.length === 1 || (await standingIn(owner, probe)).guests.length > 0) continue;
     const text = `The account ${owner} has the seats ${ids.map(({ id }) => id).join(' and ')}.`;
     findings.push({ kind: 'broken_room', subject: `room ${code}`, text });

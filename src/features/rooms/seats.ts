@@ -160,6 +160,6 @@ export async function seatsPage(
   const ownersOf = new Map<string, Set<string>>();
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
-  const found = await Promise.all([...ownersOf].map(([code, each]) => seatsIn(code, [...each], parts)));
+  const found = await Promise.all([...ownersOf].map(([code, accountIds]) => seatsIn(code, [...accountIds], parts)));
   return { seats: found.flat(), cursor: page.cursor, reads: page.reads + READS_A_ROOM * found.length };
 }

@@ -3,12 +3,11 @@
 -- ARGV owners (account ids, separated by blanks), ttl_ms
 -- Library room.lua: find_room, seated_ids, seat_fields, vacate, keep, settle
 -- Answers vacated none
-local found = find_room(room, 'kicked')
+local found, kicked = find_room(room, 'kicked')
 if not found then return {'none'} end
 local is_gone = {}
 for owner in string.gmatch(owners, '%S+') do is_gone[owner] = true end
 
-local kicked = found.first
 for owner in pairs(is_gone) do
   if kicked and string.find(kicked, ' ' .. owner .. ' ', 1, true) then
     kicked = string.gsub(kicked, '(%S+) ', function(id) if id == owner then return '' end end)

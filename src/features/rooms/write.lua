@@ -14,7 +14,7 @@
 -- private  lines of player id and text
 local CONTENDED_MS = 1000
 local target = action == 'data' and seat_id .. '.data' or 'state'
-local found = find_room_of(room, seat_id, 'stateSeq', target)
+local found, state_seq, text_before = find_room_of(room, seat_id, 'stateSeq', target)
 if not found then return {'room_not_found'} end
 local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
 if not actor then return {refusal} end
@@ -29,16 +29,15 @@ if action ~= 'data' and (text ~= '' or from ~= '') and not is_server then
 end
 if found.phase == 'ended' then return {'room_ended'} end
 
-local standing_text = found.fourth
 if action == 'data' and actor ~= seat_id then
   target = actor .. '.data'
-  standing_text = redis.call('HGET', room, target)
+  text_before = redis.call('HGET', room, target)
 end
-standing_text = standing_text or 'null'
-if if_state_seq ~= '' and if_state_seq ~= found.third then return {'stale_state', found.third, standing_text} end
-if from ~= '' and from ~= standing_text then
+text_before = text_before or 'null'
+if if_state_seq ~= '' and if_state_seq ~= state_seq then return {'stale_state', state_seq, text_before} end
+if from ~= '' and from ~= text_before then
   if from ~= '-' then redis.call('HSET', room, 'contended', now) end
-  return {'merge_from', standing_text}
+  return {'merge_from', text_before}
 end
 if action == 'data' and #text > data_limit(found.most) then return {'too_long', string.format('%d', data_limit(found.most))} end
 
@@ -50,7 +49,7 @@ for id, hand in string.gmatch(private, '([^\n]+)\n([^\n]+)\n') do
   found.private_of = found.private_of and found.private_of .. ' ' .. id or id
 end
 if found.private_of then set(found, 'privateSeq', seq) end
-if text ~= '' and text ~= standing_text then
+if text ~= '' and text ~= text_before then
   set(found, target, text)
   if target == 'state' then set(found, 'stateSeq', seq) end
 end

@@ -18,9 +18,11 @@ export const sessionHolding = {
         .optional()
         .meta({ description: 'On the first page, if any are listed: as in `GET /v1/sessions`.' }),
     },
-    async first({ caller }, parts) {
+    async firstPage({ caller }, parts) {
       const sessions = await listedSessions(caller, parts);
-      return sessions.length === 0 ? {} : { sessions: sessions.map((each) => signedInBrowser(each, each.id === caller.session?.id)) };
+      return sessions.length === 0
+        ? {}
+        : { sessions: sessions.map((session) => signedInBrowser(session, session.id === caller.session?.id)) };
     },
   },
   shown: {

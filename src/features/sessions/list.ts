@@ -24,10 +24,10 @@ export const listSessions = endpoint({
     const listed = await listedSessions(caller, services);
     const { session } = caller;
     const others = listed.filter(({ id }) => id !== session?.id).toSorted(newestFirst);
-    if (session === undefined) return { sessions: others.slice(0, MOST_SESSIONS).map((each) => signedInBrowser(each, false)) };
+    if (session === undefined) return { sessions: others.slice(0, MOST_SESSIONS).map((other) => signedInBrowser(other, false)) };
     const own = listed.find(({ id }) => id === session.id) ?? unlisted(session, meta.userAgent, services.now());
     const browsers = [own, ...others.slice(0, MOST_SESSIONS - 1)].toSorted(newestFirst);
-    return { sessions: browsers.map((each) => signedInBrowser(each, each === own)) };
+    return { sessions: browsers.map((browser) => signedInBrowser(browser, browser === own)) };
   },
 });
 

@@ -38,13 +38,13 @@ export const subscriptionHolding = {
         .optional()
         .meta({ description: 'One may come twice. Purchase tokens are not shown: they claim a purchase.' }),
     },
-    first({ fields }) {
+    firstPage({ fields }) {
       const at = isoTime(fields['reportedAt']);
       return at === undefined ? {} : { subscriptionReport: { subscribed: fields['reportedSubscribed'] === '1', at } };
     },
     pages: {
       letter: 'p',
-      first: '0.0',
+      firstPlace: '0.0',
       isPlace: isSetsCursor,
       async read({ owners }, place, { scripts }) {
         const { purchases, cursor, reads } = await purchasesPage(owners, place, scripts);

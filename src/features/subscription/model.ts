@@ -92,9 +92,9 @@ function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
 
 /** The subscription at `now`. A purchase that the app store confirmed overrides a report, even if it gives no access. */
 export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, now: number): z.output<typeof Subscription> {
-  const [first] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(byPrecedence);
-  if (first !== undefined) {
-    const { subscribed, state, productId, expiresAt, willRenew } = first;
+  const [deciding] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(byPrecedence);
+  if (deciding !== undefined) {
+    const { subscribed, state, productId, expiresAt, willRenew } = deciding;
     return {
       subscribed,
       state,

@@ -101,8 +101,8 @@ export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<t
     return document === undefined || document.owner !== '' ? [] : [{ hash, document, dueAt }];
   });
   const refundedAt = ({ document }: (typeof unowned)[number]): number => refundAt(document) ?? Number.MAX_SAFE_INTEGER;
-  const first = unowned.toSorted((one, other) => refundedAt(one) - refundedAt(other)).slice(0, MOST_SHOWN);
-  return first.map(({ hash, document, dueAt }) => shownUnowned(hash, document, dueAt));
+  const longestRefunded = unowned.toSorted((one, other) => refundedAt(one) - refundedAt(other)).slice(0, MOST_SHOWN);
+  return longestRefunded.map(({ hash, document, dueAt }) => shownUnowned(hash, document, dueAt));
 }
 
 function shownUnowned(hash: string, document: PurchaseDocument, dueAt: number): z.input<typeof UnownedPurchase> {

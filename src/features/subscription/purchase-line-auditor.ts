@@ -28,8 +28,8 @@ function linesOf(field: string | null): Map<string, string> {
 
 /** Each line of an account has a purchase that belongs to the account, and says the same. */
 async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
-  const [first = null] = await probe.fields(accountKey(id), 'purchases');
-  const hashes = [...linesOf(first).keys()];
+  const [text = null] = await probe.fields(accountKey(id), 'purchases');
+  const hashes = [...linesOf(text).keys()];
   if (hashes.length === 0) return [];
   // A deletion releases the purchases, and then deletes the lines.
   if ((await standingIn(id, probe)).deleted !== undefined) return [];
@@ -81,7 +81,9 @@ function requeue(hash: string): Command[] {
 
 /** An account has the line of a purchase that names another account. The set of the owner has each purchase that it ever recorded. */
 async function foreignLine(id: string, hash: string, owner: string, probe: Probe): Promise<Finding> {
-  const areOwned = await probe.together(...[id, owner].map((each): Command => ['SISMEMBER', subscriptionKeys.ofAccount(each), hash]));
+  const areOwned = await probe.together(
+    ...[id, owner].map((accountId): Command => ['SISMEMBER', subscriptionKeys.ofAccount(accountId), hash]),
+  );
   if (areOwned[0] !== 1 || areOwned[1] === 1) {
     const text = `It has a line of the purchase ${hash}, which belongs to account ${owner}.`;
     return { kind: 'line_without_purchase', subject: `account ${id}`, text };

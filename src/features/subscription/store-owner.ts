@@ -56,9 +56,9 @@ export async function lineageOf(purchase: StorePurchase, subscriptions: Subscrip
   const lineage = new Map<string, StorePurchase>();
   const open = [purchase];
   const seen = new Set<string>();
-  for (let each = open.shift(); each !== undefined; each = open.shift()) {
-    if (boundAccountOf(each) !== undefined) continue;
-    for (const token of tokensBefore(each)) {
+  for (let continued = open.shift(); continued !== undefined; continued = open.shift()) {
+    if (boundAccountOf(continued) !== undefined) continue;
+    for (const token of tokensBefore(continued)) {
       if (seen.has(token) || seen.size === LONGEST_LINEAGE) continue;
       seen.add(token);
       const document = await readPurchase(purchaseHash(token), scripts);

@@ -16,7 +16,7 @@ export const trialHolding = {
         .optional()
         .meta({ description: 'The trial linked to the account, if there is one.' }),
     },
-    first({ fields }) {
+    firstPage({ fields }) {
       const startedAt = isoTime(fields['trialStartedAt']);
       return startedAt === undefined ? {} : { trial: { startedAt, device: fields['trialDevice'] ?? '' } };
     },

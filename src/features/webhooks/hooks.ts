@@ -160,7 +160,7 @@ export class Hooks {
     const now = this.#parts.now();
     const record = await this.#change(id, (hook) => {
       const old = hook.secrets
-        .map(({ until = Infinity, ...each }) => ({ ...each, until: Math.min(until, oldUntil) }))
+        .map(({ until = Infinity, ...oldSecret }) => ({ ...oldSecret, until: Math.min(until, oldUntil) }))
         .filter(({ until }) => now < until);
       return { ...hook, secrets: [{ secret }, ...old].slice(0, MOST_SECRETS) };
     });
@@ -194,7 +194,7 @@ export class Hooks {
   /** @param limit bounds the successful attempts and the failed attempts separately */
   async #attempts(id: string, limit: number): Promise<Attempted[]> {
     const keys = { delivered: hookKeys.delivered(id), failed: hookKeys.failed(id) };
-    const [, , ...texts] = await this.#parts.scripts.run(readAttempts, keys, { limit });
+    const [, _deliveredCount, ...texts] = await this.#parts.scripts.run(readAttempts, keys, { limit });
     const all = texts.map((text) => JSON.parse(text) as Attempted);
     return all.toSorted((one, other) => other.at - one.at);
   }

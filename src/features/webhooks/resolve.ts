@@ -16,7 +16,7 @@ const RESOLVER = { timeout: 2000, tries: 2 };
 export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   return async (hostname) => {
     const found = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    const addresses = found.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+    const addresses = found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length === 0) throw (found[0] as PromiseRejectedResult).reason as Error;
     return addresses;
   };

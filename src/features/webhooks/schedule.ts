@@ -28,7 +28,7 @@ const RETRY_AFTER_MS = { least: SECOND_MS, most: 24 * HOUR_MS };
  * @returns undefined: it is given up
  */
 export function nextAttemptAt(failedSince: number, now: number, retryAfterMs: number | undefined): number | undefined {
-  const dueMs = DUE_MS.find((each) => each > now - failedSince);
+  const dueMs = DUE_MS.find((age) => age > now - failedSince);
   if (dueMs === undefined) return undefined;
   if (retryAfterMs === undefined) return failedSince + dueMs;
   return now + Math.min(Math.max(retryAfterMs, RETRY_AFTER_MS.least), RETRY_AFTER_MS.most);

@@ -154,10 +154,10 @@ export class Sender {
         const addresses = found
           .filter((address) => isReachable(address, allowsPrivate))
           .map((address) => ({ address, family: isIP(address) }));
-        const [first] = addresses;
-        if (first === undefined) callback(new Unreachable('private_address'), '', 0);
+        const [chosen] = addresses;
+        if (chosen === undefined) callback(new Unreachable('private_address'), '', 0);
         else if (all === true) callback(null, addresses);
-        else callback(null, first.address, first.family);
+        else callback(null, chosen.address, chosen.family);
       },
       () => callback(new Unreachable('dns'), '', 0),
     );

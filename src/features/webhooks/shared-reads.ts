@@ -86,8 +86,8 @@ export class SharedReads {
   #page(after: Position, types: readonly EventType[] | undefined): ReadPage {
     const events: EventRecord[] = [];
     const positions: Position[] = [];
-    const first = this.#indexOf(after);
-    let index = first;
+    const firstIndex = this.#indexOf(after);
+    let index = firstIndex;
     for (; index < this.#kept.length && events.length < PAGE; index++) {
       const { event, position } = this.#kept[index]!;
       if (types !== undefined && !types.includes(event.type)) continue;
@@ -95,7 +95,7 @@ export class SharedReads {
       positions.push(position);
     }
     const isEnd = index === this.#kept.length;
-    const readAt = this.#kept[first]?.readAt ?? performance.now();
+    const readAt = this.#kept[firstIndex]?.readAt ?? performance.now();
     return { events, positions, next: isEnd ? this.#to : this.#kept[index]!.position, isEnd: isEnd && this.#isEnd, readAt };
   }
 

@@ -37,28 +37,28 @@ export class WaitingEvents {
    * @throws Error if the log cannot be read
    */
   async at(position: Position): Promise<EventRecord | undefined> {
-    const first = position - (position % PAGE);
-    const known = this.#pages.get(first);
-    const page = known !== undefined && performance.now() - known.at < FRESH_MS ? known : this.#readPage(first);
+    const pageStart = position - (position % PAGE);
+    const known = this.#pages.get(pageStart);
+    const page = known !== undefined && performance.now() - known.at < FRESH_MS ? known : this.#readPage(pageStart);
     const { events, next } = await page.found;
     if (page !== known || position < next) return events.get(position);
-    const newer = this.#pages.get(first);
-    return (await (newer === undefined || newer === known ? this.#readPage(first) : newer).found).events.get(position);
+    const newer = this.#pages.get(pageStart);
+    return (await (newer === undefined || newer === known ? this.#readPage(pageStart) : newer).found).events.get(position);
   }
 
-  #readPage(first: Position): Page {
-    const page = { at: performance.now(), found: this.#read(first) };
-    this.#pages.delete(first);
-    this.#pages.set(first, page);
+  #readPage(pageStart: Position): Page {
+    const page = { at: performance.now(), found: this.#read(pageStart) };
+    this.#pages.delete(pageStart);
+    this.#pages.set(pageStart, page);
     if (this.#pages.size > MOST_PAGES) this.#pages.delete(this.#pages.keys().next().value!);
     page.found.catch(() => {
-      if (this.#pages.get(first) === page) this.#pages.delete(first);
+      if (this.#pages.get(pageStart) === page) this.#pages.delete(pageStart);
     });
     return page;
   }
 
-  async #read(first: Position): Promise<Found> {
-    const { events, positions, next } = await this.#log.read(first, PAGE);
+  async #read(pageStart: Position): Promise<Found> {
+    const { events, positions, next } = await this.#log.read(pageStart, PAGE);
     return { events: new Map(events.map((event, index) => [positions[index]!, event])), next };
   }
 }

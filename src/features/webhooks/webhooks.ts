@@ -84,10 +84,10 @@ export class Webhooks {
     const { scripts, counts } = this.#parts;
     const leaseEnd = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
     const held = await leasedHooks(scripts, this.#holder, LEASE_MS);
-    for (const each of held) {
-      const delivery = this.#deliveries.get(each.id);
-      if (delivery === undefined || delivery.isOver) this.#begin(each, leaseEnd);
-      else delivery.renewed(each, leaseEnd);
+    for (const hook of held) {
+      const delivery = this.#deliveries.get(hook.id);
+      if (delivery === undefined || delivery.isOver) this.#begin(hook, leaseEnd);
+      else delivery.renewed(hook, leaseEnd);
     }
     // A hook that is not held any more was disabled or removed, or another process has it.
     const ids = new Set(held.map(({ id }) => id));

@@ -40,7 +40,7 @@ export const ask = endpoint({
   deadlineMs: 20_000,
   async handle({ key, body: { operation: name, input } }, services: OperatorParts) {
     if (key === undefined) return refuseWithoutKey();
-    const declared = changes.find((each) => each.name === name);
+    const declared = changes.find((change) => change.name === name);
     if (declared === undefined) return invalid('operation', 'Is no change of operators');
     const given = check(declared.input, input)!;
     const asks = { cannotBeUndone: declared.cannotBeUndone === true, needsKey: needsKey(declared) };

@@ -28,15 +28,15 @@ export function readAccountsFile(path: string): ListedAccount[] {
 
 export function accountsIn(text: string, path: string): ListedAccount[] {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  const first = lines.findIndex((line) => line.trim() !== '');
-  if (first === -1) throw new Failure(`${path} is empty.`);
-  const separator = /[,;\t]/.exec(lines[first]!.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
-  const head = cellsOf(lines[first]!, separator);
-  if (typeof head === 'string') throw new Failure(`${path}: line ${first + 1} ${head}.`);
-  const { column, kind, hasHeader } = columnOf(head, `${path}: line ${first + 1}`);
+  const firstLine = lines.findIndex((line) => line.trim() !== '');
+  if (firstLine === -1) throw new Failure(`${path} is empty.`);
+  const separator = /[,;\t]/.exec(lines[firstLine]!.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
+  const head = cellsOf(lines[firstLine]!, separator);
+  if (typeof head === 'string') throw new Failure(`${path}: line ${firstLine + 1} ${head}.`);
+  const { column, kind, hasHeader } = columnOf(head, `${path}: line ${firstLine + 1}`);
   const accounts: ListedAccount[] = [];
   const problems: string[] = [];
-  for (let index = first + (hasHeader ? 1 : 0); index < lines.length; index++) {
+  for (let index = firstLine + (hasHeader ? 1 : 0); index < lines.length; index++) {
     if (lines[index]!.trim() === '') continue;
     const found = accountOf(lines[index]!, { separator, columns: head.length, column, kind });
     if ('problem' in found) problems.push(`line ${index + 1} ${found.problem}`);

@@ -289,16 +289,16 @@ function textOfAccount(account: Shown): string {
   );
   const coins = table(
     ['COINS BOUGHT', 'ORDER', 'UNITS', 'STATE', 'GRANTED', 'TAKEN BACK', 'BOOKED (UTC)', 'LAST REFUND (UTC)', 'STUCK'],
-    account.coinPurchases.map((each) => [
-      each.productId,
-      each.orderId ?? each.purchaseId,
-      String(each.quantity),
-      each.refundedQuantity === undefined ? each.state : `${each.state}, ${each.refundedQuantity} refunded`,
-      String(each.coins),
-      String(each.takenCoins),
-      minuteOfText(each.grantedAt),
-      minuteOfText(each.refundedAt),
-      each.stuck ?? '',
+    account.coinPurchases.map((purchase) => [
+      purchase.productId,
+      purchase.orderId ?? purchase.purchaseId,
+      String(purchase.quantity),
+      purchase.refundedQuantity === undefined ? purchase.state : `${purchase.state}, ${purchase.refundedQuantity} refunded`,
+      String(purchase.coins),
+      String(purchase.takenCoins),
+      minuteOfText(purchase.grantedAt),
+      minuteOfText(purchase.refundedAt),
+      purchase.stuck ?? '',
     ]),
   );
   const signedIn = table(

@@ -16,10 +16,10 @@ export interface Asked {
 
 /** @throws Failure for a group, command or flag that does not exist, and for words that are missing or too many */
 export function readInput(words: readonly string[], groups: readonly CommandGroup[]): Asked {
-  const [groupName = '', second = ''] = words;
+  const [groupName = '', secondWord = ''] = words;
   const group = groups.find(({ name }) => name === groupName);
-  const isUsual = group?.usual !== undefined && (second === '' || second.startsWith('-'));
-  const commandName = isUsual ? group.usual : second;
+  const isUsual = group?.usual !== undefined && (secondWord === '' || secondWord.startsWith('-'));
+  const commandName = isUsual ? group.usual : secondWord;
   const command = ownCommand(group, commandName);
   const isHelp = words.includes('--help') || words.includes('-h') || words.length === 0;
   if (isHelp) return { group, command, input: { words: [], flags: {} }, json: false, yes: false, by: undefined, help: true };

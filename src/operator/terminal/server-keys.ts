@@ -119,7 +119,7 @@ const revoke: Command = {
       await tool.confirm(question);
       const change = { action: 'keys revoke', what, why };
       const isNew = await refusing(loggedChange(tool, change, () => changesOf(tool).revoke(id)));
-      const json = { id, revoked: true, wasRevoked: false, ...(made.length === 0 ? {} : { made: made.map((each) => each.id) }) };
+      const json = { id, revoked: true, wasRevoked: false, ...(made.length === 0 ? {} : { made: made.map((heir) => heir.id) }) };
       return isNew ? { text: `Revoked ${id}.${heirsText(made)}`, json } : isRevoked;
     };
   },
@@ -166,7 +166,7 @@ function scopesOf(text: string | undefined, role: Role | undefined): Scope[] {
 
 function roleOf(text: string | undefined): Role | undefined {
   if (text === undefined) return undefined;
-  const role = roles.find((each) => each === text);
+  const role = roles.find((known) => known === text);
   if (role === undefined) throw new Failure(`--role takes one of ${roles.join(', ')}.`);
   return role;
 }

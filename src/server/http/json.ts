@@ -144,9 +144,9 @@ class Marking {
   }
 
   /** Reads true, false or null. */
-  #readWord(start: number, first: string): number {
+  #readWord(start: number, letter: string): number {
     this.#mark(this.#ofName);
-    return start + (first === 'f' ? 'false' : 'true').length - 1;
+    return start + (letter === 'f' ? 'false' : 'true').length - 1;
   }
 
   /** Replaces the current member, and notes its path on the lists and objects around it. */

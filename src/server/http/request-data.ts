@@ -19,8 +19,8 @@ export function check(shape: z.ZodObject | undefined, value: unknown): Record<st
     path: issue.path.join('.') || 'body',
     message: unkeptAt(value, issue.path) ?? issue.message,
   }));
-  const first = issues[0]!;
-  throw refuse('invalid_request', { message: `${first.path}: ${first.message}`, field: first.path, issues });
+  const issue = issues[0]!;
+  throw refuse('invalid_request', { message: `${issue.path}: ${issue.message}`, field: issue.path, issues });
 }
 
 function decodePercent(text: string): string {

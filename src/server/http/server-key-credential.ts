@@ -67,8 +67,10 @@ class ServerKeyCredential implements Credential {
     const isNeeded = keyNeedsAccount !== false && (caller === 'required' || caller === 'session');
     if (named.length === 0 && isNeeded) return invalid('accountId', 'Must be sent with a server key, or installId in its place');
     if (named.length < 2) return this.#identify(call, named[0]);
-    return Promise.all(named.map((id) => this.#parts.followMove(id))).then(([one, other]) =>
-      one === other ? this.#identify(call, one) : invalid('accountId', 'Must be the account of the installId, where both are sent'),
+    return Promise.all(named.map((id) => this.#parts.followMove(id))).then(([accountId, otherId]) =>
+      accountId === otherId
+        ? this.#identify(call, accountId)
+        : invalid('accountId', 'Must be the account of the installId, where both are sent'),
     );
   }
 

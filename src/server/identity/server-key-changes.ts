@@ -92,7 +92,7 @@ export class ServerKeyChanges {
 
   /** @throws KeyChangeRefused if there is no such key */
   async find(id: string): Promise<ListedKey> {
-    const key = KEY_ID.test(id) ? (await this.list()).find((each) => each.id === id) : undefined;
+    const key = KEY_ID.test(id) ? (await this.list()).find((listed) => listed.id === id) : undefined;
     if (key === undefined) throw new KeyChangeRefused('There is no server key with this id. An id has 8 characters: see "keys list".');
     return key;
   }
@@ -176,8 +176,8 @@ export class ServerKeyChanges {
     const keys = await this.list();
     if (keys.length < MOST_SERVER_KEYS) return [];
     const endedAt = (key: ListedKey): number => Math.min(key.revokedAt ?? Infinity, key.expiresAt ?? Infinity);
-    const [first] = keys.filter(({ state }) => state !== 'valid').toSorted((one, other) => endedAt(one) - endedAt(other));
-    return first === undefined ? [] : [[first.id, first.text, '']];
+    const [oldestEnded] = keys.filter(({ state }) => state !== 'valid').toSorted((one, other) => endedAt(one) - endedAt(other));
+    return oldestEnded === undefined ? [] : [[oldestEnded.id, oldestEnded.text, '']];
   }
 
   async #change(changes: readonly Change[]): Promise<void> {

@@ -82,9 +82,9 @@ export class Relays {
   flush(): void {
     const { watchers, counts } = this.#parts;
     const waiting = this.#waiting.splice(0);
-    const [first] = waiting;
-    if (first === undefined) return;
-    const concerned = waiting.length === 1 ? (first.only ?? watchers) : watchers;
+    const [message] = waiting;
+    if (message === undefined) return;
+    const concerned = waiting.length === 1 ? (message.only ?? watchers) : watchers;
     for (const watcher of concerned) {
       const own = waiting.length === 1 ? waiting : waiting.filter(({ only }) => only === undefined || only.has(watcher));
       if (own.length > 0) counts.messagesMissed += watcher.relay(own);

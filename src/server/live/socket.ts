@@ -75,7 +75,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   readonly sendQueue: SendQueue;
   #badMessages = 0;
   #droppedFrames = 0;
-  #second = 0;
+  #currentSecond = 0;
   #messagesInSecond = 0;
   /** Messages that are processed or wait for it, without acts. */
   #messagesInWork = 0;
@@ -219,8 +219,8 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** @returns false if the socket sends too many frames; it is closed then */
   #countFrame(): boolean {
-    const second = Math.floor(performance.now() / 1000);
-    if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
+    const currentSecond = Math.floor(performance.now() / 1000);
+    if (currentSecond !== this.#currentSecond) [this.#currentSecond, this.#messagesInSecond] = [currentSecond, 0];
     const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#parts.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
     if (++this.#messagesInSecond <= most) return true;
     this.end(closeCodes.tooManyMessages, 'too many messages');

@@ -62,7 +62,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
 }
 
 const buttons = (...made: readonly (HTMLElement | undefined)[]): HTMLElement =>
-  make('div', { className: 'row' }, ...made.filter((each) => each !== undefined));
+  make('div', { className: 'row' }, ...made.filter((part) => part !== undefined));
 
 /** The changes that the operator may make and that make sense now. */
 function changesOf(account: Answer, operator: Operator, again: () => void) {
@@ -206,14 +206,14 @@ function sessions({ accountId, sessions: { listed, signOutsEverywhere } }: Answe
     table(
       'Sessions',
       ['Session', 'Kind', 'Device', 'Since (UTC)', 'Seen (UTC)', 'Ends (UTC)', ''],
-      (listed as Answer[]).map((each) => [
-        make('span', { className: 'mono', textContent: each.id }),
-        each.kind,
-        browserOf(each.userAgent),
-        time(each.createdAt),
-        time(each.lastSeenAt),
-        time(each.expiresAt),
-        mayAct(operator, 'support') ? end(each.id) : '',
+      (listed as Answer[]).map((session) => [
+        make('span', { className: 'mono', textContent: session.id }),
+        session.kind,
+        browserOf(session.userAgent),
+        time(session.createdAt),
+        time(session.lastSeenAt),
+        time(session.expiresAt),
+        mayAct(operator, 'support') ? end(session.id) : '',
       ]),
       'No session of a pairing or a store is listed. Logins with an installId are not.',
     ),
@@ -362,14 +362,14 @@ function coinPurchases({ coinPurchases: purchases }: Answer): HTMLElement {
   return table(
     'Purchases of coins',
     ['At (UTC)', 'Product', 'Order', 'State', '#Coins', '#Taken back', 'Stuck'],
-    (purchases as Answer[]).map((each) => [
-      time(each.at),
-      link(['purchases', each.purchaseId], each.productId),
-      each.orderId,
-      each.state,
-      coins(each.coins),
-      each.takenCoins === 0 ? '' : coins(each.takenCoins),
-      each.stuck === undefined ? '' : chip(each.stuck, 'waiting'),
+    (purchases as Answer[]).map((purchase) => [
+      time(purchase.at),
+      link(['purchases', purchase.purchaseId], purchase.productId),
+      purchase.orderId,
+      purchase.state,
+      coins(purchase.coins),
+      purchase.takenCoins === 0 ? '' : coins(purchase.takenCoins),
+      purchase.stuck === undefined ? '' : chip(purchase.stuck, 'waiting'),
     ]),
     'No coins bought.',
   );
@@ -388,15 +388,15 @@ function subscriptions({ subscription, purchases }: Answer, operator: Operator, 
     table(
       'Purchases of subscriptions',
       ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed checks', ''],
-      (purchases as Answer[]).map((each) => [
-        each.purchase,
-        each.productId,
-        each.state,
-        time(each.expiresAt),
-        time(each.checkedAt),
-        time(each.nextCheckAt),
-        String(each.failedChecks),
-        moveButton(each.purchase, operator, again),
+      (purchases as Answer[]).map((purchase) => [
+        purchase.purchase,
+        purchase.productId,
+        purchase.state,
+        time(purchase.expiresAt),
+        time(purchase.checkedAt),
+        time(purchase.nextCheckAt),
+        String(purchase.failedChecks),
+        moveButton(purchase.purchase, operator, again),
       ]),
       'No subscription bought.',
     ),

@@ -96,7 +96,7 @@ class Dialog {
       'form',
       { className: 'stack' },
       ...(hint === '' ? [] : [make('p', { textContent: hint })]),
-      ...fields.flatMap(([label, each, beside]) => [field(marked(label, each), each), ...(beside === undefined ? [] : [beside])]),
+      ...fields.flatMap(([label, input, beside]) => [field(marked(label, input), input), ...(beside === undefined ? [] : [beside])]),
       field(marked('Ticket', this.#ticket), this.#ticket, hasKey ? 'The same ticket takes effect once in this account.' : ''),
       field(marked('Reason, for other operators', this.#reason), this.#reason, 'No names and no installIds: the log outlives accounts.'),
       said,

@@ -28,20 +28,20 @@ export async function accountsOf(text: string): Promise<Line[]> {
     .split(/\r?\n/)
     .map((row, index) => ({ line: index + 1, row }))
     .filter(({ row }) => row.trim() !== '');
-  const [first] = rows;
-  if (first === undefined) throw new Error('There is no line.');
+  const [header] = rows;
+  if (header === undefined) throw new Error('There is no line.');
   if (rows.length > MOST_LINES) throw new Error('There are more than 100,000 lines: use npm run admin -- coins grant.');
-  const separator = /[,;\t]/.exec(first.row.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
-  const head = cellsOf(first.row, separator);
+  const separator = /[,;\t]/.exec(header.row.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
+  const head = cellsOf(header.row, separator);
   const named = head.flatMap((cell, at) => {
     const kind = COLUMNS[cell.toLowerCase()];
     return kind === undefined ? [] : [{ at, kind }];
   });
-  if (named.length > 1) throw new Error(`Line ${first.line} has two columns that name accounts: leave one of them.`);
+  if (named.length > 1) throw new Error(`Line ${header.line} has two columns that name accounts: leave one of them.`);
   const [column] = named;
   if (column === undefined && !ACCOUNT_ID.test(head[0]!))
     throw new Error(
-      `Line ${first.line} is neither a header with a column accountId or installId, nor does it begin with an accountId. A file of installIds needs a header.`,
+      `Line ${header.line} is neither a header with a column accountId or installId, nor does it begin with an accountId. A file of installIds needs a header.`,
     );
   const { at, kind } = column ?? { at: 0, kind: 'accountId' };
   return Promise.all(

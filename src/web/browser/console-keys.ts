@@ -8,18 +8,16 @@ const secretOf = ({ token, id }: Answer) => ({ label: `The key ${id}`, text: tok
 /** The server keys, and their changes. */
 export async function keysView({ operator, signal, again }: Asked): Promise<Shown> {
   const { keys } = await call('/console/keys', { signal });
-  const rows = (keys as Answer[]).map((each) => [
-    link(['log'], each.id, { operator: `key:${each.id}` }),
-    each.name,
-    chip(each.state, each.state === 'valid' ? 'live' : 'waiting'),
-    each.role ?? each.scopes.join(', '),
-    each.game,
-    time(each.createdAt),
-    time(each.expiresAt),
-    time(each.usedAt),
-    each.state === 'valid'
-      ? make('span', { className: 'row' }, rotateButton(each, operator, again), revokeButton(each, operator, again))
-      : '',
+  const rows = (keys as Answer[]).map((key) => [
+    link(['log'], key.id, { operator: `key:${key.id}` }),
+    key.name,
+    chip(key.state, key.state === 'valid' ? 'live' : 'waiting'),
+    key.role ?? key.scopes.join(', '),
+    key.game,
+    time(key.createdAt),
+    time(key.expiresAt),
+    time(key.usedAt),
+    key.state === 'valid' ? make('span', { className: 'row' }, rotateButton(key, operator, again), revokeButton(key, operator, again)) : '',
   ]);
   return {
     title: 'Server keys',

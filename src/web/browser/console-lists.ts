@@ -118,15 +118,15 @@ function seasonTable(game: string, seasons: readonly Answer[]): HTMLElement {
   return table(
     'Seasons',
     ['Season', 'State', 'Ends (UTC)', 'Pays (UTC)', '#Entries', '#Prizes paid', '#Coins paid', '#Unpaid'],
-    seasons.map((each) => [
-      link(['boards', game], each.season, { season: each.season }),
-      chip(each.state, each.state === 'paying' ? 'waiting' : 'live'),
-      time(each.endsAt),
-      time(each.paysAt),
-      coins(each.entries),
-      coins(each.paid),
-      coins(each.paidCoins),
-      coins(each.unpaid),
+    seasons.map((season) => [
+      link(['boards', game], season.season, { season: season.season }),
+      chip(season.state, season.state === 'paying' ? 'waiting' : 'live'),
+      time(season.endsAt),
+      time(season.paysAt),
+      coins(season.entries),
+      coins(season.paid),
+      coins(season.paidCoins),
+      coins(season.unpaid),
     ]),
     'This game has no seasons with a score.',
   );
@@ -136,14 +136,16 @@ function archiveTable(game: string, archives: readonly Answer[], operator: Opera
   return table(
     'Archives',
     ['Archive', 'At (UTC)', 'By', 'Why', '#Entries', ''],
-    archives.map((each) => [
-      each.droppedAt === undefined ? link(['boards', game], String(each.archive), { archive: String(each.archive) }) : String(each.archive),
-      time(each.at),
-      operatorText(each.by),
-      each.reason,
-      coins(each.entries),
-      each.droppedAt !== undefined
-        ? make('span', {}, 'dropped ', time(each.droppedAt))
+    archives.map((archive) => [
+      archive.droppedAt === undefined
+        ? link(['boards', game], String(archive.archive), { archive: String(archive.archive) })
+        : String(archive.archive),
+      time(archive.at),
+      operatorText(archive.by),
+      archive.reason,
+      coins(archive.entries),
+      archive.droppedAt !== undefined
+        ? make('span', {}, 'dropped ', time(archive.droppedAt))
         : mayAct(operator, 'admin')
           ? changeButton(
               {
@@ -151,8 +153,8 @@ function archiveTable(game: string, archives: readonly Answer[], operator: Opera
                 operation: 'boards drop',
                 path: `/boards/${encodeURIComponent(game)}/drop`,
                 target: { game },
-                valuesOf: () => ({ archive: each.archive as number }),
-                typed: () => ({ what: 'the entries', number: String(each.entries) }),
+                valuesOf: () => ({ archive: archive.archive as number }),
+                typed: () => ({ what: 'the entries', number: String(archive.entries) }),
               },
               operator,
               again,
@@ -184,14 +186,14 @@ export async function accountsView({ query, signal }: Asked): Promise<Shown> {
     ['store', 'store accounts'],
   ] as const;
   const day = (name: string): HTMLInputElement => input(name, filter[name], { type: 'date' });
-  const rows = (accounts as Answer[]).map((each) => [
-    accountLink(each.accountId),
-    each.kind,
-    chip(each.state, each.state === 'open' ? 'live' : 'waiting'),
-    coins(each.balanceCoins),
-    each.debtCoins === undefined ? '' : coins(each.debtCoins),
-    time(each.createdAt),
-    each.lastSeenOn,
+  const rows = (accounts as Answer[]).map((account) => [
+    accountLink(account.accountId),
+    account.kind,
+    chip(account.state, account.state === 'open' ? 'live' : 'waiting'),
+    coins(account.balanceCoins),
+    account.debtCoins === undefined ? '' : coins(account.debtCoins),
+    time(account.createdAt),
+    account.lastSeenOn,
   ]);
   return {
     title: 'Accounts',
@@ -227,14 +229,14 @@ export async function purchasesView({ operator, signal, again }: Asked): Promise
   const { purchases, subscriptions } = await admin('/purchases', {}, signal);
   const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
   const form = addressForm([['A purchase, by its order number', named]], () => hashOf(['purchases', named.value.trim()]));
-  const rows = (purchases as Answer[]).map((each) => [
-    link(['purchases', each.purchaseId], each.orderId ?? each.purchaseId),
-    chip(each.stuck ?? 'due', 'waiting'),
-    each.productId,
-    accountLink(each.accountId),
-    time(each.at),
-    time(each.nextLookAt),
-    String(each.failedLooks),
+  const rows = (purchases as Answer[]).map((purchase) => [
+    link(['purchases', purchase.purchaseId], purchase.orderId ?? purchase.purchaseId),
+    chip(purchase.stuck ?? 'due', 'waiting'),
+    purchase.productId,
+    accountLink(purchase.accountId),
+    time(purchase.at),
+    time(purchase.nextLookAt),
+    String(purchase.failedLooks),
   ]);
   return {
     title: 'Purchases',
@@ -258,15 +260,15 @@ export async function purchasesView({ operator, signal, again }: Asked): Promise
         table(
           'Subscriptions without an owner',
           ['Order', 'Refund (UTC)', 'State', 'Product', 'Seen (UTC)', 'Checked next', '#Failed checks', ''],
-          (subscriptions as Answer[]).map((each) => [
-            each.orderId ?? each.purchase,
-            time(each.refundAt),
-            chip(each.state ?? 'not checked yet', 'waiting'),
-            each.productId ?? '',
-            time(each.noticedAt),
-            time(each.nextCheckAt),
-            String(each.failedChecks),
-            moveButton(each.purchase, operator, again),
+          (subscriptions as Answer[]).map((subscription) => [
+            subscription.orderId ?? subscription.purchase,
+            time(subscription.refundAt),
+            chip(subscription.state ?? 'not checked yet', 'waiting'),
+            subscription.productId ?? '',
+            time(subscription.noticedAt),
+            time(subscription.nextCheckAt),
+            String(subscription.failedChecks),
+            moveButton(subscription.purchase, operator, again),
           ]),
           'Every subscription has an owner.',
         ),

@@ -215,13 +215,13 @@ export function addressForm(fields: readonly Field[], addressOf: () => string): 
   const form = make(
     'form',
     { className: 'filter' },
-    ...fields.map(([label, each]) => field(label, each)),
+    ...fields.map(([label, input]) => field(label, input)),
     make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
     said,
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const secret = fields.find(([, each]) => isSecret(each));
+    const secret = fields.find(([, input]) => isSecret(input));
     said.textContent =
       secret === undefined
         ? ''

@@ -162,7 +162,7 @@ function bar(who: Operator): Node[] {
     ['keys', 'Keys', mayAct(who, 'admin') && who.game === undefined],
     ['health', 'Health', who.game === undefined],
   ];
-  const nav = make('nav', {}, ...places.filter(([, , isShown]) => isShown).map(([name, text]) => link([name], text)));
+  const nav = make('nav', {}, ...places.filter(([_name, _text, isShown]) => isShown).map(([name, text]) => link([name], text)));
   nav.setAttribute('aria-label', 'Console');
   const out = make('button', { type: 'button', className: 'small', textContent: 'Sign out' });
   onPress(out, async () => {

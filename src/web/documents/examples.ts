@@ -10,8 +10,8 @@ type Components = Readonly<Record<string, Schema>>;
 export function exampleOf(schema: Schema, components: Components, name = 'text'): unknown {
   if (schema['example'] !== undefined) return schema['example'];
   if (typeof schema['$ref'] === 'string') return exampleOf(components[schema['$ref'].split('/').at(-1)!]!, components, name);
-  const [first] = (schema['enum'] ?? []) as unknown[];
-  if (first !== undefined) return first;
+  const [value] = (schema['enum'] ?? []) as unknown[];
+  if (value !== undefined) return value;
   const [choice] = (schema['oneOf'] ?? schema['anyOf'] ?? []) as Schema[];
   if (choice !== undefined) return exampleOf(choice, components, name);
   switch (schema['type']) {

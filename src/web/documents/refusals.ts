@@ -140,7 +140,9 @@ const details: Readonly<Record<string, { readonly of?: readonly ErrorCode[]; rea
 
 /** The schema of the field `error` of a refusal with one of these codes. */
 function detailsOf(codes: readonly ErrorCode[], code: Schema): Schema {
-  const possible = Object.entries(details).filter(([, { of }]) => of === undefined || of.some((each) => codes.includes(each)));
+  const possible = Object.entries(details).filter(
+    ([, { of }]) => of === undefined || of.some((possibleCode) => codes.includes(possibleCode)),
+  );
   return {
     type: 'object',
     required: ['code', 'message'],

@@ -56,7 +56,7 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
     description,
     listed: operations.filter(({ operation }) => operation.tags[0] === name),
   }));
-  const first = operations.find(({ operation }) => operation.operationId === 'creditCoins');
+  const creditCoins = operations.find(({ operation }) => operation.operationId === 'creditCoins');
   return docsLayout({
     path: '/docs',
     title: 'API reference: coinop',
@@ -83,7 +83,7 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
           </p>
         </div>
         <div class="beside">
-          ${first === undefined ? '' : codeBlock('A first call', curlOf(first.operation))}
+          ${creditCoins === undefined ? '' : codeBlock('A first call', curlOf(creditCoins.operation))}
           <p class="links">
             <a href="/openapi.json">OpenAPI document</a> <a href="/docs/channels">Live channels</a> <a href="/docs/errors">Error codes</a>
             <a href="/client.js">Client library</a>
@@ -97,7 +97,7 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
               <h2 id="tag-${name}">${headingOf(name)}</h2>
               ${paragraphs(description)}
             </div>
-            ${listed.map((each) => section(each, components))}
+            ${listed.map((operation) => section(operation, components))}
           </section> `,
       )}`,
   });

@@ -59,10 +59,10 @@ async function wholePage(
 ): Promise<AnsweredPage> {
   const withoutCharge = { ...asked, mostRooms: FREE_ROOMS_READ, mostBytes: FREE_PAGE_BYTES };
   const begun = asked.from === '' ? await firstPages.read(withoutCharge) : new AnsweredPage(await readPage(withoutCharge, scripts));
-  const first = begun.page;
-  const limit = asked.limit - first.rooms.length;
-  if (first.next === '' || limit === 0 || charge(WHOLE_PAGE_COST) > 0) return begun;
-  const mostBytes = MOST_PAGE_BYTES - first.bytes;
-  const more = await readPage({ ...asked, limit, from: first.next, mostRooms: MOST_ROOMS_READ - FREE_ROOMS_READ, mostBytes }, scripts);
-  return new AnsweredPage({ ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] });
+  const firstPage = begun.page;
+  const limit = asked.limit - firstPage.rooms.length;
+  if (firstPage.next === '' || limit === 0 || charge(WHOLE_PAGE_COST) > 0) return begun;
+  const mostBytes = MOST_PAGE_BYTES - firstPage.bytes;
+  const more = await readPage({ ...asked, limit, from: firstPage.next, mostRooms: MOST_ROOMS_READ - FREE_ROOMS_READ, mostBytes }, scripts);
+  return new AnsweredPage({ ...more, lapsed: firstPage.lapsed + more.lapsed, rooms: [...firstPage.rooms, ...more.rooms] });
 }

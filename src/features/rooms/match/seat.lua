@@ -11,13 +11,14 @@
 -- may         see: only report whether the caller has a seat
 -- fields      lines of name and text of the new room
 -- name        JSON text, or ''
-local found = find_room(room, 'createdAt', 'locked', 'public', 'byMatch')
+local found, room_created_at, locked, public, by_match = find_room(room, 'createdAt', 'locked', 'public', 'byMatch')
 local is_guest = guest_set(moved_in)
 
-local function seated(word, id, first)
+local function owners() return table.concat(seat_fields(room, seated_ids(found.players), ':account'), ' ') end
+
+local function answer_of(word, fact, id)
   local words = reply(word, found, id, '1')
-  local owners = first or table.concat(seat_fields(room, seated_ids(found.players), ':account'), ' ')
-  table.insert(words, 2, owners)
+  table.insert(words, 2, fact)
   return words
 end
 
@@ -32,11 +33,11 @@ if not found then
   redis.call('PEXPIRE', room, ttl_ms)
   list_in_account(seats, code, seats_kept_seconds)
   found = find_room(room)
-  return answer(unpack(seated('created', 'p1')))
+  return answer(unpack(answer_of('created', owners(), 'p1')))
 end
-if found.first ~= created_at then return {'other'} end
+if room_created_at ~= created_at then return {'other'} end
 local id = seat_of(found, account_id, is_guest)
-if id and found.phase ~= 'ended' then return seated('seated', id, id == 'p1' and found.fourth == '1' and '1' or '0') end
+if id and found.phase ~= 'ended' then return answer_of('seated', id == 'p1' and by_match == '1' and '1' or '0', id) end
 
 local function refused()
   if may == 'see' then return 'not_in_room' end
@@ -44,7 +45,7 @@ local function refused()
   if was_kicked(found, account_id, is_guest) then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end
   -- A match must not seat strangers in a room that has become private.
-  if found.second == 'true' or found.third ~= 'true' then return 'room_locked' end
+  if locked == 'true' or public ~= 'true' then return 'room_locked' end
   if count_seated(found) >= found.most then return 'room_full' end
 end
 
@@ -54,4 +55,4 @@ if not open_account(account, creation_barred) then return {'rate_limited'} end
 id = take_seat(found, account_id, name, now_text)
 list_in_account(seats, code, seats_kept_seconds)
 settle(found, ttl_ms)
-return answer(unpack(seated('joined', id)))
+return answer(unpack(answer_of('joined', owners(), id)))

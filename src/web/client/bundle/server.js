@@ -35,21 +35,21 @@ function merged(target, patch) {
 	else members.set(name, merged(members.get(name), value));
 	return Object.fromEntries(members);
 }
-function composed(first, second) {
-	if (!isObject(second)) return second;
-	if (!isObject(first)) return void 0;
-	const members = new Map(Object.entries(first));
-	for (const [name, value] of Object.entries(second)) {
+function composed(earlier, later) {
+	if (!isObject(later)) return later;
+	if (!isObject(earlier)) return void 0;
+	const members = new Map(Object.entries(earlier));
+	for (const [name, value] of Object.entries(later)) {
 		const both = members.has(name) ? composed(members.get(name), value) : value;
 		if (both === void 0) return void 0;
 		members.set(name, both);
 	}
 	return Object.fromEntries(members);
 }
-function combined(first, second, whole) {
-	if (whole in second) return second;
-	if (whole in first) return { [whole]: merged(first[whole], second["merge"]) };
-	const merge = composed(first["merge"], second["merge"]);
+function combined(earlier, later, whole) {
+	if (whole in later) return later;
+	if (whole in earlier) return { [whole]: merged(earlier[whole], later["merge"]) };
+	const merge = composed(earlier["merge"], later["merge"]);
 	return merge === void 0 ? void 0 : { merge };
 }
 const applied = (value, fields, whole) => whole in fields ? fields[whole] : merged(value, fields["merge"]);
@@ -236,7 +236,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 			...sent,
 			...again,
 			...waiting
-		].find((each) => isData(each) && each.order > act.order);
+		].find((queued) => isData(queued) && queued.order > act.order);
 		if (isData(act) && later) later.done.push(...act.done);
 		else if (isData(act) && lastData > act.order) settle(act, {
 			ok: true,
@@ -285,9 +285,9 @@ function actQueue(pace, kept, changed, stuck, refused) {
 			});
 		},
 		answered({ order, seq = roomSeq, replayed, error }) {
-			const act = sent.find((each) => each.order === order);
+			const act = sent.find((sentAct) => sentAct.order === order);
 			if (!act) return;
-			sent = sent.filter((each) => each !== act);
+			sent = sent.filter((sentAct) => sentAct !== act);
 			listen();
 			if (!error || hasLeft(act, error)) {
 				tries = 0;
@@ -381,10 +381,10 @@ function playedRoom(parts) {
 	const view = () => {
 		if (shown || !confirmed) return shown;
 		let { state, players } = confirmed;
-		for (const { action, fields } of queue.echo()) if (action === "data") players = players.map((each) => each.id === playerId ? {
-			...each,
-			data: applied(each.data, fields, "data")
-		} : each);
+		for (const { action, fields } of queue.echo()) if (action === "data") players = players.map((player) => player.id === playerId ? {
+			...player,
+			data: applied(player.data, fields, "data")
+		} : player);
 		else if (action === "state" || "state" in fields || "merge" in fields) state = applied(state, fields, "state");
 		return shown = {
 			...confirmed,
@@ -445,7 +445,7 @@ function playedRoom(parts) {
 		}
 		emit("error", error);
 	};
-	const other = ({ type, ...message }) => {
+	const unknownMessage = ({ type, ...message }) => {
 		if (type === "welcome") {
 			sits(message["you"]);
 			const seat = seatOf();
@@ -481,7 +481,7 @@ function playedRoom(parts) {
 			takeRoom(room);
 			return room.phase === "ended";
 		},
-		other,
+		other: unknownMessage,
 		async hello() {
 			const { "x-install-id": installId, authorization } = await credential();
 			const token = authorization?.slice(7);
