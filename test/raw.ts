@@ -1,6 +1,12 @@
 import { connect } from 'node:net';
 
-/** Sends bytes over one TCP connection. Returns everything received until the peer closes or sends nothing for `quietMs`. */
+/** For a peer that does not answer at all, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/**
+ * Sends bytes over one TCP connection. Returns everything received until the peer closes, or has answered and then sends nothing for
+ * `quietMs`. With 0 or 1 it leaves so many milliseconds after it has sent, without an answer.
+ */
 export function sendRaw(
   port: number,
   bytes: string | Buffer | (string | Buffer)[],
@@ -15,13 +21,13 @@ export function sendRaw(
       socket.destroy();
       resolve({ text, closed });
     };
-    const rearm = (): void => {
+    const rearm = (milliseconds = quietMs): void => {
       clearTimeout(timer);
-      timer = setTimeout(() => finish(false), quietMs);
+      timer = setTimeout(() => finish(false), milliseconds);
     };
     socket.on('connect', () => {
       for (const part of [bytes].flat()) socket.write(part);
-      rearm();
+      rearm(quietMs > 1 ? PATIENCE_MS : quietMs);
     });
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');

@@ -217,7 +217,7 @@ describe('watching a room live', () => {
     node.stdout.on('data', (chunk) => (printed += String(chunk)));
     node.stderr.on('data', (chunk) => (printed += String(chunk)));
     const ended = new Promise((resolve) => void node.on('exit', resolve));
-    const untilPrinted = (text: string) => vi.waitUntil(() => printed.includes(text), { timeout: 10_000 });
+    const untilPrinted = (text: string) => vi.waitUntil(() => printed.includes(text), { timeout: 50_000 });
     try {
       await untilPrinted(`code: '${code}'`);
       await first.post(`/v1/rooms/${code}/state`, { installId, state: { level: 'one' } });

@@ -23,7 +23,10 @@ export class RawSocket {
   readonly #onText: ((text: Buffer) => void) | undefined;
   readonly #messages: Message[] = [];
   #parsed = 0;
-  #rest: Buffer | undefined;
+  /** The beginning of a frame. */
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+  #neededBytes = 0;
 
   /**
    * Resolves after the answer to the upgrade.
@@ -132,19 +135,28 @@ export class RawSocket {
   }
 
   #take(chunk: Buffer): void {
-    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#rest.push(chunk);
+    this.#restBytes += chunk.length;
+    // A long frame is put together once, and not again with each of its chunks.
+    if (this.#restBytes < this.#neededBytes) return;
+    const bytes = Buffer.concat(this.#rest);
     let at = 0;
+    this.#neededBytes = 0;
     while (bytes.length - at >= 2) {
       let [length, start] = [bytes[at + 1]! & 0x7f, at + 2];
       const extended = length === 126 ? 2 : length === 127 ? 8 : 0;
       if (bytes.length < start + extended) break;
       if (extended > 0) length = extended === 2 ? bytes.readUInt16BE(start) : Number(bytes.readBigUInt64BE(start));
       start += extended;
-      if (bytes.length < start + length) break;
+      if (bytes.length < start + length) {
+        this.#neededBytes = start + length - at;
+        break;
+      }
       this.#frame(bytes[at]! & 0x0f, bytes.subarray(start, start + length));
       at = start + length;
     }
-    this.#rest = at < bytes.length ? bytes.subarray(at) : undefined;
+    this.#rest = at < bytes.length ? [bytes.subarray(at)] : [];
+    this.#restBytes = bytes.length - at;
   }
 
   #frame(opcode: number, payload: Buffer): void {

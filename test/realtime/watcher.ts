@@ -7,7 +7,7 @@ import { frame, opcodes, RawSocket } from './raw-socket.ts';
 export type Message = any;
 
 /** The longest wait for a condition on a busy machine before the test fails. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 50_000;
 
 export interface WatchOptions {
   readonly cookies?: string;

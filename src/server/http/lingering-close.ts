@@ -32,11 +32,24 @@ export function answerAndLinger(
   if (body !== undefined) text += `content-length: ${Buffer.byteLength(body) + (isHead ? 0 : 2)}\r\n`;
   if (body !== undefined && !isHead) text += `\r\n${body}`;
   response.cork(() => response.writeStatus(text));
-  const quiet = setTimeout(() => response.close(), text.length > SOCKET_BUFFER_BYTES ? SLOW_READER_MS : QUIET_MS);
-  response.onAborted(() => clearTimeout(quiet));
+  let [isOver, isHeard] = [false, false];
+  const close = (): void => {
+    if (!isOver) response.close();
+  };
+  const closeIfQuiet = (): void => {
+    isHeard = false;
+    // A process that was held up has not read yet what the client sent meanwhile. The event loop reads its sockets before this runs.
+    setImmediate(() => !isHeard && close());
+  };
+  const quiet = setTimeout(closeIfQuiet, text.length > SOCKET_BUFFER_BYTES ? SLOW_READER_MS : QUIET_MS);
+  response.onAborted(() => {
+    isOver = true;
+    clearTimeout(quiet);
+  });
   const unread = new UnreadBody();
   response.onData(({ byteLength }) => {
-    if (unread.isPast(byteLength)) response.close();
+    isHeard = true;
+    if (unread.isPast(byteLength)) close();
     else quiet.refresh();
   });
 }

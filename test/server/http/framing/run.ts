@@ -23,7 +23,8 @@ export function creditBody(installId: string): string {
 }
 
 /**
- * Sends a case over a connection of its own, and watches until it is closed or quiet.
+ * Sends a case over a connection of its own, and watches until it is closed, or quiet: nothing came for QUIET_MS, nor until the service had
+ * answered a later request on another connection.
  * @param secondId the second request's x-request-id
  */
 export async function run(
@@ -42,7 +43,13 @@ export async function run(
   socket.setNoDelay(true);
   let [closed, reset] = [false, false];
   const quiet = Promise.withResolvers<void>();
-  let timer = setTimeout(quiet.resolve, QUIET_MS);
+  const settle = async (): Promise<void> => {
+    const seen = chunks.length;
+    await wasExecuted({ url: `http://127.0.0.1:${port}` }, second);
+    if (chunks.length === seen) quiet.resolve();
+    else if (!closed) timer.refresh();
+  };
+  const timer = setTimeout(settle, QUIET_MS);
   const end = (): void => {
     closed = true;
     quiet.resolve();
