@@ -18,7 +18,7 @@ const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+) /
 
 /** Waits for the start with this number and returns its address. Node ends the old process before it starts the next. */
 async function started(count: number): Promise<string> {
-  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 25_000 });
+  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 50_000 });
   if (npm.exitCode !== null) throw new Error(output);
   return starts()[count - 1]!;
 }
@@ -40,7 +40,7 @@ afterAll(async () => {
   npm.kill('SIGTERM');
   await ended;
   // npm exits before the service does, and the service's redis-server still writes into the folder.
-  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(join(folder, 'data/redis.sock')), { timeout: 10_000 });
+  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(join(folder, 'data/redis.sock')), { timeout: 50_000 });
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
@@ -72,7 +72,7 @@ describe('npm run dev', () => {
     const count = starts().length;
     const main = readFileSync(join(folder, 'src/main.ts'), 'utf8');
     writeFileSync(join(folder, 'src/main.ts'), `${main}\n}`);
-    await vi.waitUntil(() => output.includes('SyntaxError'), { timeout: 25_000 });
+    await vi.waitUntil(() => output.includes('SyntaxError'), { timeout: 50_000 });
     writeFileSync(join(folder, 'src/main.ts'), main);
     await started(count + 1);
   });

@@ -60,7 +60,7 @@ test('a run fails when the audit of all data at its end finds drift', { timeout:
   const running = bench(['health', '--quick', '--seconds', '1', '--connections', '4']);
   const sockets = (): string[] =>
     (readdirSync(out, { recursive: true }) as string[]).filter((file) => /^coinop-bench-.*redis\.sock$/.test(file));
-  await expect.poll(sockets, { timeout: 20_000 }).not.toEqual([]);
+  await expect.poll(sockets, { timeout: 50_000 }).not.toEqual([]);
   for (const socket of sockets()) {
     const redis = new Redis({ path: join(out, socket) });
     await redis.hset('{nobody}:index:0', '1', 1);

@@ -50,7 +50,7 @@ test('the next start stops a Redis that a killed service left running, and finds
     env: childEnvironment({ PATH: folder }),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(service.stdout, 'data', { signal: AbortSignal.timeout(15_000) });
+  await once(service.stdout, 'data', { signal: AbortSignal.timeout(50_000) });
   service.kill('SIGKILL');
   await once(service, 'exit');
 

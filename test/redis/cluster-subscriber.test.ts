@@ -55,7 +55,7 @@ async function listeners(node: TestNode, channel: string): Promise<number> {
 
 const shardAt = (node: TestNode): Shard => cluster.shards.find(({ address }) => address.port === node.port)!;
 
-const WAIT = { timeout: 8000, interval: 20 };
+const WAIT = { timeout: 50_000, interval: 20 };
 
 const hears = (...channels: string[]): boolean[] => channels.map((channel) => subscriber.hears(channel));
 

@@ -11,7 +11,7 @@ import { readiness, reasonOf } from './movable-services.ts';
 const port = await freePort();
 const primary = await forFile(startRedis('--port', port, '--bind', '127.0.0.1', '--repl-diskless-sync-delay', '0'));
 const { redis: replica } = await forFile(startRedis('--replicaof', `127.0.0.1 ${port}`));
-await vi.waitUntil(async () => (await replica.info('replication')).includes('master_link_status:up'), { timeout: 20_000 });
+await vi.waitUntil(async () => (await replica.info('replication')).includes('master_link_status:up'), { timeout: 50_000 });
 const replicaPid = Number(/^process_id:(\d+)/m.exec(await replica.info('server'))![1]);
 const service = await forFile(start({ redis: primary.location, settings: { REDIS_WAIT_REPLICAS: '1' } }));
 const { redis, link } = service.service;

@@ -63,7 +63,7 @@ class OwnServer {
     if (!existsSync(file)) return;
     const pid = Number(readFileSync(file, 'utf8'));
     process.kill(pid, 'SIGKILL');
-    await vi.waitUntil(() => !existsSync(`/proc/${pid}`), { timeout: 5000 });
+    await vi.waitUntil(() => !existsSync(`/proc/${pid}`), { timeout: 50_000 });
   }
 }
 
