@@ -2,29 +2,12 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
 import { Cluster } from '../../src/redis/cluster-client.ts';
 import { startCluster } from '../cluster-nodes.ts';
 
 const WAIT = { timeout: 50_000, interval: 20 };
-
-let fakes: FakeNode[] = [];
-let cluster: Cluster;
-let logLines: string[];
-
-function connect(url: string, replicas = 0): Cluster {
-  logLines = [];
-  const { seeds, options } = clusterSeedsOf(url);
-  cluster = new Cluster(seeds, options, replicas, pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }));
-  return cluster;
-}
-
-afterEach(() => {
-  cluster.disconnect();
-  for (const fake of fakes) fake.close();
-  fakes = [];
-});
 
 /** A node with answers that a test sets. It knows the first commands of a connection. */
 class FakeNode {
@@ -48,7 +31,6 @@ class FakeNode {
     const fake = new FakeNode();
     await once(fake.#server.listen(0, '127.0.0.1'), 'listening');
     fake.port = (fake.#server.address() as { port: number }).port;
-    fakes.push(fake);
     return fake;
   }
 
@@ -102,10 +84,6 @@ type Range = [from: number, to: number, primary: FakeNode];
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 const lines = (...texts: string[]): string => bulk(texts.map((text) => `${text}\r\n`).join(''));
 
-const portsOf = (): number[] => cluster.shards.map(({ address }) => address.port).toSorted();
-const untilPortsAre = (...nodesOf: FakeNode[]) =>
-  vi.waitFor(() => expect(portsOf()).toEqual(nodesOf.map(({ port }) => port).toSorted()), WAIT);
-
 /** Lets nodes announce these ranges, in the next epoch of each. */
 function announce(fakeNodes: readonly FakeNode[], ...ranges: Range[]): void {
   for (const fake of fakeNodes) [fake.epoch, fake.ranges] = [fake.epoch + 1, ranges];
@@ -117,65 +95,110 @@ const halvesOf = ([one, other]: readonly FakeNode[]): Range[] => [
   [8192, 16_383, other!],
 ];
 
-/** Two nodes with the same map of slots: the first node has the first half. */
-async function twoNodes(): Promise<[FakeNode, FakeNode]> {
-  const pair: [FakeNode, FakeNode] = [await FakeNode.open(), await FakeNode.open()];
-  announce(pair, ...halvesOf(pair));
-  return pair;
+/** What a test has to itself: a client, its log, and nodes. */
+class Place implements Disposable {
+  readonly #fakes: FakeNode[] = [];
+  #cluster: Cluster | undefined;
+  readonly logLines: string[] = [];
+
+  get cluster(): Cluster {
+    return this.#cluster!;
+  }
+
+  get ports(): number[] {
+    return this.cluster.shards.map(({ address }) => address.port).toSorted();
+  }
+
+  async node(): Promise<FakeNode> {
+    const fake = await FakeNode.open();
+    this.#fakes.push(fake);
+    return fake;
+  }
+
+  /** Two nodes with the same map of slots: the first node has the first half. */
+  async twoNodes(): Promise<[FakeNode, FakeNode]> {
+    const pair: [FakeNode, FakeNode] = [await this.node(), await this.node()];
+    announce(pair, ...halvesOf(pair));
+    return pair;
+  }
+
+  connect(url: string, replicas = 0): Cluster {
+    const { seeds, options } = clusterSeedsOf(url);
+    const log = pino({ level: 'debug' }, { write: (line: string) => void this.logLines.push(line) });
+    return (this.#cluster = new Cluster(seeds, options, replicas, log));
+  }
+
+  /** Connects to these nodes. */
+  async opened(fakeNodes: readonly FakeNode[], replicas?: number): Promise<void> {
+    await this.connect(`redis-cluster://${fakeNodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`, replicas).opened();
+  }
+
+  untilPortsAre(...nodesOf: FakeNode[]): Promise<void> {
+    return vi.waitFor(() => expect(this.ports).toEqual(nodesOf.map(({ port }) => port).toSorted()), WAIT);
+  }
+
+  untilHealthIs(health: object): Promise<void> {
+    return vi.waitFor(async () => expect(await this.cluster.health()).toEqual(health), WAIT);
+  }
+
+  [Symbol.dispose](): void {
+    this.#cluster?.disconnect();
+    for (const fake of this.#fakes) fake.close();
+  }
 }
 
-/** Connects to these nodes. */
-async function opened(fakeNodes: readonly FakeNode[], replicas?: number): Promise<void> {
-  await connect(`redis-cluster://${fakeNodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`, replicas).opened();
-}
-
-describe('the map', () => {
+// The tests run at the same time, because they mostly wait for the next read of the map.
+describe.concurrent('the map', () => {
   test('is read again after a refresh that comes during a read, because the answers to that read may be older', async () => {
-    const [one, other] = await twoNodes();
-    await opened([one, other]);
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
+    await at.opened([one, other]);
     one.silent = other.silent = true;
     one.unanswered = other.unanswered = 0;
     await vi.waitFor(() => {
-      cluster.refresh();
+      at.cluster.refresh();
       expect(Math.min(one.unanswered, other.unanswered)).toBeGreaterThan(0);
     }, WAIT);
     // The look under way gets no answer.
-    cluster.refresh();
+    at.cluster.refresh();
     one.silent = other.silent = false;
     one.asked = other.asked = 0;
     await vi.waitFor(() => expect(one.asked + other.asked).toBeGreaterThan(0), WAIT);
   });
 
   test('comes from the node that knows the highest epoch, not from one that answers for slots that it lost', async () => {
-    const [one, other] = await twoNodes();
-    await opened([one, other]);
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
+    await at.opened([one, other]);
     announce([other], wholeOf(other));
-    await untilPortsAre(other);
+    await at.untilPortsAre(other);
     for (let read = 0; read < 10; read++) {
-      cluster.refresh();
+      at.cluster.refresh();
       await pause(30);
-      expect(portsOf()).toEqual([other.port]);
+      expect(at.ports).toEqual([other.port]);
     }
   });
 
   test('of a newly created cluster is used after a while, although its epoch is lower', async () => {
-    const [one, other] = await twoNodes();
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
     one.epoch = other.epoch = 9;
-    await opened([one, other]);
+    await at.opened([one, other]);
     one.epoch = other.epoch = 0;
     announce([one, other], wholeOf(other));
-    await vi.waitFor(() => expect(portsOf()).toEqual([other.port]), { timeout: 50_000, interval: 50 });
-  }, 20_000);
+    await vi.waitFor(() => expect(at.ports).toEqual([other.port]), WAIT);
+  });
 
   test('that drops a primary twice leaves it time for its last answers each time, and then keeps no connections to it', async () => {
-    const [one, other] = await twoNodes();
-    await opened([one]);
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
+    await at.opened([one]);
     const { connections } = other;
     expect(connections).toBeGreaterThan(0);
     const take = async (...ranges: Range[]): Promise<void> => {
       announce([one, other], ...ranges);
-      cluster.refresh();
-      await vi.waitFor(() => expect(cluster.shards).toHaveLength(ranges.length), WAIT);
+      at.cluster.refresh();
+      await vi.waitFor(() => expect(at.cluster.shards).toHaveLength(ranges.length), WAIT);
     };
     await take(wholeOf(one));
     await pause(1500);
@@ -185,48 +208,50 @@ describe('the map', () => {
     await pause(1000);
     expect(other.connections).toBe(connections);
     await vi.waitFor(() => expect(other.connections).toBe(0), WAIT);
-  }, 20_000);
+  });
 });
 
-describe('health', () => {
-  const untilHealthIs = (health: object) => vi.waitFor(async () => expect(await cluster.health()).toEqual(health), WAIT);
-
+describe.concurrent('health', () => {
   test('names slots without an owner', async () => {
-    const pair = await twoNodes();
+    using at = new Place();
+    const pair = await at.twoNodes();
     announce(pair, [0, 16_000, pair[0]]);
-    await opened(pair);
-    await untilHealthIs({ ok: true, degraded: ['no primary serves the slots 16001-16383'] });
+    await at.opened(pair);
+    await at.untilHealthIs({ ok: true, degraded: ['no primary serves the slots 16001-16383'] });
   });
 
   test('names an announced address that cannot be reached, and why', async () => {
-    const [one, other] = await twoNodes();
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
     other.close();
-    await opened([one]);
+    await at.opened([one]);
     const line = `127.0.0.1:${other.port}: connect ECONNREFUSED 127.0.0.1:${other.port}; the nodes announce this address, and it has never been reached (slots 8192-16383)`;
-    await untilHealthIs({ ok: true, degraded: [line] });
+    await at.untilHealthIs({ ok: true, degraded: [line] });
   });
 
   test('is not ready if no primary can be reached, and gives the reason for each', async () => {
-    const [pair, replica] = [await twoNodes(), await FakeNode.open()];
+    using at = new Place();
+    const [pair, replica] = [await at.twoNodes(), await at.node()];
     replica.role = 'slave';
     announce([replica], ...halvesOf(pair));
     for (const fake of pair) fake.close();
-    await opened([replica]);
+    await at.opened([replica]);
     const problem = expect.stringMatching(/ECONNREFUSED.*ECONNREFUSED/);
-    await untilHealthIs({ ok: false, problem });
+    await at.untilHealthIs({ ok: false, problem });
   });
 
   test('names a primary that serves nothing, which is away since then, and the setting by which one slot without a primary stops all', async () => {
-    const [one, other] = await twoNodes();
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
     one.coverage = other.coverage = 'yes';
-    await opened([one, other]);
-    await vi.waitFor(() => expect(logLines.filter((line) => line.includes('cluster-require-full-coverage'))).toHaveLength(1), WAIT);
-    expect(await cluster.health()).toEqual({ ok: true });
+    await at.opened([one, other]);
+    await vi.waitFor(() => expect(at.logLines.filter((line) => line.includes('cluster-require-full-coverage'))).toHaveLength(1), WAIT);
+    expect(await at.cluster.health()).toEqual({ ok: true });
     const untilAway = (...away: boolean[]) =>
-      vi.waitFor(() => expect([0, 16_000].map((slot) => cluster.shardOf(slot)!.awaySince !== undefined)).toEqual(away), WAIT);
+      vi.waitFor(() => expect([0, 16_000].map((slot) => at.cluster.shardOf(slot)!.awaySince !== undefined)).toEqual(away), WAIT);
     await untilAway(false, false);
     one.state = 'fail';
-    expect((await cluster.health()).degraded).toEqual([
+    expect((await at.cluster.health()).degraded).toEqual([
       `127.0.0.1:${one.port}: serves nothing, because its cluster_state is fail: with cluster-require-full-coverage yes one slot without a primary stops all of them (slots 0-8191)`,
     ]);
     await untilAway(true, false);
@@ -235,38 +260,42 @@ describe('health', () => {
   });
 
   test('names a primary with fewer replicas than REDIS_WAIT_REPLICAS, which still serves', async () => {
-    const [one, other] = await twoNodes();
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
     other.replicas = 1;
-    await opened([one, other], 1);
+    await at.opened([one, other], 1);
     const line = `127.0.0.1:${one.port}: acknowledges no coin operation: it has 0 replicas, and REDIS_WAIT_REPLICAS is 1 (slots 0-8191)`;
-    await untilHealthIs({ ok: true, degraded: [line] });
+    await at.untilHealthIs({ ok: true, degraded: [line] });
     other.replicas = 0;
-    await untilHealthIs({ ok: true, degraded: expect.objectContaining({ length: 2 }) });
+    await at.untilHealthIs({ ok: true, degraded: expect.objectContaining({ length: 2 }) });
   });
 
   test('warns of each primary that keeps no append-only file', async () => {
-    const [one, other] = await twoNodes();
+    using at = new Place();
+    const [one, other] = await at.twoNodes();
     one.appends = 0;
-    await opened([one, other]);
-    const warnings = () => logLines.filter((line) => line.includes('set appendonly to yes'));
+    await at.opened([one, other]);
+    const warnings = () => at.logLines.filter((line) => line.includes('set appendonly to yes'));
     await vi.waitFor(() => expect(warnings()).toEqual([expect.stringContaining(`127.0.0.1:${one.port}`)]), WAIT);
   });
 
   test('names a seed that is no node of a cluster', async () => {
-    const lone = await FakeNode.open();
-    await opened([lone]);
+    using at = new Place();
+    const lone = await at.node();
+    await at.opened([lone]);
     const problem = `no node of the cluster told which primaries serve; 127.0.0.1:${lone.port}: it knows of no primary that serves slots`;
-    await untilHealthIs({ ok: false, problem });
+    await at.untilHealthIs({ ok: false, problem });
   });
 });
 
-test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing of slot', 'CLUSTERDOWN Hash slot not served'])(
+test.concurrent.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing of slot', 'CLUSTERDOWN Hash slot not served'])(
   'a primary that answers the read of the data version with %s is used',
   async (refusal) => {
-    const pair = await twoNodes();
+    using at = new Place();
+    const pair = await at.twoNodes();
     for (const fake of pair) fake.got = `-${refusal}\r\n`;
-    await opened(pair);
-    const states = () => cluster.shards.map(({ scripts, redis, subscriber }) => [scripts.isReady, redis.status, subscriber.isReady]);
+    await at.opened(pair);
+    const states = () => at.cluster.shards.map(({ scripts, redis, subscriber }) => [scripts.isReady, redis.status, subscriber.isReady]);
     const ready = [true, 'ready', true];
     await vi.waitFor(() => expect(states()).toEqual([ready, ready]), WAIT);
     // The connection would be closed a moment after it was ready.
@@ -275,16 +304,17 @@ test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing
   },
 );
 
-test('a primary with another password is named, and the others serve', async () => {
+test.concurrent('a primary with another password is named, and the others serve', async () => {
+  using at = new Place();
   await using nodes = await startCluster();
   const [first] = nodes.nodes;
-  connect(nodes.url);
-  await cluster.opened();
+  at.connect(nodes.url);
+  await at.cluster.opened();
   await first!.call('CONFIG', 'SET', 'requirepass', 'other');
   await first!.call('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => {});
   await vi.waitFor(async () => {
-    const { ok, degraded } = await cluster.health();
+    const { ok, degraded } = await at.cluster.health();
     expect([ok, degraded]).toEqual([true, [expect.stringMatching(`^127.0.0.1:${first!.port}: .*NOAUTH`)]]);
   }, WAIT);
-  expect(cluster.shardOf(16_000)!.scripts.isReady).toBe(true);
-}, 30_000);
+  expect(at.cluster.shardOf(16_000)!.scripts.isReady).toBe(true);
+});

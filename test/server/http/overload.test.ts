@@ -65,16 +65,17 @@ describe('a service with all places taken', () => {
 
   const metric = ({ service }: TestService, name: string) => service.metrics.registry.getSingleMetricAsString(name);
 
-  /** A service whose only place is taken by a request that waits for Redis. */
-  async function fullService(settings: Record<string, string> = {}): Promise<TestService> {
+  /** A service whose only place is taken by a request that waits for Redis, until the test ends or for so long. */
+  async function fullService(settings: Record<string, string> = {}, waitsMs = 60_000): Promise<TestService> {
     const redis = await startRedis();
     const service = await start({ redis: redis.location, settings: { MAX_IN_FLIGHT: '1', ...settings } });
-    await service.service.redis.call('CLIENT', 'PAUSE', '1900', 'ALL');
-    void service.get(`/v1/balance?installId=${freshId()}`).catch(() => {});
+    await redis.redis.call('CLIENT', 'PAUSE', waitsMs, 'WRITE');
+    void service.post('/v1/coins/credit', { installId: freshId(), coins: 1, key: 'waits' }).catch(() => {});
     await eventually(async () => (await metric(service, 'coinop_http_requests_in_flight')).includes('in_flight 1'));
     const stop = service[Symbol.asyncDispose];
     return Object.assign(service, {
       async [Symbol.asyncDispose]() {
+        await redis.redis.call('CLIENT', 'UNPAUSE');
         await stop.call(service);
         await redis[Symbol.asyncDispose]();
       },
@@ -117,7 +118,7 @@ describe('a service with all places taken', () => {
   });
 
   test('answers a probe before the refusals that are held back, and a drain waits for those', async () => {
-    await using service = await fullService();
+    await using service = await fullService({}, 1900);
     const replies = all(2 * AT_ONCE, () => service.get(`/v1/balance?installId=${freshId()}`));
     expect((await service.get('/health')).status).toBe(200);
     await eventually(async () => (await metric(service, 'coinop_http_requests_total')).includes('status="503"'));

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
 import { GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { activeUntil, FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/subscription/fake-google.ts';
@@ -29,15 +29,16 @@ function storeOf(google: FakeGoogle) {
   };
 }
 
-let google: FakeGoogle;
-beforeEach(async () => {
-  google = await FakeGoogle.start();
+async function selling(): Promise<FakeGoogle> {
+  const google = await FakeGoogle.start();
   google.sell(TOKEN, activeUntil('2099-01-01T00:00:00Z'));
-});
-afterEach(() => google[Symbol.asyncDispose]());
+  return google;
+}
 
-describe('a call of the API', () => {
+// The tests run at the same time, because they mostly wait for the pauses between tries.
+describe.concurrent('a call of the API', () => {
   test.each([400, 404, 410])('returns a %i without a retry', async (status) => {
+    await using google = await selling();
     google.misbehaviour = googleError(status);
     expect(await storeOf(google).ask()).toMatchObject({ status });
     expect(google.asked).toBe(1);
@@ -52,7 +53,7 @@ describe('a call of the API', () => {
     'no answer': [2, 5],
     'a redirect': [1, 60],
   };
-  describe.concurrent('is refused with app_store_unavailable after', () => {
+  describe('is refused with app_store_unavailable after', () => {
     test.each(Object.entries(passingFaults))('%s', async (name, misbehaviour) => {
       await using faulty = await FakeGoogle.start();
       faulty.misbehaviour = misbehaviour;
@@ -67,6 +68,7 @@ describe('a call of the API', () => {
   });
 
   test.each(['a 503 in HTML', 'a cut connection', 'no JSON'])('and of its access token are retried after %s', async (name) => {
+    await using google = await selling();
     for (const fault of ['misbehaviour', 'grantMisbehaviour'] as const) {
       google[fault] = (request, response) => {
         google[fault] = undefined;
@@ -78,6 +80,7 @@ describe('a call of the API', () => {
   });
 
   test('follows no redirect with its access token', async () => {
+    await using google = await selling();
     await using elsewhere = await FakeGoogle.start();
     google.misbehaviour = (_, response) => void response.writeHead(307, { location: `${elsewhere.settings.publisherUrl}/x` }).end();
     await refusal(storeOf(google).ask());
@@ -85,8 +88,9 @@ describe('a call of the API', () => {
   });
 });
 
-describe('the access token', () => {
+describe.concurrent('the access token', () => {
   test('is requested once by 20 concurrent calls, and renewed once, a minute before it expires or when the API refuses it', async () => {
+    await using google = await selling();
     const { askMany, advance } = storeOf(google);
     expect([await askMany(), google.grants]).toEqual([new Set([200]), 1]);
     advance(3_530_000);
@@ -102,6 +106,7 @@ describe('the access token', () => {
     ['a token that no header can hold', '{"access_token":"a b","expires_in":3600}'],
     ['a token that has expired', '{"access_token":"access-1","expires_in":0}'],
   ])('is requested again after %s', async (_, body) => {
+    await using google = await selling();
     google.grantMisbehaviour = (__, response) => {
       google.grantMisbehaviour = undefined;
       response.writeHead(200).end(body);
@@ -113,6 +118,7 @@ describe('the access token', () => {
     ['{"error":"invalid_grant","error_description":"secret"}', 'invalid_grant'],
     ['{"error":"some secret text"}', '400'],
   ])('that Google refuses is logged as an error once a minute, without secrets: %s', async (body, reason) => {
+    await using google = await selling();
     google.grantMisbehaviour = (_, response) => void response.writeHead(400).end(body);
     const { refusals, lines, advance } = storeOf(google);
     const complaints = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
@@ -126,8 +132,9 @@ describe('the access token', () => {
   });
 });
 
-describe('the circuit breaker', () => {
+describe.concurrent('the circuit breaker', () => {
   test.each([0, -3_600_000, 3_600_000])('opens after five failed calls, for its pause, with a clock set by %i ms', async (set) => {
+    await using google = await selling();
     const { ask, refusals, advance, setClock } = storeOf(google);
     google.misbehaviour = googleError(500);
     await refusals(5);
@@ -142,6 +149,7 @@ describe('the circuit breaker', () => {
   });
 
   test('lets one call through after a pause and closes when that call succeeds', async () => {
+    await using google = await selling();
     const { ask, askMany, refusals, advance } = storeOf(google);
     google.misbehaviour = googleError(500);
     await refusals(5);
@@ -156,6 +164,7 @@ describe('the circuit breaker', () => {
   });
 
   test('starts to count again after a success, and does not count a 403 as a failure', async () => {
+    await using google = await selling();
     const { ask, refusals } = storeOf(google);
     for (const [status, count] of [
       [500, 4],

@@ -88,8 +88,12 @@ export async function wasExecuted({ url }: { readonly url: string }, installId: 
   return ((await answer.json()) as { balanceCoins: number }).balanceCoins > 0;
 }
 
-/** Runs tasks, 24 at a time. */
-export async function inParallel<Task, Result>(tasks: readonly Task[], work: (task: Task) => Promise<Result>): Promise<Result[]> {
+/** Runs tasks, so many at a time. */
+export async function inParallel<Task, Result>(
+  tasks: readonly Task[],
+  work: (task: Task) => Promise<Result>,
+  atOnce = 24,
+): Promise<Result[]> {
   const results: Result[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -98,7 +102,7 @@ export async function inParallel<Task, Result>(tasks: readonly Task[], work: (ta
       results[index] = await work(tasks[index]!);
     }
   };
-  await Promise.all(Array.from({ length: 24 }, worker));
+  await Promise.all(Array.from({ length: atOnce }, worker));
   return results;
 }
 
