@@ -4,7 +4,7 @@ import { refuse, Refusal } from '../errors.ts';
 import { adjustBalance, Adjustment } from '../features/coins/adjustment.ts';
 import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
-import { usedKey } from '../features/coins/used-key.ts';
+import { usedKey } from '../features/coins/find-used-key.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { withinDayOfSupport } from './day-of-support.ts';

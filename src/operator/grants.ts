@@ -4,7 +4,7 @@ import { Refusal, type ErrorCode } from '../errors.ts';
 import { nameOfOperator, originOfOperator, type OperatorName } from '../features/coins/entry-origin.ts';
 import { entryLetters } from '../features/coins/model.ts';
 import { appendForOperator } from '../features/coins/operator-entry.ts';
-import { usedKey } from '../features/coins/used-key.ts';
+import { usedKey } from '../features/coins/find-used-key.ts';
 import { factsWhereItIs, isKnown, type AccountFacts } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 

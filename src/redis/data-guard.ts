@@ -4,7 +4,7 @@ import type { DataSecret } from './accept-cluster.ts';
 import type { RedisConnections } from './redis-connections.ts';
 import { DATA_ID_KEY } from './data-id.ts';
 import { DataOfCluster } from './data-of-cluster.ts';
-import { DataPlace } from './data-place.ts';
+import { DataVerdict } from './data-verdict.ts';
 import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
 import type { RedisClock } from './redis-clock.ts';
 import type { ScriptLink } from './script-link.ts';
@@ -51,7 +51,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   readonly #marking: ScriptRunner;
   readonly #cluster: DataOfCluster | undefined;
   /** The data of a single Redis. */
-  readonly #place: DataPlace | undefined;
+  readonly #place: DataVerdict | undefined;
   readonly #timer: NodeJS.Timeout;
   #checking: Promise<boolean> | undefined;
   #isClosed = false;
@@ -144,7 +144,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.check();
   }
 
-  placeOf(shard: ScriptShard): DataPlace | undefined {
+  placeOf(shard: ScriptShard): DataVerdict | undefined {
     return this.#cluster?.placeOf(shard);
   }
 
@@ -155,7 +155,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     this.removeAllListeners();
   }
 
-  get #places(): readonly DataPlace[] {
+  get #places(): readonly DataVerdict[] {
     return this.#place === undefined ? this.#cluster!.places : [this.#place];
   }
 
@@ -180,10 +180,10 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     this.#wasUsable = isUsable;
   }
 
-  #newPlace({ scripts, ...own }: OwnParts): DataPlace {
+  #newPlace({ scripts, ...own }: OwnParts): DataVerdict {
     const { log, memory, secret, clock, timeAheadMs, mayWrite = () => true } = this.#options;
     const [durable, marking] = [this.#durable, this.#marking];
-    return new DataPlace({
+    return new DataVerdict({
       ...own,
       scripts: new ScriptRunner(scripts, { now: Date.now, timeAheadMs }),
       durable,

@@ -1,7 +1,7 @@
 import { acceptCluster, type DataSecret } from './accept-cluster.ts';
 import type { Cluster } from './cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, newDataId, readId, succeeds } from './data-id.ts';
-import type { DataPlace } from './data-place.ts';
+import type { DataVerdict } from './data-verdict.ts';
 import { DATA_VERSION_KEY } from './data-version.ts';
 import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
 import type { ScriptShard } from './script-runner.ts';
@@ -25,7 +25,7 @@ export interface ClusterParts {
   readonly isRemembered: boolean;
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
-  readonly newPlace: (own: OwnParts) => DataPlace;
+  readonly newPlace: (own: OwnParts) => DataVerdict;
   /** Checks all primaries, as `DataGuard.checkAgain`. */
   readonly checkAgain: () => Promise<unknown>;
   /** Called after the check of one primary. */
@@ -37,7 +37,7 @@ export interface ClusterParts {
 export class DataOfCluster {
   readonly #cluster: Cluster;
   readonly #parts: ClusterParts;
-  readonly #placeOf = new WeakMap<ScriptShard, DataPlace>();
+  readonly #placeOf = new WeakMap<ScriptShard, DataVerdict>();
   #retry: NodeJS.Timeout | undefined;
   #asking: NodeJS.Timeout | undefined;
   #marksAskedAt = -Infinity;
@@ -51,11 +51,11 @@ export class DataOfCluster {
     cluster.on('moved', (isMoved) => this.#moved(isMoved));
   }
 
-  get places(): readonly DataPlace[] {
+  get places(): readonly DataVerdict[] {
     return this.#cluster.shards.flatMap((shard) => this.#placeOf.get(shard) ?? []);
   }
 
-  placeOf(shard: ScriptShard): DataPlace | undefined {
+  placeOf(shard: ScriptShard): DataVerdict | undefined {
     return this.#placeOf.get(shard);
   }
 
@@ -181,7 +181,7 @@ export class DataOfCluster {
   }
 
   /** Checks one primary now, without waiting for the next check of all primaries. */
-  async #checkSoon(place: DataPlace): Promise<void> {
+  async #checkSoon(place: DataVerdict): Promise<void> {
     if (this.#parts.known.id !== undefined) await place.checkAgain().catch(() => {});
     if (this.#isClosed) return;
     if (place.isChecked) return this.#parts.checked();

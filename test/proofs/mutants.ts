@@ -29,7 +29,7 @@ export const STATE_OF_CLIENT: readonly Change[] = [
 /** Each check that finds a refund takes the refunded units again, without the sum of the earlier refunds. */
 export const REFUND_BY_ADD: readonly Change[] = [
   {
-    file: 'src/features/purchases/record.lua',
+    file: 'src/features/purchases/record-with-price.lua',
     from: 'local decided = decide()',
     to: "redis.call('HDEL', purchase, 'returnedUnits')\nlocal decided = decide()",
   },

@@ -61,7 +61,7 @@ export class MoveJournal {
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */
   async begin(guest: Caller, target: MoveTarget): Promise<Moved> {
-    const { scripts, now } = this.#parts;
+    const { scripts } = this.#parts;
     const guestId = guest.accountId;
     // Most refusals come here, before anything is written.
     const told = await this.#freeze(guest, target, '');

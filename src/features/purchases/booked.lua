@@ -1,7 +1,7 @@
 -- Records that the ledger has the entry of a purchase, and decides the next one.
 -- KEYS purchase
 -- ARGV number (of the entry), coins (of the entry), balance_after
--- Prelude purchase-booking.lua: whole, add, decide, document
+-- Prelude purchase-coins.lua: whole, add, decide, document
 -- Answers booked(field, value …) stale(field, value …) unknown
 local booking, entries = unpack(redis.call('HMGET', purchase, 'booking', 'entries'))
 if not entries then return {'unknown'} end

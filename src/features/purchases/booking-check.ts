@@ -16,7 +16,7 @@ export type FindBookings = (owners: Iterable<string>, keys: readonly string[], p
 /** A purchase with more entries than this is not compared. A purchase has one, and two for each refund that is reversed. */
 const MOST_ENTRIES = 50;
 
-/** Smaller differences of units come from the rounding of fractions (`purchase-booking.lua`). */
+/** Smaller differences of units come from the rounding of fractions (`purchase-coins.lua`). */
 const LEAST_UNITS = 1e-6;
 
 export const subjectOf = (purchaseId: string): string => `coin-purchase ${purchaseId}`;
@@ -96,7 +96,7 @@ function sumOf(booked: readonly { readonly entry: { letter: string; coins: numbe
   return booked.reduce((sum, { entry }) => (entry?.letter === entryLetters[type] ? sum + entry.coins : sum), 0);
 }
 
-/** As `coins_of` of `purchase-booking.lua`. */
+/** As `coins_of` of `purchase-coins.lua`. */
 const coinsOf = (units: number, unitCoins: number): number => Math.floor(units * unitCoins + 0.5);
 
 /**

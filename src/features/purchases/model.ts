@@ -9,7 +9,7 @@ export const purchaseKeys = {
    * A hash for each purchase of coins, by `purchaseIdOf`: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state,
    * quantity, refunded, checkedAt, test, tellsRefunds of the store's last answer; productId and unitCoins of the catalogue at the grant;
    * owner (an account id; after a guest moved still the guest's; `-` once the account was deleted), at (when it was recorded), grantedAt,
-   * refundedAt, balanceAfter (of the grant); sums of its ledger entries (`purchase-booking.lua`); finished (1 once the store accepted the
+   * refundedAt, balanceAfter (of the grant); sums of its ledger entries (`purchase-coins.lua`); finished (1 once the store accepted the
    * report of the grant), faults (failed checks in a row), act (the last act that was written ahead in the queue), moves (JSON: to which
    * accounts operators gave it), transfer (`<type> <coins> <account> <number>`: the next ledger entry of such a move). The hash never
    * expires: without it the purchase could be granted again.
@@ -58,7 +58,7 @@ export function boundAccountOf({ buyer }: { readonly buyer: string | undefined }
   return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
 }
 
-/** The next ledger entry of a purchase. `purchase-booking.lua` has the rules. */
+/** The next ledger entry of a purchase. `purchase-coins.lua` has the rules. */
 export interface PurchaseBooking {
   readonly type: 'topup' | 'refund';
   readonly coins: number;

@@ -1,7 +1,7 @@
 -- Gives a purchase to another account, and decides the entries that move its coins. A repeated key moves nothing.
 -- KEYS purchase
 -- ARGV owner_seen, owner, key, by, reason, act
--- Prelude purchase-booking.lua: whole, add, decide, document
+-- Prelude purchase-coins.lua: whole, add, decide, document
 -- Answers moved(field, value …) replayed(field, value …) key_reused busy changed full unknown
 local MOST_MOVES = 20
 local known_owner, booking, transfer, granted, taken, text = unpack(redis.call('HMGET', purchase,

@@ -4,7 +4,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductPurchase, SellingStore } from '../../stores/store.ts';
 import { documentOf, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
 
-const bookingPrelude = new URL('purchase-booking.lua', import.meta.url);
+const bookingPrelude = new URL('purchase-coins.lua', import.meta.url);
 
 export const readScript = defineScript({
   file: new URL('read.lua', import.meta.url),
@@ -15,7 +15,7 @@ export const readScript = defineScript({
 });
 
 export const recordScript = defineScript({
-  file: new URL('record.lua', import.meta.url),
+  file: new URL('record-with-price.lua', import.meta.url),
   keys: ['purchase'],
   args: [
     ...['ownerSeen', 'owner', 'store', 'id', 'packageName', 'sku', 'productId', 'unitCoins', 'state', 'quantity', 'refunded'],

@@ -1,7 +1,7 @@
 -- Records that a ledger has an entry of a move, and decides the next one: the previous owner loses the coins, then the new owner gets them.
 -- KEYS purchase
 -- ARGV booked (the transfer as it was read), taken (coins that the entry took)
--- Prelude purchase-booking.lua: whole, add, decide, document
+-- Prelude purchase-coins.lua: whole, add, decide, document
 -- Answers recorded(field, value …)
 local transfer, owner, text = unpack(redis.call('HMGET', purchase, 'transfer', 'owner', 'moves'))
 if transfer ~= booked then return {'recorded', document()} end

@@ -1,7 +1,7 @@
 -- Marks a purchase as fully refunded, as the store's list says. Does nothing if the store's answers about the purchase count refunds.
 -- KEYS purchase
 -- ARGV act
--- Prelude purchase-booking.lua: whole, add, decide, document
+-- Prelude purchase-coins.lua: whole, add, decide, document
 -- Answers done unknown
 local quantity, tells = unpack(redis.call('HMGET', purchase, 'quantity', 'tellsRefunds'))
 if not quantity then return {'unknown'} end

@@ -18,7 +18,7 @@ import type { RedisConnections } from '../../redis/redis-connections.ts';
 import { foreignId, idIn, readId, succeeds } from '../../redis/data-id.ts';
 import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
-import { findOlder, textOfOlder } from '../../redis/older-data.ts';
+import { findOlder, textOfOlder } from '../../redis/older-than-data-dir.ts';
 
 /** The parts of a service that operations use, for the tool. */
 export function openOperatorParts(

@@ -10,3 +10,16 @@ export const TOO_SLOW_MS = 30_000;
 
 /** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
+
+/** The frames of one socket in the present second. */
+export class FrameCount {
+  #second = 0;
+  #frames = 0;
+
+  /** Counts a frame. @returns how many there were in this second */
+  count(): number {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#second) [this.#second, this.#frames] = [second, 0];
+    return ++this.#frames;
+  }
+}

@@ -12,7 +12,7 @@ import { parseJson, unkeptAt } from '../http/json.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/refusals.ts';
 import type { State } from './feed.ts';
-import { BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './frame-limits.ts';
+import { FrameCount, BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './frame-limits.ts';
 import { SendQueue } from './send-queue.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
@@ -75,8 +75,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   readonly sendQueue: SendQueue;
   #badMessages = 0;
   #droppedFrames = 0;
-  #currentSecond = 0;
-  #messagesInSecond = 0;
+  readonly #frames = new FrameCount();
   /** Messages that are processed or wait for it, without acts. */
   #messagesInWork = 0;
   /** Bytes of the acts that are processed or wait for it. */
@@ -219,10 +218,8 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** @returns false if the socket sends too many frames; it is closed then */
   #countFrame(): boolean {
-    const currentSecond = Math.floor(performance.now() / 1000);
-    if (currentSecond !== this.#currentSecond) [this.#currentSecond, this.#messagesInSecond] = [currentSecond, 0];
     const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#parts.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
-    if (++this.#messagesInSecond <= most) return true;
+    if (this.#frames.count() <= most) return true;
     this.end(closeCodes.tooManyMessages, 'too many messages');
     return false;
   }

@@ -87,7 +87,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'refund-by-new-catalogue',
-    file: 'src/features/purchases/record.lua',
+    file: 'src/features/purchases/record-with-price.lua',
     before: `if entries == 0 and product_id ~= '' then`,
     after: `if product_id ~= '' then`,
     harm: 'After a change of the catalogue a refund takes other coins than the purchase gave.',

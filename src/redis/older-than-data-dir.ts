@@ -12,7 +12,7 @@ export interface OlderData {
 }
 
 /**
- * Compares the data in Redis with the newest heartbeats of DATA_DIR, as a service does (`data-place.ts`).
+ * Compares the data in Redis with the newest heartbeats of DATA_DIR, as a service does (`data-verdict.ts`).
  * @param read reads a key of Redis
  * @returns the part that is the most behind; undefined if a service would serve the data
  */

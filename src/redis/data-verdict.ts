@@ -2,12 +2,12 @@ import { acceptData, heartbeatText, idIn, isSameData, MOST_BEHIND_MS, readHeartb
 import { DataCheck, type Found } from './data-check.ts';
 import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type MarkedRefusal } from './data-refusal.ts';
 import type { DataProblem, PlaceParts } from './known-data.ts';
-import { missingFrom, timeOf } from './older-data.ts';
+import { missingFrom, timeOf } from './older-than-data-dir.ts';
 import { RefusalMarks } from './refusal-marks.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-/** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
-export class DataPlace {
+/** What this process thinks of the data of one Redis, or of one primary of a Cluster: known, lost, replaced, older, or refused by another service. */
+export class DataVerdict {
   readonly #parts: PlaceParts;
   readonly #check: DataCheck;
   readonly #marks: RefusalMarks;

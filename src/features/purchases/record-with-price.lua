@@ -1,7 +1,7 @@
 -- Records the app store's answer about a purchase, with its owner, and decides the entry of the ledger that follows.
 -- KEYS purchase
 -- ARGV owner_seen (or ''), owner, store, id, package_name, sku, product_id (or ''), unit_coins (or ''), state, quantity, refunded (or ''), order_id, buyer, finished, test, checked_at, act (or '')
--- Prelude purchase-booking.lua: whole, add, decide, document
+-- Prelude purchase-coins.lua: whole, add, decide, document
 -- Answers recorded(granting 0|1; field, value …) changed
 local CLOCKS_DIFFER_MS = 60000
 local known_owner, known_at, product, known_refunded = unpack(redis.call('HMGET', purchase, 'owner', 'checkedAt', 'productId', 'refunded'))
