@@ -20,7 +20,7 @@ export const reasonOf = async (service: TestService): Promise<string> => (await 
 export const untilReady = (service: TestService) => untilHolds(async () => expect(await readiness(service)).toBe(200));
 
 /** As `expect.poll`, for functions of tests that run at the same time: only the `expect` of a test's context polls there. */
-export const untilHolds = (assertion: () => void | Promise<void>): Promise<void> => vi.waitFor(assertion, { timeout: 30_000 });
+export const untilHolds = (assertion: () => void | Promise<void>): Promise<void> => vi.waitFor(assertion, { timeout: 50_000 });
 
 /** The lines of a log that tell of lost data. */
 export const fatalIn = (logLines: readonly string[]) =>

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test, type TestContext } from 'vitest';
 import { openConnections } from '../../src/redis/redis-connections.ts';
 import { redisAccess } from '../../src/serving/redis-access.ts';
 import { forFile } from '../harness.ts';
@@ -9,18 +9,21 @@ import { startRedis } from '../own-redis.ts';
 import { FaultyRedis, type Fault } from './faulty-redis.ts';
 
 const own = await forFile(startRedis());
-const faulty = await forFile(FaultyRedis.open(own.location.socketPath));
-// With a database and replicas all four connections exist, and each selects a database.
-const connections = openConnections({ url: `${faulty.socketPath}?db=2` }, 1, pino({ level: 'silent' }), redisAccess);
-afterAll(() => connections.disconnect());
-
-const areUsable = (): boolean => connections.isReady && connections.subscriber.hears('2:standings');
-
 /** The commands that open a connection and check it. */
 const STEPS = ['HELLO', 'SELECT', 'INFO', 'EVAL', 'GET'];
 
 /** Each connection meets the fault at each step, and is used again once it is gone. */
-async function expectRecovery(effect: Fault['effect'], steps: readonly string[], problemOf: (step: string) => unknown): Promise<void> {
+async function expectRecovery(
+  { expect, onTestFinished }: TestContext,
+  effect: Fault['effect'],
+  steps: readonly string[],
+  problemOf: (step: string) => unknown,
+): Promise<void> {
+  await using faulty = await FaultyRedis.open(own.location.socketPath);
+  // With a database and replicas all four connections exist, and each selects a database.
+  const connections = openConnections({ url: `${faulty.socketPath}?db=2` }, 1, pino({ level: 'silent' }), redisAccess);
+  onTestFinished(() => connections.disconnect());
+  const areUsable = (): boolean => connections.isReady && connections.subscriber.hears('2:standings');
   await expect.poll(areUsable).toBe(true);
   for (const command of steps) {
     faulty.fail({ command, effect });
@@ -32,36 +35,39 @@ async function expectRecovery(effect: Fault['effect'], steps: readonly string[],
   }
 }
 
-describe('a connection that Redis refuses once is used as soon as Redis accepts it, whatever it was refused at', () => {
-  test.each(['LOADING Redis is loading the dataset in memory', 'MASTERDOWN Link with MASTER is down', 'CLUSTERDOWN Hash slot not served'])(
+// The tests run at the same time, because they mostly wait for the next try.
+describe.concurrent('a connection that Redis refuses once is used as soon as Redis accepts it, whatever it was refused at', () => {
+  test.for(['LOADING Redis is loading the dataset in memory', 'MASTERDOWN Link with MASTER is down', 'CLUSTERDOWN Hash slot not served'])(
     '%s: Redis cannot serve yet',
     { timeout: 120_000 },
-    async (error) => {
+    async (error, context) => {
       const steps = STEPS.filter((step) => !(error.startsWith('CLUSTERDOWN') && step === 'GET'));
-      await expectRecovery({ error }, steps, () => `redis is away: ${error}`);
+      await expectRecovery(context, { error }, steps, () => `redis is away: ${error}`);
     },
   );
 
-  test.each([
+  test.for([
     'WRONGPASS invalid username-password pair or user is disabled',
     'NOAUTH Authentication required',
     'ERR max number of clients reached',
-  ])('%s', { timeout: 120_000 }, async (error) => {
-    await expectRecovery({ error }, STEPS, () => `redis cannot be used: ${error}`);
+  ])('%s', { timeout: 120_000 }, async (error, context) => {
+    await expectRecovery(context, { error }, STEPS, () => `redis cannot be used: ${error}`);
   });
 
-  test('NOPERM, where the command is needed: a missing right', { timeout: 120_000 }, async () => {
+  test('NOPERM, where the command is needed: a missing right', { timeout: 120_000 }, async (context) => {
     const error = 'NOPERM this user has no permissions to run a command';
-    await expectRecovery({ error }, ['HELLO', 'SELECT', 'GET'], () => `redis cannot be used: ${error}`);
-    await expectRecovery({ error }, ['EVAL'], () => expect.stringMatching(/^redis cannot be used: the Redis user lacks \+eval, and/));
+    await expectRecovery(context, { error }, ['HELLO', 'SELECT', 'GET'], () => `redis cannot be used: ${error}`);
+    await expectRecovery(context, { error }, ['EVAL'], () =>
+      expect.stringMatching(/^redis cannot be used: the Redis user lacks \+eval, and/),
+    );
   });
 
-  test('a connection that closes half-way', { timeout: 120_000 }, async () => {
-    await expectRecovery('close', STEPS, () => 'redis is away');
+  test('a connection that closes half-way', { timeout: 120_000 }, async (context) => {
+    await expectRecovery(context, 'close', STEPS, () => 'redis is away');
   });
 
-  test('a Redis that stops to answer half-way', { timeout: 120_000 }, async () => {
-    await expectRecovery('hang', ['HELLO', 'EVAL'], () => 'redis is away');
+  test('a Redis that stops to answer half-way', { timeout: 120_000 }, async (context) => {
+    await expectRecovery(context, 'hang', ['HELLO', 'EVAL'], () => 'redis is away');
   });
 });
 

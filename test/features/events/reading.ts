@@ -1,6 +1,6 @@
-import { expect } from 'vitest';
 import type { EventRecord } from '../../../src/features/events/model.ts';
 import type { TestService } from '../../harness.ts';
+import { eventually } from '../../realtime/watcher.ts';
 import { makeServerKey } from '../../server-keys.ts';
 
 /** Reads the events of a service with a separate server key. */
@@ -41,13 +41,18 @@ export class EventsOf {
   /** Reads on until there are this many events of these accounts, and returns them. */
   async of(accountIds: readonly string[], count: number): Promise<EventRecord[]> {
     const found: EventRecord[] = [];
-    await expect
-      .poll(async () => {
-        found.push(...(await this.next()).filter(({ accountId }) => accountId !== undefined && accountIds.includes(accountId)));
-        return found.length;
-      })
-      .toBeGreaterThanOrEqual(count);
+    await eventually(async () => {
+      found.push(...(await this.next()).filter(({ accountId }) => accountId !== undefined && accountIds.includes(accountId)));
+      return found.length >= count;
+    });
     return found;
+  }
+
+  /** Another reader, which begins at the same place. */
+  another(): EventsOf {
+    const other = new EventsOf(this.#service, this.token);
+    other.cursor = this.cursor;
+    return other;
   }
 }
 

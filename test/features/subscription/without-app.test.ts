@@ -14,7 +14,7 @@ import { DAY, until } from './shop.ts';
 
 // On a Cluster too, where the purchases and the accounts lie on different primaries.
 const service = await forFile(start({ settings: { EVENTS: 'on', ADMIN_API: 'on' } }));
-const events = await EventsOf.from(service);
+const present = await EventsOf.from(service);
 const { token: bearer } = await makeServerKey(service, ['admin']);
 await issue(service, { kind: 'id_token' });
 const keys = (await service.service.redis.get(sandboxRedisKeys.keys))!;
@@ -386,13 +386,14 @@ async function push(purchaseToken: string, packageName = 'dev.coinop.sandbox') {
   return service.post('/v1/store/google/notifications', { message: { data } }, { headers });
 }
 
-describe('a subscription that the store tells of:', () => {
+// The cases run at the same time, because they mostly wait for the next check of a purchase.
+describe.concurrent('a subscription that the store tells of:', () => {
   test.each(Object.entries(cases))(
     '%s',
     { timeout: 30_000 },
     async (_, { steps, has: expected = {}, acknowledged = [], stuck = [], told = {} }) => {
       const stage = new Stage();
-      await events.next();
+      const events = present.another();
       for (const step of steps) await step(stage);
       for (const person of persons) await has(stage, person, expected[person] ?? 'none');
       await until(async () => (await stage.acknowledged()).join() === acknowledged.join());
