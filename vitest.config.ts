@@ -124,11 +124,11 @@ export default defineConfig({
       execArgv: [KEEPS_STRIPPED_TYPES],
       env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     }),
-    // For tests that hang. Each other test ends within it on a machine that is ten times slower.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // For tests that hang. Each other test ends within it on a machine that is twenty times slower.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // On a loaded machine a condition may take longer than vitest's default of one second.
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: 90_000 } },
     provide: { notesDir, userDataBefore },
     // Lua scripts are not imported, so `npm run test:watch` cannot know which tests use them.
     forceRerunTriggers: [...configDefaults.forceRerunTriggers, '**/src/**/*.lua'],

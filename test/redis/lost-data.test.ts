@@ -250,6 +250,8 @@ testData(
       return place.serve({ dataMemory, settings: { ACCEPT_DATA } });
     };
     await again();
+    // A service that ran on would find the loss itself.
+    await place.stopAll();
     await redis.client.flushall();
     const refusing = await again();
     expect([await readiness(refusing), (await credit(refusing, installId, 'a')).status, await redis.client.dbsize()]).toEqual([
