@@ -8,12 +8,13 @@ import { usedKey } from '../features/coins/find-used-key.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { withinDayOfSupport } from './day-of-support.ts';
-import { operation, Reason } from './operation.ts';
+import { operation, Reason, Ticket } from './operation.ts';
 
 export const adjust = operation({
   name: 'accounts adjust',
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/adjust',
+  words: ['coins'],
   operationId: 'adjustBalance',
   role: 'support',
   roleFor: ({ coins }, { SUPPORT_ADJUST_COINS }) => (Math.abs(coins) > SUPPORT_ADJUST_COINS ? 'economist' : 'support'),
@@ -23,7 +24,7 @@ export const adjust = operation({
     'changes nothing. A debt is forgiven by adding what is owed; an adjustment takes no balance below 0. Above SUPPORT_ADJUST_COINS (1,000), ' +
     'added or removed, the role `economist` is needed; the corrections of a key of the role `support` in a UTC day are at most SUPPORT_DAILY_COINS ' +
     '(10,000) in sum, else 403 `forbidden` with `leftCoins`.',
-  input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Adjustment.shape.key, reason: Reason }),
+  input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Ticket, reason: Reason }),
   reply: CoinOperationReply.extend({ accountId: AccountId }),
   errors: ['account_not_found', 'account_deleted', 'account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
   example:

@@ -26,7 +26,7 @@ export const ban = operation({
     until: z.iso
       .datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' })
       .optional()
-      .meta({ description: 'Left out: the ban has no end.' }),
+      .meta({ description: 'When it ends. Left out: never.' }),
     reason: Reason,
   }),
   reply: z.object({ accountId: AccountId, until: z.iso.datetime().optional() }),

@@ -71,10 +71,16 @@ const dropScript = defineScript({
 const MOST_ENTRIES = 100;
 
 const PLACE_RULE = 'Must be a place on the board, 1 for the first';
-const Place = z.string().regex(/^[1-9]\d{0,8}$/, PLACE_RULE);
+const Place = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, PLACE_RULE)
+  .meta({ typed: { word: 'PLACE' } });
 
 const NUMBER_RULE = 'Must be the number of an archive: 1 for the first';
-const ArchiveNumber = z.string().regex(/^[1-9]\d{0,8}$/, NUMBER_RULE);
+const ArchiveNumber = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, NUMBER_RULE)
+  .meta({ typed: { word: 'N' } });
 
 const Entry = z
   .object({
@@ -124,9 +130,9 @@ export const listBoard = operation({
   description: `\`from\` and \`to\` are places, 1 to 20 without them and ${MOST_ENTRIES} at most. Equal scores share a rank. \`archive\` reads an old board.`,
   input: z.object({
     game: GameId,
-    from: Place.optional(),
-    to: Place.optional(),
-    archive: ArchiveNumber.optional(),
+    from: Place.optional().meta({ description: 'The first place. Left out: 1.' }),
+    to: Place.optional().meta({ description: `The last place, up to ${MOST_ENTRIES - 1} behind the first. Left out: 19 behind it.` }),
+    archive: ArchiveNumber.optional().meta({ description: 'An archive in place of the board.' }),
     season: SeasonParameter,
   }),
   reply: z.object({
@@ -161,6 +167,7 @@ export const removeEntry = operation({
   name: 'boards remove',
   method: 'POST',
   path: '/v1/admin/boards/{game}/remove',
+  words: ['player'],
   operationId: 'removeBoardEntry',
   role: 'economist',
   reach: 'game',
@@ -289,6 +296,7 @@ export const dropArchive = operation({
   name: 'boards drop',
   method: 'POST',
   path: '/v1/admin/boards/{game}/drop',
+  words: ['archive'],
   operationId: 'dropBoardArchive',
   role: 'admin',
   reach: 'game',

@@ -6,6 +6,7 @@ import { adjust } from './adjust.ts';
 import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
+import { namesIn } from './fields.ts';
 import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
 import { kick, pardon } from './kick.ts';
@@ -94,7 +95,7 @@ export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(en
 
 export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
   const { method, path, operationId, summary, description = '', role, reach, input, reply, example, bodyLimitBytes } = declared;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const inPath = namesIn(path);
   const isInPath = (name: string): boolean => inPath.includes(name);
   const [params, rest] = [fieldsOf(input, isInPath), fieldsOf(input, (name) => !isInPath(name))];
   const errors: readonly ErrorCode[] = ['server_only', ...(declared.errors ?? [])];

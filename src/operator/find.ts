@@ -8,7 +8,10 @@ import { factsOf, isKnown } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 import { readRoom } from './room-facts.ts';
 
-export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
+export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId').meta({
+  description: 'The accountId.',
+  typed: { word: 'ACCOUNTID' },
+});
 
 const WHO_RULE =
   'Must be an accountId, an installId of 8 to 128 visible characters, google: and the sub of a store account, order: and the order number of a purchase of coins, or room: and the code of a room; account: and install: in front say which';

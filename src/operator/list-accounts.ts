@@ -10,7 +10,7 @@ import { parseEntry } from '../features/coins/history.ts';
 import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, type OperatorParts } from './operation.ts';
-import { Limit, limitOf } from './page-limit.ts';
+import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
 
 const scanAccounts = defineScript({
   file: new URL('scan-accounts.lua', import.meta.url),
@@ -85,7 +85,7 @@ export const listAccounts = operation({
     'accounts, so it may be short, or empty, and still have a `nextCursor`. It ends with the part in which `limit` was reached, so it may ' +
     'have some 100 more. An account that exists all the time is listed at least once, and seldom twice.',
   input: z.object({
-    kind: z.enum(['guest', 'store']).optional(),
+    kind: z.enum(['guest', 'store']).optional().meta({ description: 'Guests, or accounts of an app store.' }),
     banned: is('Accounts that are banned, or not.'),
     debt: is('Accounts that owe coins, or not.'),
     createdFrom: Day.optional().meta({ description: 'Created on this day (UTC) or later.' }),
@@ -93,7 +93,7 @@ export const listAccounts = operation({
     seenFrom: Day.optional().meta({ description: 'Last seen on this day or later.' }),
     seenTo: Day.optional().meta({ description: 'Last seen before this day.' }),
     limit: Limit,
-    cursor: z.string().regex(CURSOR, 'Must be the nextCursor of an earlier page').optional(),
+    cursor: z.string().regex(CURSOR, 'Must be the nextCursor of an earlier page').optional().meta(AFTER_A_PAGE),
   }),
   reply: z.object({
     accounts: z.array(AccountSummary),

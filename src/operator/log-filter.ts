@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { KEY_PREFIX } from '../features/coins/entry-origin.ts';
 import { operatorGrantKeys } from '../features/coins/operator-history.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { factsWhereItIs } from './account-facts.ts';
+import { Account } from './find.ts';
 import type { OperatorParts } from './operation.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
 
@@ -12,13 +12,11 @@ export const Time = z.iso.datetime({ offset: true, error: 'Must be a time such a
 
 /** The filters of a search in the operators' log, as fields of a query. */
 export const logFilterFields = {
-  account: AccountId.regex(ACCOUNT_ID, 'Must be an accountId')
-    .optional()
-    .meta({
-      description:
-        'Changes of this account, and grants to many accounts if they are in the newest 2,000 entries of its ledger. Changes of a guest that ' +
-        'moved into the account are under the accountId of the guest.',
-    }),
+  account: Account.optional().meta({
+    description:
+      'Changes of this account, and grants to many accounts if they are in the newest 2,000 entries of its ledger. Changes of a guest that ' +
+      'moved into the account are under the accountId of the guest.',
+  }),
   operator: z.string().min(1).max(64).optional().meta({
     description: 'Changes by this operator: `user@host`, the name given by `--by`, `key:<id>`, or the whole name of a key.',
     example: 'key:ab12cd34',
@@ -27,7 +25,10 @@ export const logFilterFields = {
     .string()
     .regex(/^[a-z-]{1,24}( [a-z-]{1,24})?$/, 'Must be a group such as accounts, or a group and a command such as accounts ban')
     .optional()
-    .meta({ description: 'Changes of this kind, or of all kinds of a group.', example: 'accounts ban' }),
+    .meta({
+      description: 'Changes of this kind, such as `accounts ban`, or of all kinds of a group, such as `accounts`.',
+      example: 'accounts ban',
+    }),
   from: Time.optional().meta({ description: 'Not before this time.' }),
   to: Time.optional().meta({ description: 'Before this time.' }),
 };

@@ -3,12 +3,13 @@ import { LOG_CSV_HEAD, logCsvLine } from './log-csv.ts';
 import { ShownLogEntry, shownLogEntry } from './log-entry.ts';
 import { logFilterFields, searchLog } from './log-filter.ts';
 import { operation } from './operation.ts';
-import { limitOf, Limit } from './page-limit.ts';
+import { AFTER_A_PAGE, limitOf, Limit } from './page-limit.ts';
 
 const Cursor = z
   .string()
   .regex(/^[1-9]\d{0,14}$/, 'Must be the nextCursor of an earlier page')
-  .optional();
+  .optional()
+  .meta(AFTER_A_PAGE);
 
 export const listLog = operation({
   name: 'log list',

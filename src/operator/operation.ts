@@ -4,6 +4,7 @@ import { MAX_REASON_LENGTH, plainText } from '../accounts/plain-text.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { refuse, Refusal, type ErrorCode } from '../errors.ts';
+import { CoinKey } from '../features/coins/model.ts';
 import type { EventReader } from '../features/events/log.ts';
 import type { Hooks } from '../features/webhooks/hooks.ts';
 import { redisFailure } from '../redis/script-runner.ts';
@@ -26,6 +27,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly method: Method;
   /** Braces hold fields of the input. The other fields are in the query of a GET, and in the body of a POST. */
   readonly path: string;
+  /** Further fields that the tool takes as words, behind those of the path. It takes the others as flags. */
+  readonly words?: readonly string[];
   readonly operationId: string;
   /** The least role that may run it. */
   readonly role: Role;
@@ -100,7 +103,8 @@ export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownL
 
 /** Declares an operation. The shapes type the input and the reply. */
 export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
-  declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor'> & {
+  declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor' | 'words'> & {
+    readonly words?: readonly (keyof z.output<Input> & string)[];
     readonly roleFor?: (input: z.output<Input>, config: OperatorParts['config']) => Role;
     readonly prepare: (input: z.output<Input>, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
   },
@@ -112,6 +116,13 @@ export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
 export const Reason = plainText(MAX_REASON_LENGTH).meta({
   description: 'Why, for other operators: 1 to 120 characters.',
   example: 'ticket 4711',
+  typed: { word: 'TEXT' },
+});
+
+/** The key of a change that takes effect once. */
+export const Ticket = CoinKey.meta({
+  description: 'Idempotency key of the change, such as the number of a ticket: the same key takes effect once.',
+  example: 'ticket-4711',
 });
 
 /**

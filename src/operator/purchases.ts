@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { CoinKey } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { findPurchase, checkSoon, stuckPurchases } from '../features/purchases/find-purchase.ts';
 import { PurchaseId } from '../features/purchases/model.ts';
@@ -13,7 +12,7 @@ import { UnownedPurchase, unownedPurchases } from '../features/subscription/oper
 import { readPurchase as readSubscription } from '../features/subscription/purchase-document.ts';
 import { factsWhereItIs, followed } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, type OperatorParts, type Prepared } from './operation.ts';
+import { operation, Reason, Ticket, type OperatorParts, type Prepared } from './operation.ts';
 
 const Named = z
   .string()
@@ -116,6 +115,7 @@ export const movePurchase = operation({
   name: 'purchases move',
   method: 'POST',
   path: '/v1/admin/purchases/{purchase}/move',
+  words: ['account'],
   operationId: 'movePurchase',
   role: 'economist',
   summary: 'Gives a purchase of coins, or of a subscription, to another account, once per key.',
@@ -125,7 +125,7 @@ export const movePurchase = operation({
     'Later refunds concern the new owner. To undo a move, move the purchase back with another key. A purchase can be moved 20 times. A ' +
     'subscription gives its access to the new account and no longer to the previous one; a person with its token can still claim it from a guest. ' +
     'A subscription that nobody owns (`purchases stuck`) is acknowledged then.',
-  input: z.object({ purchase: Named, account: Account, key: CoinKey, reason: Reason }),
+  input: z.object({ purchase: Named, account: Account, key: Ticket, reason: Reason }),
   reply: MoveReply,
   errors: ['purchase_not_found', 'account_not_found', 'account_deleted', 'key_reused', 'invalid_request'],
   example:

@@ -20,6 +20,7 @@ export const rename = operation({
   name: 'accounts rename',
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/rename',
+  words: ['name'],
   operationId: 'renamePlayer',
   role: 'support',
   summary: 'Gives a player another name: at once on all boards and in the rooms of the last two weeks, and from then on.',

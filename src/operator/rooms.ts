@@ -47,7 +47,7 @@ export const showRoom = operation({
     private: z
       .enum(['true', 'false'])
       .optional()
-      .meta({ description: 'Whether to show the private parts of players. The log keeps the look.' }),
+      .meta({ description: 'Whether to show what single players see too. The log keeps the look.', default: 'false' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
   reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),

@@ -50,6 +50,7 @@ export const find = operation({
   name: 'accounts find',
   method: 'POST',
   path: '/v1/admin/find',
+  words: ['who'],
   operationId: 'findAccount',
   role: 'viewer',
   reach: 'game',

@@ -13,7 +13,7 @@ import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { Time } from './log-filter.ts';
 import { operation, type OperatorParts } from './operation.ts';
-import { Limit, limitOf } from './page-limit.ts';
+import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
 
 const Asked = {
   accountId: AccountId,
@@ -32,7 +32,7 @@ export const showHistory = operation({
   input: z.object({
     accountId: Account,
     limit: Limit,
-    cursor: LedgerCursor.optional(),
+    cursor: LedgerCursor.optional().meta(AFTER_A_PAGE),
     type: z.enum(ENTRY_TYPES).optional().meta({ description: 'Entries of this type.' }),
     key: z.string().min(1).max(255).optional().meta({ description: 'Entries with this key: of one operation, or of a merge.' }),
     origin: z
@@ -102,7 +102,7 @@ const ShowInput = z.object({
   at: z.iso
     .datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' })
     .optional()
-    .meta({ description: 'For `balanceAt`.' }),
+    .meta({ description: 'Also gives the balance at this time, as `balanceAt`.' }),
 });
 
 type ShownReply<Held> = z.ZodObject<typeof Asked & ShownShape<Held>>;

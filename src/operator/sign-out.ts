@@ -55,6 +55,7 @@ export const endSession = operation({
   name: 'accounts end-session',
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/end-session',
+  words: ['session'],
   operationId: 'endSessionOfAccount',
   role: 'support',
   summary: 'Ends one session of an account, on every process at once.',

@@ -200,6 +200,7 @@ export const addWebhook = operation({
   name: 'webhooks add',
   method: 'POST',
   path: '/v1/admin/webhooks',
+  words: ['url'],
   operationId: 'addWebhook',
   role: 'admin',
   handsOutSecret: true,
@@ -253,8 +254,9 @@ export const rotateWebhook = operation({
       .max(MOST_OVERLAP_MINUTES)
       .optional()
       .meta({
-        description: `How long the old secret signs too, up to 30 days. Default: ${OVERLAP_MINUTES}, a day.`,
+        description: 'How long the old secret signs too, up to 30 days. Left out: a day.',
         example: OVERLAP_MINUTES,
+        typed: { unit: 'Minutes' },
       }),
     reason: OptionalReason,
   }),
@@ -339,6 +341,7 @@ export const repeatDelivery = operation({
   name: 'webhooks repeat',
   method: 'POST',
   path: '/v1/admin/webhooks/{id}/repeat',
+  words: ['event'],
   operationId: 'repeatWebhookDelivery',
   role: 'support',
   costly: true,

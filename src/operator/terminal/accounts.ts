@@ -9,164 +9,53 @@ import { find } from '../search.ts';
 import { listAccounts } from '../list-accounts.ts';
 import { explain, show, showHistory } from '../show.ts';
 import { endSession, signOut } from '../sign-out.ts';
-import type { CommandGroup, Flag } from './command.ts';
-import { commandOf } from './operate.ts';
+import { commandOf, groupOf } from './operate.ts';
 import { entriesText, facts, minuteOfText, printable, secondOfText, table } from './table.ts';
 
-const limit: Flag = { value: 'N', summary: 'entries, 1 to 100. Default: 50' };
-const cursor: Flag = { value: 'CURSOR', summary: 'the nextCursor of a page: goes on after it' };
-
-export const accounts: CommandGroup = {
-  name: 'accounts',
-  summary: 'accounts, their coins and their access',
-  note:
-    'ACCOUNT and WHO are an accountId, an installId or google:SUB. account: or install: in front says which, where a\n' +
-    'text may be both. "-" reads it from standard input, so that no shell history has an installId. COINS may be negative.',
-  commands: {
-    find: commandOf(find, {
-      words: ['WHO'],
-      flags: { game: { value: 'GAME', summary: 'search a name on this board. Default: all boards of the catalogue' }, cursor },
-      input: ({ words: [who], flags: { game, cursor: from } }) => ({ who, game, cursor: from }),
-      text: textOfFound,
-    }),
-    list: commandOf(listAccounts, {
-      flags: {
-        kind: { value: 'KIND', summary: 'guest or store' },
-        banned: { value: 'true|false', summary: 'accounts that are banned, or not' },
-        debt: { value: 'true|false', summary: 'accounts that owe coins, or not' },
-        'created-from': { value: 'DAY', summary: 'created on this day or later, such as 2026-11-22' },
-        'created-to': { value: 'DAY', summary: 'created before this day' },
-        'seen-from': { value: 'DAY', summary: 'last seen on this day or later' },
-        'seen-to': { value: 'DAY', summary: 'last seen before this day' },
-        limit: { value: 'N', summary: 'accounts after which a page ends, 1 to 100. Default: 50' },
-        cursor,
-      },
-      input: ({ flags: { kind, banned, debt, limit: most, cursor: from, ...days } }) => ({
-        ...{ kind, banned, debt, limit: most, cursor: from },
-        createdFrom: days['created-from'],
-        createdTo: days['created-to'],
-        seenFrom: days['seen-from'],
-        seenTo: days['seen-to'],
-      }),
-      text: ({ accounts: found, looked, nextCursor }) =>
-        [
-          ...(found.length === 0 ? [] : [tableOfListed(found)]),
-          `${looked} accounts were looked at.${nextCursor === undefined ? '' : ` More: --cursor ${nextCursor}`}`,
-        ].join('\n\n'),
-    }),
-    show: commandOf(show, {
-      words: ['ACCOUNT'],
-      flags: { at: { value: 'TIME', summary: 'also shows the balance at this time, such as 2026-11-22T12:00:00Z' } },
-      input: ({ flags }) => ({ at: flags['at'] }),
-      text: textOfAccount,
-    }),
-    history: commandOf(showHistory, {
-      words: ['ACCOUNT'],
-      flags: {
-        type: { value: 'TYPE', summary: 'entries of this type, such as adjust' },
-        key: { value: 'KEY', summary: 'entries with this key' },
-        origin: { value: 'NAME', summary: 'entries by this operator or server key (key:ID); client: by neither' },
-        from: { value: 'TIME', summary: 'not before it, such as 2026-11-22T12:00:00Z' },
-        to: { value: 'TIME', summary: 'before it' },
-        limit,
-        cursor,
-      },
-      input: ({ flags: { type, key, origin, from, to, limit: count, cursor: at } }) => ({
-        type,
-        key,
-        origin,
-        from,
-        to,
-        limit: count,
-        cursor: at,
-      }),
-      text: ({ accountId, movedFrom, entries, nextCursor }) =>
-        `${headOf(accountId, movedFrom)}\n\n${tableOfEntries(entries)}${nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`}`,
-    }),
-    events: commandOf(showEvents, {
-      words: ['ACCOUNT'],
-      flags: { before: { value: 'TIME', summary: 'events before it, such as 2026-11-22T12:00:00Z. Default: the newest' }, limit, cursor },
-      input: ({ flags: { before, limit: most, cursor: at } }) => ({ before, limit: most, cursor: at }),
-      text: textOfEvents,
-    }),
-    explain: commandOf(explain, {
-      words: ['ACCOUNT'],
-      input: () => ({}),
-      text: ({ accountId, movedFrom, because }) => `${headOf(accountId, movedFrom)}\n\n${because.map(printable).join('\n')}`,
-    }),
-    adjust: commandOf(adjust, {
-      words: ['ACCOUNT', 'COINS'],
-      flags: { key: { value: 'KEY', summary: 'such as the number of a ticket: the same key takes effect once. Needed' } },
-      changes: true,
-      input: ({ words: [, coins = ''], flags }) => ({
-        coins: /^[-+]?\d{1,13}$/.test(coins) ? Number(coins) : Number.NaN,
-        key: flags['key'],
-      }),
-      text: ({ accountId, balanceAfterCoins, replayed, balanceCoins = balanceAfterCoins, debtCoins }) =>
-        replayed === true
-          ? `The key was used before, so nothing was changed: the balance of ${accountId} was ${balanceAfterCoins} then, and is ${balanceText(balanceCoins, debtCoins)} now.`
-          : `The balance of ${accountId} is ${balanceText(balanceCoins, debtCoins)} now.`,
-    }),
-    'sign-out': commandOf(signOut, {
-      words: ['ACCOUNT'],
-      changes: true,
-      input: () => ({}),
-      text: ({ accountId }) => `All sessions of ${accountId} have ended.`,
-    }),
-    'end-session': commandOf(endSession, {
-      words: ['ACCOUNT', 'SESSION'],
-      changes: true,
-      input: ({ words: [, session] }) => ({ session }),
-      text: ({ accountId }) => `This session of ${accountId} has ended.`,
-    }),
-    ban: commandOf(ban, {
-      words: ['ACCOUNT'],
-      flags: { until: { value: 'TIME', summary: 'when it ends, such as 2026-12-24T12:00:00Z. Default: never' } },
-      changes: true,
-      input: ({ flags }) => ({ until: flags['until'] }),
-      text: ({ accountId, until }) => `${accountId} is banned${until === undefined ? '' : ` until ${minuteOfText(until)} UTC`}.`,
-    }),
-    unban: commandOf(unban, {
-      words: ['ACCOUNT'],
-      changes: true,
-      input: () => ({}),
-      text: ({ accountId, wasBanned }) => (wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`),
-    }),
-    give: commandOf(give, {
-      words: ['ACCOUNT'],
-      flags: { until: { value: 'TIME', summary: 'when the access ends, such as 2026-12-24T12:00:00Z. Needed' } },
-      changes: true,
-      input: ({ flags }) => ({ until: flags['until'] }),
-      text: ({ accountId, until }) => `${accountId} has access until ${minuteOfText(until)} UTC.`,
-    }),
-    'take-back': commandOf(takeBack, {
-      words: ['ACCOUNT'],
-      changes: true,
-      input: () => ({}),
-      text: ({ accountId, taken }) =>
-        taken === undefined ? `${accountId} was given nothing.` : `${accountId} has no access by a gift any more.`,
-    }),
-    rename: commandOf(rename, {
-      words: ['ACCOUNT', 'NAME'],
-      changes: true,
-      input: ({ words: [, name] }) => ({ name }),
-      text: ({ accountId, boards, rooms }) =>
-        `${accountId} has this name now: on ${entriesText(boards)} of boards, in ${rooms} rooms, and wherever it plays next.`,
-    }),
-    unname: commandOf(unname, {
-      words: ['ACCOUNT'],
-      changes: true,
-      input: () => ({}),
-      text: ({ accountId, hadName }) => (hadName ? `${accountId} chooses its own name again.` : `${accountId} was given no name.`),
-    }),
-    delete: commandOf(deleteAccount, {
-      words: ['ACCOUNT'],
-      changes: true,
-      input: () => ({}),
-      text: ({ accountId }) => `${accountId} is deleted.`,
-    }),
+export const accounts = groupOf(
+  {
+    name: 'accounts',
+    summary: 'accounts, their coins and their access',
+    note:
+      'ACCOUNT and WHO are an accountId, an installId or google:SUB. account: or install: in front says which, where a\n' +
+      'text may be both. "-" reads it from standard input, so that no shell history has an installId. COINS may be negative.',
   },
-};
+  commandOf(find, textOfFound),
+  commandOf(listAccounts, ({ accounts: found, looked, nextCursor }) =>
+    [
+      ...(found.length === 0 ? [] : [tableOfListed(found)]),
+      `${looked} accounts were looked at.${nextCursor === undefined ? '' : ` More: --cursor ${nextCursor}`}`,
+    ].join('\n\n'),
+  ),
+  commandOf(show, textOfAccount),
+  commandOf(
+    showHistory,
+    ({ accountId, movedFrom, entries, nextCursor }) =>
+      `${headOf(accountId, movedFrom)}\n\n${tableOfEntries(entries)}${nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`}`,
+  ),
+  commandOf(showEvents, textOfEvents),
+  commandOf(explain, ({ accountId, movedFrom, because }) => `${headOf(accountId, movedFrom)}\n\n${because.map(printable).join('\n')}`),
+  commandOf(adjust, ({ accountId, balanceAfterCoins, replayed, balanceCoins = balanceAfterCoins, debtCoins }) =>
+    replayed === true
+      ? `The key was used before, so nothing was changed: the balance of ${accountId} was ${balanceAfterCoins} then, and is ${balanceText(balanceCoins, debtCoins)} now.`
+      : `The balance of ${accountId} is ${balanceText(balanceCoins, debtCoins)} now.`,
+  ),
+  commandOf(signOut, ({ accountId }) => `All sessions of ${accountId} have ended.`),
+  commandOf(endSession, ({ accountId }) => `This session of ${accountId} has ended.`),
+  commandOf(ban, ({ accountId, until }) => `${accountId} is banned${until === undefined ? '' : ` until ${minuteOfText(until)} UTC`}.`),
+  commandOf(unban, ({ accountId, wasBanned }) => (wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`)),
+  commandOf(give, ({ accountId, until }) => `${accountId} has access until ${minuteOfText(until)} UTC.`),
+  commandOf(takeBack, ({ accountId, taken }) =>
+    taken === undefined ? `${accountId} was given nothing.` : `${accountId} has no access by a gift any more.`,
+  ),
+  commandOf(
+    rename,
+    ({ accountId, boards, rooms }) =>
+      `${accountId} has this name now: on ${entriesText(boards)} of boards, in ${rooms} rooms, and wherever it plays next.`,
+  ),
+  commandOf(unname, ({ accountId, hadName }) => (hadName ? `${accountId} chooses its own name again.` : `${accountId} was given no name.`)),
+  commandOf(deleteAccount, ({ accountId }) => `${accountId} is deleted.`),
+);
 
 function tableOfListed(found: z.output<typeof listAccounts.reply>['accounts']): string {
   return table(

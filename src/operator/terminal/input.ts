@@ -95,7 +95,7 @@ export function helpOf(groups: readonly CommandGroup[], group: CommandGroup | un
   }
   const commands = Object.entries(group.commands).map(([name, { summary, words = [], flags = {} }]) => {
     const flagLines = Object.entries(flags).map(
-      ([flag, { value, summary: of }]) => `      --${(value === undefined ? flag : `${flag} ${value}`).padEnd(15)} ${of}\n`,
+      ([flag, { value, summary: of }]) => `      --${(value === undefined ? flag : `${flag} ${value}`).padEnd(18)} ${of}\n`,
     );
     return `  ${[group.name, name, ...words].join(' ')}\n      ${summary}\n${flagLines.join('')}`;
   });

@@ -3,48 +3,61 @@ import type { z } from 'zod';
 import { STORE_NAMES } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
 import { accountsNamed, Who } from '../find.ts';
+import { fieldsOf, namesIn, type Field } from '../fields.ts';
 import { beforeChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
-import type { Command, CommandInput, Flag, Tool } from './command.ts';
+import type { Command, CommandGroup, Flag, Tool } from './command.ts';
+import { durationOf } from './duration.ts';
 
-interface OperationCommand<Reply> {
-  /** The first word may be `ACCOUNT`: anything that `accounts find` takes. The others are fields of the operation's input. */
-  readonly words?: readonly string[];
-  readonly flags?: Readonly<Record<string, Flag>>;
-  readonly changes?: boolean;
-  /** False: the change needs no reason. */
-  readonly needsReason?: boolean;
-  /** Flags with which the operators' log keeps the read. */
-  readonly logged?: readonly string[];
-  /** The fields of the operation's input, besides the account. */
-  readonly input: (given: CommandInput) => Readonly<Record<string, unknown>>;
-  readonly text: (reply: Reply) => string;
+/** A command with the name of an operation, such as `accounts adjust`. */
+export type NamedCommand = Command & { readonly name: string };
+
+/** A group of commands by their names, which begin with the name of the group. */
+export function groupOf(group: Omit<CommandGroup, 'commands'>, ...commands: readonly NamedCommand[]): CommandGroup {
+  return { ...group, commands: Object.fromEntries(commands.map((command) => [command.name.slice(group.name.length + 1), command])) };
 }
 
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
 export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   operation: Operation<Input, Reply>,
-  { words = [], flags = {}, changes = false, needsReason = true, logged = [], input, text }: OperationCommand<z.output<Reply>>,
-): Command {
-  const isOfAccount = words[0] === 'ACCOUNT';
+  text: (reply: z.output<Reply>) => string,
+): NamedCommand {
+  const { name, summary, role, method, path, input } = operation;
+  const inWords = [...namesIn(path), ...(operation.words ?? [])];
+  const isOfAccount = inWords[0] === 'accountId';
+  const takesReason = 'reason' in input.shape;
+  const changes = takesReason && method === 'POST';
+  // Made only for the command that runs.
+  const fields = once(() => fieldsOf(operation));
+  const field = (word: string): Field => fields().find((each) => each.name === word)!;
+  const byFlag = once(() => new Map(fields().flatMap((each) => (inWords.includes(each.name) ? [] : [[flagOf(each), each] as const]))));
   return {
-    summary: operation.summary,
-    role: operation.role,
-    words,
-    flags: changes ? { ...flags, reason: { value: 'TEXT', summary: `why, for other operators${needsReason ? '. Needed' : ''}` } } : flags,
+    name,
+    summary,
+    role,
+    get words() {
+      return inWords.map((word) => (word === 'accountId' ? 'ACCOUNT' : (field(word).word ?? word.toUpperCase())));
+    },
+    get flags() {
+      return Object.fromEntries([...byFlag()].map(([flag, each]) => [flag, flagHelp(each)]));
+    },
     changes,
-    mayBeLogged: logged.length > 0,
-    plan(given) {
-      const reason = given.flags['reason'];
-      if (changes && needsReason && reason === undefined) throw new Failure(`"${operation.name}" needs --reason TEXT.`);
-      const fields = input(given);
-      const shape = isOfAccount ? operation.input.omit({ accountId: true } as never) : operation.input;
-      const { data, error } = shape.safeParse(changes ? { ...fields, reason } : fields);
+    mayBeLogged: takesReason && !changes,
+    plan({ words, flags }) {
+      const given = [
+        ...inWords.map((word, index) => [field(word), words[index]] as const),
+        ...[...byFlag()].map(([flag, each]) => [each, flags[flag]] as const),
+      ];
+      const missing = given.find(([{ isRequired }, value]) => isRequired && value === undefined)?.[0];
+      if (missing !== undefined) throw new Failure(`"${name}" needs --${flagOf(missing)} ${placeholderOf(missing)}.`);
+      const values = given.map(([each, value]) => [each.name, value && method === 'POST' ? valueOf(each, value) : value]);
+      const shape = isOfAccount ? input.omit({ accountId: true } as never) : input;
+      const { data, error } = shape.safeParse(Object.fromEntries(values));
       if (error !== undefined) throw new Failure(sentenceOf(error.issues[0]!));
-      const [who = ''] = given.words;
+      const [who = ''] = words;
       if (isOfAccount) checkWho(who);
       return async (tool) => {
-        if (changes || logged.some((flag) => given.flags[flag] !== undefined)) await tool.checkData();
+        if (changes || (takesReason && flags['reason'] !== undefined)) await tool.checkData();
         const account = isOfAccount ? { accountId: await accountOf(who, tool) } : {};
         const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.parts, tool.operator, (question) =>
           tool.confirm(question),
@@ -58,6 +71,62 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
       };
     },
   };
+}
+
+/** The flags of fields, for a command that takes them by itself. */
+export function flagsOf(operation: Pick<Operation, 'input'>): Readonly<Record<string, Flag>> {
+  return Object.fromEntries(fieldsOf(operation).map((field) => [flagOf(field), flagHelp(field)]));
+}
+
+function flagOf({ name, unit }: Field): string {
+  return name.slice(0, name.length - (unit?.length ?? 0)).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function placeholderOf({ name, word, unit, type, format, choices = [] }: Field): string {
+  if (word !== undefined) return word;
+  if (unit !== undefined || format === 'date-time') return 'TIME';
+  if (format === 'date') return 'DAY';
+  if (type === 'array') return 'LIST';
+  if (choices.length > 0 && choices.length <= MOST_NAMED) return choices.join('|');
+  return type === 'integer' ? 'N' : name.toUpperCase();
+}
+
+/** Choices that a placeholder names. */
+const MOST_NAMED = 3;
+
+function flagHelp(field: Field): Flag {
+  const { isRequired, description, choices = [] } = field;
+  const value = placeholderOf(field);
+  const sentences = [
+    description.replaceAll('`', ''),
+    choices.length > MOST_NAMED ? `Of ${choices.join(', ')}.` : '',
+    EXAMPLES[field.unit ?? value] ?? '',
+    isRequired ? 'Needed.' : '',
+  ];
+  return {
+    ...(field.isFalseIfLeftOut ? {} : { value }),
+    summary: sentences.filter((text) => text !== '').join(' '),
+  };
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  TIME: 'Such as 2026-11-22T12:00:00Z.',
+  DAY: 'Such as 2026-11-22.',
+  Minutes: 'Such as 1d; 0m: none.',
+};
+
+/** A text of the command line as a field of a body. In a query all values are texts. */
+function valueOf(field: Field, text: string): unknown {
+  const { type, unit } = field;
+  if (type === 'array') return text.split(',').map((word) => word.trim());
+  if (unit !== undefined) return durationOf(flagOf(field), text) / 60_000;
+  if (type === 'integer') return /^[-+]?\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
+  return text;
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 /** Runs a change that only the tool has, between the two halves of its entry in the operators' log. */

@@ -1,51 +1,32 @@
 import type { z } from 'zod';
 import type { OperatorPurchase } from '../../features/purchases/operator-purchase.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from '../purchases.ts';
-import type { CommandGroup } from './command.ts';
-import { commandOf } from './operate.ts';
+import { commandOf, groupOf } from './operate.ts';
 import { facts, minuteOfText, table } from './table.ts';
 
 type Shown = z.output<typeof OperatorPurchase>;
 
-export const purchases: CommandGroup = {
-  name: 'purchases',
-  summary: 'coins and subscriptions bought in an app store',
-  commands: {
-    show: commandOf(showPurchase, {
-      words: ['PURCHASE'],
-      input: ({ words: [purchase] }) => ({ purchase }),
-      text: ({ purchase }) => [`Purchase ${purchase.purchaseId}`, facts(factsOf(purchase)), ...lifeOf(purchase)].join('\n\n'),
-    }),
-    stuck: commandOf(listStuckPurchases, {
-      input: () => ({}),
-      text: ({ purchases: found, subscriptions }) =>
-        found.length + subscriptions.length === 0
-          ? 'Nothing is left to do for any purchase.'
-          : [
-              ...(found.length === 0 ? [] : [stuckTable(found)]),
-              ...(subscriptions.length === 0 ? [] : ['Subscriptions without an owner:', unownedTable(subscriptions)]),
-            ].join('\n\n'),
-    }),
-    look: commandOf(lookAtPurchase, {
-      words: ['PURCHASE'],
-      changes: true,
-      input: ({ words: [purchase] }) => ({ purchase }),
-      text: ({ purchaseId }) => `The service asks the store about ${purchaseId} within a second, if it runs.`,
-    }),
-    move: commandOf(movePurchase, {
-      words: ['PURCHASE', 'ACCOUNTID'],
-      flags: { key: { value: 'KEY', summary: 'such as the number of a ticket: the same key takes effect once. Needed' } },
-      changes: true,
-      input: ({ words: [purchase, account], flags: { key } }) => ({ purchase, account, key }),
-      text: ({ purchase, accountId, movedFrom, coins, takenCoins, replayed }) => {
-        const along =
-          coins === undefined ? '' : ` ${coins} coins went along; ${takenCoins ?? 'not yet known how many'} were taken from ${movedFrom}.`;
-        const from = movedFrom === undefined ? '' : ` of ${movedFrom}`;
-        return `${replayed === true ? 'The key was used before: ' : ''}The purchase ${purchase}${from} is that of ${accountId} now.${along}`;
-      },
-    }),
-  },
-};
+export const purchases = groupOf(
+  { name: 'purchases', summary: 'coins and subscriptions bought in an app store' },
+  commandOf(showPurchase, ({ purchase }) =>
+    [`Purchase ${purchase.purchaseId}`, facts(factsOf(purchase)), ...lifeOf(purchase)].join('\n\n'),
+  ),
+  commandOf(listStuckPurchases, ({ purchases: found, subscriptions }) =>
+    found.length + subscriptions.length === 0
+      ? 'Nothing is left to do for any purchase.'
+      : [
+          ...(found.length === 0 ? [] : [stuckTable(found)]),
+          ...(subscriptions.length === 0 ? [] : ['Subscriptions without an owner:', unownedTable(subscriptions)]),
+        ].join('\n\n'),
+  ),
+  commandOf(lookAtPurchase, ({ purchaseId }) => `The service asks the store about ${purchaseId} within a second, if it runs.`),
+  commandOf(movePurchase, ({ purchase, accountId, movedFrom, coins, takenCoins, replayed }) => {
+    const along =
+      coins === undefined ? '' : ` ${coins} coins went along; ${takenCoins ?? 'not yet known how many'} were taken from ${movedFrom}.`;
+    const from = movedFrom === undefined ? '' : ` of ${movedFrom}`;
+    return `${replayed === true ? 'The key was used before: ' : ''}The purchase ${purchase}${from} is that of ${accountId} now.${along}`;
+  }),
+);
 
 type Stuck = z.output<(typeof listStuckPurchases)['reply']>;
 

@@ -42,6 +42,8 @@ export class Schemas {
       io: 'input',
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
+        // Only the forms of operators use it.
+        delete jsonSchema['typed'];
         // JSON Schema patterns have no flags. Without its `i` flag a pattern would refuse values that the service accepts. Other flags make
         // no difference to the patterns here.
         if (!patternsOf(zodSchema).some((pattern) => pattern.ignoreCase)) return;

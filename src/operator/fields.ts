@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import type { Operation } from './operation.ts';
+
+/** How people type a field, where that does not follow from its name and type. */
+interface Typed {
+  /** The placeholder in the tool's help. Default: the name. */
+  readonly word?: string;
+  /** The tool takes a duration such as 90d, by the name without the unit. */
+  readonly unit?: 'Minutes';
+}
+
+declare module 'zod' {
+  interface GlobalMeta {
+    /** The documents leave it out. */
+    typed?: Typed;
+  }
+}
+
+/** A field of an operation's input, for people: a word or a flag of the tool. */
+export interface Field extends Typed {
+  readonly name: string;
+  readonly isRequired: boolean;
+  readonly description: string;
+  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  readonly format?: 'date-time' | 'date';
+  readonly choices?: readonly string[];
+  readonly isFalseIfLeftOut: boolean;
+}
+
+interface Property {
+  readonly type?: Field['type'];
+  readonly description?: string;
+  readonly format?: Field['format'];
+  readonly enum?: readonly string[];
+  readonly items?: { readonly enum?: readonly string[] };
+  readonly default?: unknown;
+  readonly typed?: Typed;
+}
+
+/** The names between the braces of a path. */
+export function namesIn(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+}
+
+export function fieldsOf({ input }: Pick<Operation, 'input'>): readonly Field[] {
+  const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+  return Object.entries(properties as Record<string, Property>).map(([name, property]) => {
+    const { type = 'string', description = '', format, items, enum: choices = items?.enum, typed } = property;
+    return {
+      name,
+      isRequired: required.includes(name),
+      description,
+      type,
+      ...(format === undefined ? {} : { format }),
+      ...(choices === undefined ? {} : { choices }),
+      isFalseIfLeftOut: property.default === 'false',
+      ...typed,
+    };
+  });
+}
