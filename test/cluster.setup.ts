@@ -10,6 +10,9 @@ const LEAST_KEYS = 100;
 /** Marks of a slot: the version of the data, its id and the secret of the ledgers (features/coins/secret-of-cluster.ts). */
 const MARKS_OF_SLOT = 3;
 
+/** Nodes of a busy machine do not take each other for dead. */
+const PATIENT = ['--cluster-node-timeout', '60000'];
+
 /**
  * Starts a Redis Cluster of three primaries for each process that runs test files of the project `cluster`. All Clusters start in the time
  * of one. Each takes 1 s of CPU time during `npm test`.
@@ -18,7 +21,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // Vitest numbers the processes that run at the same time from 1 to `maxWorkers`: VITEST_POOL_ID. The files of this project come first.
   const { testFiles } = await project.globTestFiles();
   const processes = Math.min(project.config.maxWorkers, testFiles.length);
-  const clusters = await Promise.all(Array.from({ length: processes }, () => startCluster()));
+  const clusters = await Promise.all(Array.from({ length: processes }, () => startCluster({ settings: PATIENT })));
   const folder = mkdtempSync(join(tmpdir(), 'coinop-used-by-'));
   const usedBy = join(folder, 'files');
   writeFileSync(usedBy, '');
