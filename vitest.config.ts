@@ -100,6 +100,7 @@ const SIZED = [
   'test/features/guest-moves/move-interleaved.test.ts',
   'test/features/subscription/saga.test.ts',
   'test/server/worst-body.test.ts',
+  'test/bench/compare/judge.test.ts',
   'test/features/export/export.test.ts',
 ];
 

@@ -32,9 +32,9 @@ const players = await Promise.all(
   Array.from({ length: 63 }, (_, index) => room.join(`${'a player of a long name '.slice(0, 21)}${index + 1}`)),
 );
 /** Watchers that read. */
-const healthy = await watch(10);
+const healthy = await watch(3);
 /** Watchers that read nothing, until a test lets them: their buffers are full. */
-const stalled = await watch(10);
+const stalled = await watch(3);
 const [asking, ending, flooding, neverReading] = (await watch(4)) as [RawSocket, RawSocket, RawSocket, RawSocket];
 
 /** Changes the room. Waits for a watcher after each change, so that no two changes share a push. */
