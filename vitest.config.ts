@@ -56,7 +56,8 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
  * to load the service, and it runs the code that users run. vite has to see each module to find the tests of a changed file, to count
  * coverage, and to mock modules.
  */
-const isNative = process.env['TEST_LONG'] !== 'on' && !process.argv.some((word) => word === 'watch' || word.startsWith('--coverage'));
+const isNative =
+  process.env['TEST_LONG'] !== 'on' && process.argv.includes('run') && !process.argv.some((word) => word.startsWith('--coverage'));
 
 /**
  * Slow files: they start, kill, audit, upgrade, back up, restore or watch whole services and clusters, let a process die at each step of
