@@ -297,6 +297,7 @@ export const mistakes: readonly Mistake[] = [
     before: `        for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);\n`,
     after: '',
     harm: 'The sockets of a worker that died count for ever, and after some deaths their addresses may open none.',
+    runs: 'long',
   },
   {
     name: 'restore-forgets-deletions',
