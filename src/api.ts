@@ -62,14 +62,14 @@ import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
 import { holdings } from './holdings.ts';
 import { pageModule } from './web/browser-module-endpoint.ts';
-import { docsStyle, pagesStyle } from './web/style/sheets.ts';
+import { docsStyle, ownStyle, pagesStyle } from './web/style/sheet-endpoints.ts';
 import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root, document, liveDocument, clientLibrary, roomsLibrary, pagesStyle, pageModule, health, ready, metrics],
+  service: [root, document, liveDocument, clientLibrary, roomsLibrary, pagesStyle, ownStyle, pageModule, health, ready, metrics],
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, boughtCredit, debit, history],

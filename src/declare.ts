@@ -28,6 +28,7 @@ import type { Sandbox } from './apart/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
 import type { BrowserModules } from './web/browser-modules.ts';
+import type { StyleSheet } from './web/style/style-sheet.ts';
 import type { Docs } from './web/documents/docs.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
@@ -103,7 +104,7 @@ export interface Services {
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   /** Only with PLAYGROUND=on. */
-  readonly playground: { readonly modules: BrowserModules } | undefined;
+  readonly playground: { readonly modules: BrowserModules; readonly style: StyleSheet } | undefined;
   readonly docs: () => Docs;
   readonly log: Logger;
   /** Milliseconds since 1970, by Redis's clock: for all times that Redis keeps, and all that is due. */

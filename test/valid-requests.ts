@@ -14,6 +14,7 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /client.js': {},
   'GET /rooms.js': {},
   'GET /pages/style.css': {},
+  'GET /pages/styles/{name}': { name: 'home.css' },
   'GET /pages/modules/{name}': { name: 'home.js' },
   'GET /openapi.json': {},
   'GET /asyncapi.json': {},

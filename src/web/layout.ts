@@ -3,8 +3,8 @@ import { html, type Html } from './html.ts';
 export interface PageParts {
   readonly title: string;
   readonly description: string;
-  /** The path of its style sheet. Default: the one of the pages outside /docs. */
-  readonly style?: string;
+  /** The paths of its own style sheets, which follow the primitives of all pages. */
+  readonly styles?: readonly string[];
   /** The browser modules that the page runs. Default: none. */
   readonly modules?: readonly string[];
   /** The browser modules that these import: the browser fetches them side by side. */
@@ -13,7 +13,7 @@ export interface PageParts {
 }
 
 /** A whole page. Nothing in it is inline or comes from elsewhere, because `pageHeaders` forbids that. */
-export function layout({ title, description, style = '/pages/style.css', modules = [], imported, body }: PageParts): string {
+export function layout({ title, description, styles = [], modules = [], imported, body }: PageParts): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -23,7 +23,7 @@ export function layout({ title, description, style = '/pages/style.css', modules
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <link rel="icon" href="${ICON}" />
-        <link rel="stylesheet" href="${style}" />
+        ${['/pages/style.css', ...styles].map((path) => html`<link rel="stylesheet" href="${path}" /> `)}
         ${imported.map((name) => html`<link rel="modulepreload" href="/pages/modules/${name}.js" /> `)}
         ${modules.map((name) => html`<script type="module" src="/pages/modules/${name}.js"></script> `)}
       </head>

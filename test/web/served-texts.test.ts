@@ -12,8 +12,12 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/client.js', JS, MINUTE, 6.2 * 1024],
   ['/rooms.js', JS, MINUTE, 4.2 * 1024],
   ['/pages/modules/docs.js', JS, ASKED, 16_000],
-  ['/pages/style.css', CSS, ASKED, 16_000],
-  ['/docs/style.css', CSS, ASKED, 16_000],
+  ['/pages/style.css', CSS, ASKED, 4000],
+  ['/pages/styles/home.css', CSS, ASKED, 4000],
+  ['/pages/styles/playground.css', CSS, ASKED, 4000],
+  ['/pages/styles/pairing.css', CSS, ASKED, 4000],
+  ['/pages/styles/console.css', CSS, ASKED, 4000],
+  ['/docs/style.css', CSS, ASKED, 4000],
   ['/docs', HTML, MINUTE, 55_000],
   ['/docs/channels', HTML, MINUTE, 55_000],
   ['/docs/errors', HTML, MINUTE, 55_000],
@@ -47,6 +51,15 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   });
 });
 
+test.each([
+  ['/', ['/pages/style.css', '/pages/styles/home.css', '/pages/styles/playground.css']],
+  ['/pair', ['/pages/style.css', '/pages/styles/pairing.css']],
+  ['/docs', ['/pages/style.css', '/docs/style.css']],
+])('the page %s loads the primitives and then its own sheets', async (path, sheets) => {
+  const { body } = await service.get(path);
+  expect([...body.matchAll(/rel="stylesheet" href="([^"]*)"/g)].map(([, sheet]) => sheet)).toEqual(sheets);
+});
+
 test.each(['identity', 'gzip;q=0', 'gzip; q=0', 'br'])('a client that accepts %s gets plain text', async (accepted) => {
   const { headers, body } = await service.get('/client.js', { headers: { 'accept-encoding': accepted } });
   expect([headers.get('content-encoding'), (body as string).startsWith('\u001f')]).toEqual([null, false]);
@@ -67,6 +80,7 @@ test.each([
   ...['nothing.js', 'style.css', 'home.ts', '..%2Fhome.ts', '%2e%2e%2f%2e%2e%2fconfig.ts', 'constructor', '%00'].map(
     (name) => `/pages/modules/${name}`,
   ),
+  ...['style.css', 'reference.css', '..%2Fstyle-sheet.ts', 'constructor'].map((name) => `/pages/styles/${name}`),
   ...['', '../package.json', '%2e%2e/package.json', 'style.css/..', 'script.ts'].map((name) => `/docs/${name}`),
 ])('there is nothing at %s', async (path) => {
   const { status, body } = await service.get(path);

@@ -1,4 +1,5 @@
 import { browserModules } from '../../web/browser-modules.ts';
+import { styleSheet } from '../../web/style/style-sheet.ts';
 
 export { section } from './section.ts';
 
@@ -21,3 +22,5 @@ export const imported = [
 ] as const;
 
 export const modules = browserModules(new URL('browser/', import.meta.url));
+
+export const style = styleSheet(new URL('playground.css', import.meta.url));

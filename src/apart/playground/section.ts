@@ -3,7 +3,7 @@ import { html, type Html } from '../../web/html.ts';
 /** The steps of the playground as they are before anything happened. The modules of browser/ bring them to life. */
 export function section({ sandbox }: { readonly sandbox: boolean }): Html {
   return html`<section class="block" id="playground" aria-busy="true" aria-labelledby="playground-title">
-    <div class="intro">
+    <div>
       <h2 id="playground-title">Playground</h2>
       <p class="lead">
         Five real flows, no login, no build. Each button sends a real request, and beside it stands the same request as curl, with the
@@ -31,10 +31,10 @@ function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests
     <section aria-labelledby="${id}-title">
       <div class="about">
         <h3 id="${id}-title">${title}</h3>
-        <p>${about}</p>
+        <p class="lead">${about}</p>
       </div>
-      <div class="demo card">${demo}</div>
-      <div class="wire">
+      <div class="card">${demo}</div>
+      <div class="wire code">
         <h4 id="${id}-wire-title">${wire}<span class="hidden"> of “${title}”</span></h4>
         <div class="log" id="${id}-wire" tabindex="0" role="group" aria-labelledby="${id}-wire-title">
           <p class="empty">Press a button. Its request appears here as curl, with the answer.</p>
@@ -50,9 +50,11 @@ const coins = (sandbox: boolean): Demo => ({
   about: html`Every operation has an idempotency key. Send the same one again, as a phone does after a lost answer: the first answer comes
   back, and nothing moves.
   ${sandbox ? 'Or buy coins in the sandbox, spend them, and have the store refund them: you then owe the coins that you spent.' : ''}`,
-  demo: html`<div class="balance">
+  demo: html`<div class="row">
       <span class="coin large" aria-hidden="true"></span>
-      <p><span class="label" id="coins-label">Balance</span><output id="coins-balance" aria-labelledby="coins-label">0</output></p>
+      <p>
+        <span class="label" id="coins-label">Balance</span><output class="big" id="coins-balance" aria-labelledby="coins-label">0</output>
+      </p>
     </div>
     <div class="row">
       <button type="button" class="primary" id="coins-earn">Earn 25</button><button type="button" id="coins-spend">Spend 10</button
@@ -92,7 +94,7 @@ const coins = (sandbox: boolean): Demo => ({
 const board: Demo = {
   about: html`Each player keeps the best score. Ties share a rank, and the earlier one is listed first. The reply of a submission holds the
   new top ten.`,
-  demo: html`<form class="fields" id="board-form">
+  demo: html`<form class="halves" id="board-form">
       <label
         >Game<select id="board-game">
           <option>…</option>
@@ -110,7 +112,7 @@ const board: Demo = {
       <button type="submit" class="primary">Submit the score</button>
     </form>
     ${said('board', 'Three players share this browser. Submit a score for each.')}
-    <ol class="ranks" id="board-top" aria-label="Top ten">
+    <ol class="lines ranks" id="board-top" aria-label="Top ten">
       <li class="none">No scores yet</li>
     </ol>`,
 };
@@ -123,18 +125,18 @@ const STEPS = [
 ] as const;
 
 const pane = (id: string, name: string): Html =>
-  html`<section class="pane" aria-labelledby="${id}-name" data-pane="${id}">
-    <header>
+  html`<section class="pane stack" aria-labelledby="${id}-name" data-pane="${id}">
+    <header class="apart">
       <h4 id="${id}-name">${name}’s screen</h4>
       <span class="chip" data-part="link">not connected</span>
     </header>
     <div class="stage" data-part="stage">
       <span data-part="code" class="code-letters">– – – – –</span><span data-part="phase">no room yet</span>
     </div>
-    <ul class="seats" data-part="seats" aria-label="Players on ${name}’s screen"></ul>
+    <ul class="row seats" data-part="seats" aria-label="Players on ${name}’s screen"></ul>
     <div class="row" data-part="outside">
       <button type="button" class="primary" data-act="create">Open a room</button>
-      <form data-part="join">
+      <form class="row" data-part="join">
         <label
           ><span class="hidden">Code of the room, for ${name}</span
           ><input data-part="typed" size="6" maxlength="60" placeholder="Code" autocomplete="off" spellcheck="false" /></label
@@ -148,21 +150,21 @@ const pane = (id: string, name: string): Html =>
     </div>
     <div class="play" data-part="play" hidden>
       <ul class="walk" data-part="board" aria-label="Where the players stand on ${name}’s screen"></ul>
-      <fieldset class="steps-of">
+      <fieldset class="row">
         <legend>${name} walks, by data of ${name}’s own</legend>
         ${STEPS.map(([step, sign]) => html`<button type="button" data-step="${step}" aria-label="${name} walks ${step}">${sign}</button>`)}
       </fieldset>
-      <form data-part="message">
+      <form class="row" data-part="message">
         <label
           ><span class="hidden">Message of ${name}</span
           ><input data-part="text" maxlength="120" placeholder="Message" autocomplete="off" /></label
         ><button type="submit">Send</button>
       </form>
-      <p class="heard" data-part="heard" role="status"></p>
+      <p class="said" data-part="heard" role="status"></p>
     </div>
-    <fieldset class="swatches" data-part="colours" hidden>
+    <fieldset class="row" data-part="colours" hidden>
       <legend>The host paints both screens</legend>
-      ${['amber', 'coral', 'mint', 'sky', 'plum'].map((colour) => html`<button type="button" class="swatch ${colour}" data-colour="${colour}">${colour}</button>`)}
+      ${['amber', 'coral', 'mint', 'sky', 'plum'].map((colour) => html`<button type="button" class="small swatch ${colour}" data-colour="${colour}">${colour}</button>`)}
     </fieldset>
     <p class="said" data-part="said" role="status"></p>
   </section>`;
@@ -172,9 +174,9 @@ const room: Demo = {
     to both screens as a <code>patch</code>. A screen that was away gets the whole room, so that it needs no history. The host writes the
     state, each player its own data, and messages go to everybody in the room. Drop a connection, move on both screens, and see. The rooms
     are public: open this page in another window, and join from the list.`,
-  demo: html`<div class="panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>
+  demo: html`<div class="grid panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>
     <h4 id="room-open-title">Open rooms, of other windows too</h4>
-    <ul class="open-rooms" id="room-open" tabindex="-1" aria-labelledby="room-open-title"></ul>`,
+    <ul class="stack open-rooms" id="room-open" tabindex="-1" aria-labelledby="room-open-title"></ul>`,
 };
 
 const pairing: Demo = {
@@ -183,7 +185,7 @@ const pairing: Demo = {
   demo: html`<div class="pairing">
       <div class="qr" id="pairing-qr"><p>The code appears here</p></div>
       <div class="stack">
-        <p class="match"><span class="match-label">Match code</span><strong id="pairing-match">– –</strong></p>
+        <p><span class="label">Match code</span><strong class="big" id="pairing-match">– –</strong></p>
         <p class="left" id="pairing-left">Valid for three minutes</p>
         <div class="row">
           <button type="button" class="primary" id="pairing-open">Show a QR code</button

@@ -27,6 +27,7 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
   return layout({
     title: 'Sign in another screen · coinop',
     description: 'Confirm that another screen may sign in as you.',
+    styles: ['/pages/styles/pairing.css'],
     modules: ['pair'],
     imported: ['browsers', 'copy', 'dom', 'players', 'problems', 'user-agent'],
     body: html`<main
@@ -40,9 +41,9 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
       <div class="card" id="view">
         <h1 tabindex="-1" id="heading">Sign in another screen</h1>
         <p id="lead" class="lead">Looking at the code that you scanned …</p>
-        <div id="match" class="match" hidden><span class="match-label">Both screens show</span><strong id="match-code"></strong></div>
+        <div id="match" class="match" hidden><span class="label">Both screens show</span><strong class="big" id="match-code"></strong></div>
         <dl id="requester" class="facts" hidden></dl>
-        <p id="left" class="left" hidden></p>
+        <p id="left" class="hint" hidden></p>
         <label id="name-field" hidden
           >Your name, for the other screen (optional)<input id="name" maxlength="24" autocomplete="nickname"
         /></label>
@@ -51,7 +52,7 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
       </div>
       <section class="card" id="browsers" aria-labelledby="browsers-heading" hidden>
         <h2 tabindex="-1" id="browsers-heading">Signed-in browsers</h2>
-        <ul id="browser-list"></ul>
+        <ul class="stack" id="browser-list"></ul>
         <p role="status" class="hint" id="browsers-said"></p>
       </section>
       <p role="status" class="hidden" id="said"></p>

@@ -35,7 +35,7 @@ function rowOf({ id, kind, createdAt, userAgent, current }: SignedIn, owner: Own
   const at = new Date(createdAt).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
   // The name of a browser may be any text, because the client sends it.
   const about = make('span', {}, make('bdi', { textContent: browser }), ` · ${KINDS[kind] ?? kind}, ${at}`);
-  if (current) return make('li', {}, about, make('strong', { textContent: 'This one' }));
+  if (current) return make('li', { className: 'stack' }, about, make('strong', { textContent: 'This one' }));
   const button = make('button', { type: 'button', textContent: 'End' });
   button.setAttribute('aria-label', `End the session of ${browser}`);
   onPress(button, async () => {
@@ -44,7 +44,7 @@ function rowOf({ id, kind, createdAt, userAgent, current }: SignedIn, owner: Own
     say(ended.ok ? 'The session has ended.' : explain(ended.error));
     byId('browsers-heading').focus();
   });
-  return make('li', {}, about, button);
+  return make('li', { className: 'stack' }, about, button);
 }
 
 function say(text: string): void {

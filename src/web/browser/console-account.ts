@@ -44,7 +44,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
         : [make('p', { className: 'lead', textContent: `${account.movedFrom} moved into this account.` })]),
       make(
         'div',
-        { className: 'columns' },
+        { className: 'grid' },
         section('Standing', standing(account), buttons(change.ban, change.unban, change.delete)),
         section('Balance', balance(account), buttons(change.adjust)),
         section('Entitlement', entitlement(account, because), buttons(change.give, change.takeBack, change.restart, change.restore)),
@@ -54,7 +54,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
       section('Ledger', ledger(account, page, query)),
       section('Purchases of coins', coinPurchases(account)),
       section('Subscriptions', subscriptions(account, operator, again)),
-      make('div', { className: 'columns' }, section('Rooms', rooms(account)), section('Boards', boards(account))),
+      make('div', { className: 'grid' }, section('Rooms', rooms(account)), section('Boards', boards(account))),
       section('What operators did', logTable(changes)),
       section('Events', events(account, told, query)),
     ],
@@ -243,7 +243,7 @@ function entitlement(account: Answer, because: readonly string[]): HTMLElement {
       ['Trial began', trial.startedAt && time(trial.startedAt)],
       ['Device (hash)', trial.device && make('span', { className: 'mono', textContent: trial.device })],
     ]),
-    make('ul', { className: 'because' }, ...because.map((sentence) => make('li', { textContent: sentence }))),
+    make('ul', { className: 'stack because' }, ...because.map((sentence) => make('li', { textContent: sentence }))),
   );
 }
 
@@ -432,7 +432,7 @@ function boards({ boards: { count, games, scores } }: Answer): HTMLElement {
     'div',
     {},
     table('Best scores', ['Board', '#Score', '#Rank', 'Name', 'At (UTC)'], rows, 'No score.'),
-    make('ul', { className: 'because' }, ...others.map((game) => make('li', {}, link(['boards', game], game)))),
+    make('ul', { className: 'stack because' }, ...others.map((game) => make('li', {}, link(['boards', game], game)))),
     count > games.length ? make('p', { className: 'hint', textContent: `and ${count - games.length} more` }) : '',
   );
 }

@@ -57,7 +57,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
     field('or its lines', text),
     make(
       'div',
-      { className: 'fields' },
+      { className: 'halves' },
       field(marked('Coins for each account', amount), amount),
       field(marked('Key of the event', key), key, 'The same key gives an account the coins once.'),
     ),

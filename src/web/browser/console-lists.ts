@@ -35,7 +35,7 @@ export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
     parts: [
       section(
         'Games of the catalogue',
-        make('ul', { className: 'because' }, ...games.map((game) => make('li', {}, link(['boards', game], game)))),
+        make('ul', { className: 'stack because' }, ...games.map((game) => make('li', {}, link(['boards', game], game)))),
       ),
       form,
     ],

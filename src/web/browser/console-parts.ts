@@ -214,7 +214,7 @@ export function addressForm(fields: readonly Field[], addressOf: () => string): 
   const said = alertOf('');
   const form = make(
     'form',
-    { className: 'filter' },
+    { className: 'row filter' },
     ...fields.map(([label, input]) => field(label, input)),
     make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
     said,

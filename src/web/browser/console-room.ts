@@ -181,7 +181,7 @@ function privateForm(path: string): HTMLElement {
   const shown = make('div', {});
   const form = make(
     'form',
-    { className: 'filter' },
+    { className: 'row filter' },
     field('Why you look, for the log', reason),
     make('button', { type: 'submit', className: 'small', textContent: 'Show the hands' }),
   );

@@ -91,7 +91,7 @@ export async function foundView({ again }: Asked): Promise<Shown> {
           ),
       ...(others.length === 0
         ? []
-        : [section('Else', make('ul', { className: 'because' }, ...others.map((text) => make('li', {}, text))))]),
+        : [section('Else', make('ul', { className: 'stack because' }, ...others.map((text) => make('li', {}, text))))]),
     ],
   };
 }

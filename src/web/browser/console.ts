@@ -135,7 +135,7 @@ function bar(who: Operator): Node[] {
   // Selects the text, so that typing replaces a refused search.
   search.addEventListener('focus', () => search.select());
   const said = alertOf('');
-  const form = make('form', { className: 'search' }, search, make('button', { type: 'submit', className: 'small', textContent: 'Search' }));
+  const form = make('form', { className: 'row' }, search, make('button', { type: 'submit', className: 'small', textContent: 'Search' }));
   form.setAttribute('role', 'search');
   onSubmit(form, async () => {
     said.textContent = '';
@@ -162,7 +162,11 @@ function bar(who: Operator): Node[] {
     ['keys', 'Keys', mayAct(who, 'admin') && who.game === undefined],
     ['health', 'Health', who.game === undefined],
   ];
-  const nav = make('nav', {}, ...places.filter(([_name, _text, isShown]) => isShown).map(([name, text]) => link([name], text)));
+  const nav = make(
+    'nav',
+    { className: 'row' },
+    ...places.filter(([_name, _text, isShown]) => isShown).map(([name, text]) => link([name], text)),
+  );
   nav.setAttribute('aria-label', 'Console');
   const out = make('button', { type: 'button', className: 'small', textContent: 'Sign out' });
   onPress(out, async () => {

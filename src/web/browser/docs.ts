@@ -215,8 +215,8 @@ async function send(form: HTMLFormElement): Promise<void> {
     const status = element('p', '', 'status');
     status.append(
       element('b', `${response.status} ${response.statusText}`, response.ok ? 'good' : 'bad'),
-      element('span', `${took} ms`),
-      element('span', `x-request-id ${response.headers.get('x-request-id')}`),
+      element('span', `${took} ms`, 'hint'),
+      element('span', `x-request-id ${response.headers.get('x-request-id')}`, 'hint'),
     );
     answer.replaceChildren(status, ...advice(text), sample('Answer', pretty(text)), sample('The same as curl', curl(asked)));
   } catch (error) {
@@ -263,7 +263,7 @@ function curl({ method, url, headers, body }: Asked): string {
 
 function sample(title: string, text: string): HTMLElement {
   const figure = element('figure', '', 'sample');
-  const caption = element('figcaption', title);
+  const caption = element('figcaption', title, 'label apart');
   const button = element('button', 'Copy', 'copy');
   button.type = 'button';
   button.setAttribute('aria-label', `Copy: ${title}`);

@@ -17,7 +17,7 @@ function section(heading: string, rows: readonly Html[]): Html {
   const id = `endpoints-${heading.replaceAll(' ', '-')}`;
   return html`<section class="endpoints" aria-labelledby="${id}">
     <h3 id="${id}">${heading}</h3>
-    ${rows}
+    <div class="card">${rows}</div>
   </section> `;
 }
 
@@ -26,11 +26,11 @@ function row(endpoint: EndpointDeclaration): Html {
   const auth = authOf(endpoint);
   return html`<details>
     <summary>
-      <b class="method ${method.toLowerCase()}">${method}</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span>
+      <b class="method ${method.toLowerCase()}">${method}</b> <code>${breakable(path)}</code> <span class="hint">${prose(summary)}</span>
     </summary>
     ${description === undefined ? [] : html`<p>${prose(description)}</p>`} ${auth === 'none' ? [] : html`<p>Auth: ${auth}.</p>`}
     ${aliases.length === 0 ? [] : html`<p>Also at ${commaSeparated(aliases)}.</p>`}
-    <pre tabindex="0">${example}</pre>
+    <pre class="code" tabindex="0">${example}</pre>
   </details> `;
 }
 
@@ -43,10 +43,10 @@ function channelRow(channel: ChannelDeclaration): Html {
   const address = `${path}${asked === '' ? '' : `?${asked}`}`.replaceAll('{', '${');
   const example = `const socket = new WebSocket(\`\${location.origin.replace('http', 'ws')}${address}\`);\nsocket.onmessage = ({ data }) => console.log(JSON.parse(data));`;
   return html`<details>
-    <summary><b class="method ws">WS</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span></summary>
+    <summary><b class="method ws">WS</b> <code>${breakable(path)}</code> <span class="hint">${prose(summary)}</span></summary>
     ${description === undefined ? [] : html`<p>${prose(description)}</p>`}
     <p>Sends ${commaSeparated(Object.keys(messagesSent(channel)))}${taken.length === 0 ? [] : html`; takes ${commaSeparated(taken)}`}.</p>
-    <pre tabindex="0">${example}</pre>
+    <pre class="code" tabindex="0">${example}</pre>
   </details> `;
 }
 

@@ -5,6 +5,7 @@ import { layout } from '../layout.ts';
 export const openConsole = layout({
   title: 'Console · coinop',
   description: 'For people who help users.',
+  styles: ['/pages/styles/console.css'],
   modules: ['console'],
   imported: [
     'console-account',
@@ -23,7 +24,7 @@ export const openConsole = layout({
     'user-agent',
   ],
   body: console(
-    html`<main id="main" class="console-view" tabindex="-1" aria-busy="true">
+    html`<main id="main" class="wide stack" tabindex="-1" aria-busy="true">
       <noscript><p class="card">The console needs JavaScript.</p></noscript>
     </main>`,
   ),
@@ -49,9 +50,9 @@ npm run admin -- keys create --name me --role admin</pre>
 });
 
 function console(main: Html): Html {
-  return html`<header class="console-bar">
+  return html`<header class="top">
       <p class="brand"><span class="coin" aria-hidden="true"></span>coinop <span class="chip">console</span></p>
-      <div id="bar"></div>
+      <div id="bar" class="row"></div>
     </header>
     ${main}
     <p role="status" class="hidden" id="said"></p>`;

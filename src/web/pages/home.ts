@@ -25,20 +25,19 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
   return layout({
     title: 'coinop: a realtime-first backend for games',
     description: 'Coins, scores, rooms, pairing, sessions and entitlements for a portfolio of apps and games.',
+    styles: ['/pages/styles/home.css', ...(shown.playground === undefined ? [] : ['/pages/styles/playground.css'])],
     modules: ['home', ...(shown.playground === undefined ? [] : [shown.playground.module])],
     imported: ['dom', 'state', 'copy', ...(shown.playground?.imported ?? [])],
     body: html`<header class="top">
-        <div class="wide bar">
-          <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
-          <nav aria-label="Pages">
-            <ul>
-              ${shown.playground !== undefined ? html`<li><a href="#playground">Playground</a></li>` : ''}
-              <li class="far"><a href="#game">Use it</a></li>
-              <li class="far"><a href="#endpoints">Endpoints</a></li>
-              <li><a href="/docs">Docs</a></li>
-            </ul>
-          </nav>
-        </div>
+        <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
+        <nav aria-label="Pages">
+          <ul>
+            ${shown.playground !== undefined ? html`<li><a href="#playground">Playground</a></li>` : ''}
+            <li class="far"><a href="#game">Use it</a></li>
+            <li class="far"><a href="#endpoints">Endpoints</a></li>
+            <li><a href="/docs">Docs</a></li>
+          </ul>
+        </nav>
       </header>
       <main id="main" class="wide" tabindex="-1" data-sandbox="${shown.sandbox ? 'on' : 'off'}">
         ${hero(shown)} ${shown.playground?.section(shown) ?? ''} ${game} ${documents(shown)}
@@ -49,18 +48,18 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
             for the address of this service.
           </p>
           <details class="all">
-            <summary>Show all of them here</summary>
+            <summary class="button">Show all of them here</summary>
             ${reference}
           </details>
         </section>
       </main>
-      <footer class="wide foot"><p>coinop ${version}. Apache-2.0.</p></footer>`,
+      <footer class="wide hint"><p>coinop ${version}. Apache-2.0.</p></footer>`,
   });
 }
 
 function hero({ playground }: Shown): Html {
   return html`<section class="hero" aria-labelledby="title">
-    <div class="hero-text">
+    <div>
       <h1 id="title">The backend that counts every coin once.</h1>
       <p class="lead">
         coinop keeps coins, scores, rooms, sessions and entitlements for a portfolio of apps and games. Call it with plain REST, watch it
@@ -74,9 +73,9 @@ function hero({ playground }: Shown): Html {
         }<a class="button" href="#game">A game in twelve lines</a>
       </p>
     </div>
-    <aside class="card live" aria-labelledby="live-title">
+    <aside class="card" aria-labelledby="live-title">
       <h2 id="live-title">This service</h2>
-      <dl>
+      <dl class="facts">
         <div>
           <dt>State</dt>
           <dd><span class="dot" id="state-dot"></span><span id="state" role="status">Asking …</span></dd>
@@ -121,8 +120,8 @@ const gameSource = GAME_SOURCE.split(/(http:\/\/127\.0\.0\.1:3000|pebble-drop)/)
   part === ORIGIN ? html`<span data-origin>${part}</span>` : part === GAME ? html`<span data-game>${part}</span>` : html`${part}`,
 );
 
-const game = html`<section class="block split" id="game" aria-labelledby="game-title">
-  <div>
+const game = html`<section class="block" id="game" aria-labelledby="game-title">
+  <div class="apart">
     <div>
       <h2 id="game-title">A browser game in twelve lines</h2>
       <p class="lead">
@@ -158,16 +157,16 @@ const TOPICS: readonly (readonly [file: string, about: string])[] = [
 const documents = ({ metrics }: Shown): Html =>
   html`<section class="block" aria-labelledby="documents-title">
     <h2 id="documents-title">Read on</h2>
-    <ul class="cards">
+    <ul class="grid cards">
       ${DOCUMENTS.filter(([href]) => metrics || href !== '/metrics').map(
         ([href, name, about]) =>
           html`<li>
-            <a class="card link" href="${href}"><strong>${name}</strong><span>${about}</span></a>
+            <a class="card" href="${href}"><strong>${name}</strong><span class="hint">${about}</span></a>
           </li> `,
       )}
     </ul>
     <h3 id="topics-title">In the repository</h3>
-    <ul class="topics" aria-labelledby="topics-title">
-      ${TOPICS.map(([file, about]) => html`<li><code>${file}</code><span>${about}</span></li> `)}
+    <ul class="grid lines topics" aria-labelledby="topics-title">
+      ${TOPICS.map(([file, about]) => html`<li class="row"><code>${file}</code><span class="hint">${about}</span></li> `)}
     </ul>
   </section>`;

@@ -70,7 +70,7 @@ export function channelsPage(asyncapi: AsyncapiParts): string {
           <h1 id="title">Live channels</h1>
           ${paragraphs(about)}
         </div>
-        <div class="beside">
+        <div class="stack beside">
           ${codeBlock('With the client library', CLIENT_EXAMPLE)}
           <p class="links">
             <a href="/asyncapi.json">AsyncAPI document</a> <a href="/docs">API reference</a> <a href="/docs/errors">Error codes</a>
@@ -124,11 +124,15 @@ function section(id: string, channel: Channel, { operations, components }: Async
         </p>
         <ul class="codes">
           ${[...Map.groupBy(channel['x-upgrade-errors'].errors, ({ status }) => status)].map(
-            ([status, group]) => html`<li><span>${status}</span> ${group.map(({ code }) => html`${errorLink(code)} `)}</li> `,
+            ([status, group]) =>
+              html`<li>
+                <span class="hint">${status}</span>
+                ${group.map(({ code }) => html`${errorLink(code)} `)}
+              </li> `,
           )}
         </ul>
       </div>
-      <div class="beside">${codeBlock('JavaScript', socketExample(address, query))}</div>
+      <div class="stack beside">${codeBlock('JavaScript', socketExample(address, query))}</div>
     </div>
     ${Object.entries(messages).map(([type, message]) => messageSection(id, type, message, operations, components))}
   </section> `;
@@ -158,10 +162,10 @@ function messageSection(
       <h3 id="${id}-title">
         <a href="#${id}"><code>${type}</code></a>
       </h3>
-      <p class="note">${isReceived ? 'Sent by the client.' : 'Sent by the service.'}</p>
+      <p class="hint">${isReceived ? 'Sent by the client.' : 'Sent by the service.'}</p>
       ${paragraphs(message.description ?? '')} ${fieldList(message.payload, components.schemas)}
     </div>
-    <div class="beside">
+    <div class="stack beside">
       ${codeBlock(isReceived ? 'Send' : 'Message', json(exampleOf(withExamples(message.payload) as Schema, withExamples(components.schemas) as Components)))}
     </div>
   </article> `;
@@ -190,7 +194,7 @@ function closeCodes(closes: readonly CloseCode[]): Html {
         >.
       </p>
     </div>
-    <div class="table" tabindex="0" role="group" aria-labelledby="close-codes-title">
+    <div class="sideways" tabindex="0" role="group" aria-labelledby="close-codes-title">
       <table role="table">
         <thead role="rowgroup">
           <tr role="row">

@@ -33,19 +33,20 @@ export function docsLayout({ path, title, description, searched, contents, main 
           ${PAGES.map(([page, name]) => html`<li><a href="${page}" ${page === path ? html` aria-current="page"` : ''}>${name}</a></li>`)}
         </ul>
       </nav>
-      <button type="button" class="open-contents" popovertarget="contents">Contents</button>
+      <button type="button" class="small open-contents" popovertarget="contents">Contents</button>
     </header>
     <div class="columns">
       <div class="contents" id="contents" popover>
         <search class="scripted">
-          <label for="search">Search ${searched}</label
-          ><span class="search-box"
-            ><input id="search" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/" aria-describedby="found" /><kbd
+          <label for="search">Search ${searched}</label>
+          <div class="search-box">
+            <input id="search" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/" aria-describedby="found" /><kbd
+              class="hint"
               aria-hidden="true"
               >/</kbd
-            ></span
-          >
-          <p id="found" role="status"></p>
+            >
+          </div>
+          <p id="found" class="label" role="status"></p>
         </search>
         <nav aria-label="On this page">
           ${contents.map(
@@ -66,5 +67,5 @@ export function docsLayout({ path, title, description, searched, contents, main 
       </div>
       <main id="main" tabindex="-1">${main}</main>
     </div>`;
-  return layout({ title, description, style: '/docs/style.css', modules: ['docs'], imported: [], body });
+  return layout({ title, description, styles: ['/docs/style.css'], modules: ['docs'], imported: [], body });
 }

@@ -46,13 +46,13 @@ export function errorsPage(givers: ErrorGivers): string {
             503 with <code>outcome: "unknown"</code>, it may have happened: send the same request again, with the same key.
           </p>
         </div>
-        <div class="beside">${codeBlock('409', json(errorExample('insufficient_coins')))}</div>
+        <div class="stack beside">${codeBlock('409', json(errorExample('insufficient_coins')))}</div>
       </section>
       ${statuses.map(
         ([status, group]) =>
           html`<section class="tag" aria-labelledby="status-${status}">
             <div class="tag-head"><h2 id="status-${status}">${status} ${STATUS_NAMES[status] ?? ''}</h2></div>
-            <div class="table" tabindex="0" role="group" aria-labelledby="status-${status}">
+            <div class="sideways" tabindex="0" role="group" aria-labelledby="status-${status}">
               <table role="table">
                 <thead role="rowgroup">
                   <tr role="row">

@@ -36,7 +36,7 @@ export function fieldItem(name: string, schema: Schema, note: string, components
       within.text === ''
         ? ''
         : html`<details>
-            <summary>Fields of <code>${name}</code></summary>
+            <summary class="chip">Fields of <code>${name}</code></summary>
             ${within}
           </details>`
     }

@@ -51,7 +51,9 @@ export function json(value: unknown): Html[] {
 /** A block of code with a button that copies it. */
 export function codeBlock(title: string, code: Html | readonly Html[] | string): Html {
   return html`<figure class="sample">
-    <figcaption>${title}<button type="button" class="copy scripted" aria-label="Copy: ${title}">Copy</button></figcaption>
+    <figcaption class="label apart">
+      ${title}<button type="button" class="copy scripted" aria-label="Copy: ${title}">Copy</button>
+    </figcaption>
     <pre tabindex="0" role="group" aria-label="${title}"><code>${code}</code></pre>
   </figure> `;
 }

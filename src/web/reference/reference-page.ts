@@ -82,7 +82,7 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
             or for the installId in the form.
           </p>
         </div>
-        <div class="beside">
+        <div class="stack beside">
           ${creditCoins === undefined ? '' : codeBlock('A first call', curlOf(creditCoins.operation))}
           <p class="links">
             <a href="/openapi.json">OpenAPI document</a> <a href="/docs/channels">Live channels</a> <a href="/docs/errors">Error codes</a>
@@ -140,13 +140,13 @@ function section({ method, path, operation }: Listed, components: OpenapiParts['
       ${
         body === undefined
           ? ''
-          : html`<h4>Body${requestBody!.required ? '' : ' (optional)'}, <code>${mediaType!}</code></h4>
+          : html`<h4>Body${requestBody!.required ? '' : ' (optional)'}, <code class="hint">${mediaType!}</code></h4>
               ${fieldList(body.schema, components.schemas)}`
       }
-      <h4>Reply, <code>${replyType}</code></h4>
+      <h4>Reply, <code class="hint">${replyType}</code></h4>
       ${isJson ? fieldList(reply.schema, components.schemas) : ''} ${errorLine(responses, components)}
     </div>
-    <div class="beside">
+    <div class="stack beside">
       ${codeBlock('curl', curlOf(operation))} ${isJson ? codeBlock('200', json(reply.example)) : ''}
       ${form({ method, path, operation }, components.schemas)}
     </div>
@@ -156,7 +156,7 @@ function section({ method, path, operation }: Listed, components: OpenapiParts['
 function caller({ security }: Operation): Html {
   if (!security.some((scheme) => 'session' in scheme)) return html``;
   const needed = !security.some((scheme) => Object.keys(scheme).length === 0);
-  return html`<p class="note">${needed ? 'Needs a session' : 'Takes a session'}: the cookie, or <code>Authorization: Bearer</code>.</p>`;
+  return html`<p class="hint">${needed ? 'Needs a session' : 'Takes a session'}: the cookie, or <code>Authorization: Bearer</code>.</p>`;
 }
 
 const HEADINGS = { path: 'Path', query: 'Query', header: 'Headers' } as const;
@@ -181,7 +181,13 @@ function errorLine(responses: Operation['responses'], components: OpenapiParts['
   });
   return html`<h4>Errors</h4>
     <ul class="codes">
-      ${rows.map(([status, codes]) => html`<li><span>${status}</span> ${codes.map((code) => html`${errorLink(code)} `)}</li> `)}
+      ${rows.map(
+        ([status, codes]) =>
+          html`<li>
+            <span class="hint">${status}</span>
+            ${codes.map((code) => html`${errorLink(code)} `)}
+          </li> `,
+      )}
     </ul>`;
 }
 
@@ -196,11 +202,11 @@ function form({ method, path, operation }: Listed, components: Components): Html
   ];
   return html`<details class="try scripted">
     <summary>Try it<span class="hidden">: ${method} ${path}</span></summary>
-    <form data-method="${method}" data-path="${path}" ${mediaType === undefined ? '' : html` data-type="${mediaType}"`}>
+    <form class="stack" data-method="${method}" data-path="${path}" ${mediaType === undefined ? '' : html` data-type="${mediaType}"`}>
       ${inputs.map(({ name, in: place, required, schema }) => {
         const { example = '' } = resolved(schema, components) as { example?: unknown };
-        return html`<div class="input">
-          <label for="${id}-${name}"><code>${name}</code> <span>${required ? 'required' : place}</span></label
+        return html`<label
+          ><span class="apart"><code>${name}</code> <span class="hint">${required ? 'required' : place}</span></span
           ><input
             id="${id}-${name}"
             name="${name}"
@@ -209,13 +215,12 @@ function form({ method, path, operation }: Listed, components: Components): Html
             autocomplete="off"
             spellcheck="false"
             ${required ? html` required` : ''}${name === 'authorization' ? html` placeholder="Bearer …"` : ''}
-          />
-        </div> `;
+        /></label> `;
       })}${
         body === undefined
           ? ''
-          : html`<div class="input">
-              <label for="${id}-body">Body <span>${mediaType!}</span></label
+          : html`<label
+              ><span class="apart">Body <span class="hint">${mediaType!}</span></span
               ><textarea
                 id="${id}-body"
                 name="body"
@@ -223,12 +228,12 @@ function form({ method, path, operation }: Listed, components: Components): Html
                 spellcheck="false"
               >
 ${bodyExample(body.schema, parameters, components)}</textarea>
-            </div> `
+            </label> `
       }
-      <p class="actions">
+      <p>
         <button type="submit" class="primary">Send<span class="hidden">: ${method} ${path}</span></button>
       </p>
-      <div class="answer" role="status"></div>
+      <div class="answer stack" role="status"></div>
     </form>
   </details> `;
 }

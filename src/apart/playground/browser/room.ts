@@ -221,10 +221,11 @@ class Screen {
         make(
           'li',
           { className: seat.connected ? '' : 'away' },
+          make('span', { className: seat.connected ? 'dot good' : 'dot' }),
           name(seat.name),
           ...[seat.host && 'host', seat.ready && 'ready', !seat.connected && 'away']
             .filter((word) => word !== false)
-            .map((word) => make('span', { className: 'tag', textContent: word })),
+            .map((word) => make('span', { className: 'chip', textContent: word })),
         ),
       ),
     );
