@@ -126,12 +126,12 @@ const STEPS = [
 
 const pane = (id: string, name: string): Html =>
   html`<section class="pane stack" aria-labelledby="${id}-name" data-pane="${id}">
-    <header class="apart">
+    <header class="row">
       <h4 id="${id}-name">${name}’s screen</h4>
       <span class="chip" data-part="link">not connected</span>
     </header>
     <div class="stage" data-part="stage">
-      <span data-part="code" class="code-letters">– – – – –</span><span data-part="phase">no room yet</span>
+      <span data-part="code" class="code-letters">–––––</span><span data-part="phase">no room yet</span>
     </div>
     <ul class="row seats" data-part="seats" aria-label="Players on ${name}’s screen"></ul>
     <div class="row" data-part="outside">
