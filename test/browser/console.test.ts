@@ -77,6 +77,8 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       const secrets = (await this.page.locator('dialog output').allTextContents()).filter((text) => text !== '');
       await this.press('Close', 'dialog');
       await this.page.locator('dialog').waitFor({ state: 'detached' });
+      // The view behind the dialog is shown again. A button that was pressed meanwhile would be replaced, and lose the focus.
+      await this.page.locator('main:not([aria-busy])').waitFor();
       for (const secret of secrets) expect(await this.page.content()).not.toContain(secret);
       return { line, secret: secrets.join() };
     }
