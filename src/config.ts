@@ -182,7 +182,7 @@ const Environment = z.object({
     .string()
     .refine(isAppLink, 'must be an address with {token}, such as https://play.example/open?pair={token} or mygame://pair/{token}')
     .optional(),
-  /** `on`: the page at `/` has the playground, and that of a pairing link may make a guest. Default: `on`; `off` in production. */
+  /** `on`: the page at `/` has the playground, and the page of a pairing link may make a guest. Default: `on`; `off` in production. */
   PLAYGROUND: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** Redis 7.0 or newer. Default: the service starts a private Redis. */
   REDIS_URL: z
@@ -274,7 +274,7 @@ const Environment = z.object({
   CATALOGUE_FILE: z.string().min(1).optional(),
   /** A list of words that names of players must not hold. */
   NAME_WORDS_FILE: z.string().min(1).optional(),
-  /** Which games get a board: all, or those of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
+  /** The games that get a board: all (`open`), or only games of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
   /** `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */
   COIN_AUTHORITY: z.enum(['client', 'server'], 'must be client or server').default('client'),
@@ -398,7 +398,7 @@ export function readSettings(
     if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
   }
   const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
-  // A malformed setting has its default in `config`. A problem that names it may come from that default only, and would mislead.
+  // In `config` a malformed setting has its default. A problem that names the setting may come from that default only, so it is dropped.
   const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
   const problems = [
     ...malformed.values(),

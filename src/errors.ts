@@ -104,7 +104,8 @@ export const errors = {
     status: 404,
     message: 'There is no such account.',
     advice:
-      'Check the id. An account exists from its first write on: an install that only looked has none. `POST /v1/admin/find` takes an installId or a store subject too.',
+      'Check the id. An account exists from its first write on: an install that has only read data has none. `POST /v1/admin/find` ' +
+      'takes an installId or a store subject too.',
   },
   entry_not_found: {
     status: 404,
@@ -290,7 +291,7 @@ export const errors = {
   app_store_unavailable: {
     status: 503,
     message: 'The app store does not answer just now: try again.',
-    advice: 'Send the same request again after `error.retryAfterMs`, an install proof with a new nonce. The service itself is well.',
+    advice: 'Send the same request again after `error.retryAfterMs`; an install proof needs a new nonce. The service itself is well.',
   },
   store_unconfigured: {
     status: 503,

@@ -36,7 +36,7 @@ export interface Service {
   /** The connection to a single Redis, and the runner of its scripts. For tests and the bench; with a Cluster there is neither. */
   readonly redis: Redis;
   readonly link: ScriptLink;
-  /** What `/ready` answers. For tests. */
+  /** The answer of `/ready`. For tests. */
   readonly readiness: () => Promise<RedisHealth>;
   /**
    * Refuses new connections, answers the requests in flight, closes all sockets and disconnects from Redis.

@@ -22,7 +22,7 @@ export const checkCaller = defineScript({
   readOnly: true,
 });
 
-/** The refusals of accounts whose credentials open nothing. */
+/** The refusals of accounts whose credentials are no longer valid. */
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_deleted', 'account_banned']);
 
 /**

@@ -223,7 +223,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
       shown = shown.filter((act) => act.seq! > next);
     },
 
-    /** A line is open for a seat. Unanswered acts are sent again before new ones. */
+    /** A connection is open for a seat. Unanswered acts are sent again before new ones. */
     open(next: Line, of: string | undefined): void {
       if (line) lost();
       refusal = undefined;

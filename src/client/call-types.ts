@@ -124,7 +124,7 @@ export interface Calls {
     readonly state: Call<'POST /v1/rooms/{code}/state'>;
     /** Replaces the caller's own public data by `data` (any JSON of 1 KiB), or merges `merge` into it. */
     readonly data: Call<'POST /v1/rooms/{code}/data'>;
-    /** (Host) sets the private parts of players, by player id. Only the player sees the own part. */
+    /** (Host) sets the private parts of players, by player id. Each player sees only its own part. */
     readonly private: Call<'POST /v1/rooms/{code}/private'>;
     /** Sends a message of 1 KiB to all channels of the room, or to those of the players in `to`. */
     readonly message: Call<'POST /v1/rooms/{code}/message'>;
@@ -148,7 +148,7 @@ export interface Calls {
     readonly purchase: Call<'POST /v1/subscription/purchase'>;
   };
   readonly entitlement: {
-    /** What the caller may use now, and until when. */
+    /** The caller's access now, and its end. */
     readonly current: Call<'GET /v1/entitlement'>;
     /** Records the app's first run, once. */
     readonly firstRun: Call<'POST /v1/entitlement/first-run'>;

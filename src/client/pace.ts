@@ -11,7 +11,10 @@ function bucket(perSecond: number, atOnce: number) {
   };
 }
 
-/** Below the budgets of a seat, 30 acts a second and 60 at once, of them 20 and 40 messages: a second tab of the player shares them. */
+/**
+ * Below the budgets of a seat: 30 acts a second and 60 at once, of which 20 and 40 may be messages. A second tab of the player shares the
+ * budgets.
+ */
 export function paceOfSeat(): Pace {
   const acts = bucket(25, 30);
   const messages = bucket(16, 20);

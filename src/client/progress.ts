@@ -9,7 +9,7 @@ export interface Progress {
   readonly isFinal?: boolean;
   /** Passes a state on if it is newer than the known one. Returns its position. */
   take(message: Message): Promise<number>;
-  /** Reads, and passes on what it found. */
+  /** Reads the state, and passes it on. */
   poll(waitSeconds: number): Promise<Result>;
 }
 

@@ -40,7 +40,7 @@ export const sleep = (ms: number, ...signals: AbortSignal[]): Promise<void> =>
 
 export const failure = (code: ClientCode, message: string = code): Failure<ClientCode> => ({ ok: false, error: { code, message } });
 
-/** The failure of a call that a signal stopped, else of one whose time was up. */
+/** The failure of a call that a signal stopped; without a signal, of a call whose time was up. */
 export const stopped = (signals: Signals): Failure<ClientCode> => failure(isAborted(signals) ? 'aborted' : 'timeout');
 
 /**

@@ -70,7 +70,7 @@ export type ActResult<Code extends ActCode = ActCode> = { ok: true; seq: number;
 type Done<A extends Exclude<ActionName, 'join'>> = Promise<ActResult<ActCode<A>>>;
 
 export interface RoomEvents<G extends Game> {
-  /** Somebody changed the room, or an own act did before the service has it. */
+  /** The room changed: another client changed it, or this page shows an act that the service does not have yet. */
   change: (room: GameRoom<G>) => void;
   message: (message: RoomMessage<G>) => void;
   /** Messages that were dropped because this connection was too slow: the first and the last number. */
@@ -84,7 +84,7 @@ export interface RoomEvents<G extends Game> {
 }
 
 export interface StateOptions {
-  /** If `room.stateSeq` is another one by then, the act is refused as `stale_state`, with the present state. */
+  /** If `room.stateSeq` has changed by then, the act is refused as `stale_state`, with the present state. */
   ifStateSeq?: number;
 }
 

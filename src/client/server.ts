@@ -69,7 +69,7 @@ export interface HostedRoom {
   lock: PlainAction<'lock'>;
   /** Lets the room take new players again. */
   unlock: PlainAction<'unlock'>;
-  /** Changes settings of the lobby. Those left out stay. */
+  /** Changes settings of the lobby. Omitted settings stay. */
   settings: Action<'settings'>;
   /** Replaces the game's public state (any JSON of at most 8 KiB), or merges into it. */
   state: Action<'state'>;
@@ -82,7 +82,7 @@ export interface HostedRoom {
   rematch: PlainAction<'rematch'>;
 }
 
-/** Which events to read. */
+/** Selects the events to read. */
 export interface EventsWanted<Type extends EventType = EventType> {
   /** The `cursor` of an earlier page. Without one, reading begins with the oldest stored event. */
   after?: string | undefined;

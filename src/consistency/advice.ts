@@ -1,10 +1,10 @@
 import type { Finding } from './auditor.ts';
 
-/** What to do about a kind of drift. */
+/** The advice about a kind of drift. */
 export interface Advice {
-  /** Which side is right. */
+  /** The side that is right. */
   readonly right: string;
-  /** The commands that put it right, and what else to do. Undefined: nothing. */
+  /** The commands that put it right, and further steps. Undefined: none. */
   readonly mend?: string;
   /** The commands in `mend` by themselves, each as a shell takes it, in their order. */
   readonly commands?: readonly string[];

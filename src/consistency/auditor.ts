@@ -67,7 +67,10 @@ export interface KeyCheck {
   readonly pattern: RegExp;
   /** Name of these keys in the report's counts. Left out: the keys are not counted. */
   readonly counted?: string;
-  /** The type of such a key. Of several checks with one pattern one has it. Left out: keys that were set aside may have any type. */
+  /**
+   * The type of such a key. If several checks have one pattern, only one of them names the type. Left out: any type, as for keys that were
+   * set aside.
+   */
   readonly type?: RedisType | undefined;
   /** The check reads each such key by a command of its type, so that the audit need not ask for the type: for kinds of which many exist. */
   readonly readsKey?: true;

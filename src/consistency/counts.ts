@@ -30,7 +30,7 @@ export function newCounts(): AuditCounts {
   };
 }
 
-/** The counts of one scan, for the report. Those of a scan that broke off are dropped, because the next scan begins from the start. */
+/** The counts of one scan, for the report. The counts of a scan that broke off are dropped, because the next scan begins from the start. */
 export class Tally {
   readonly #counts: AuditCounts;
   readonly #checked: Record<string, number> = {};

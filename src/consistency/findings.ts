@@ -1,10 +1,10 @@
 import type { Command, Finding } from './auditor.ts';
 import type { AuditCounts } from './counts.ts';
 
-/** Findings that wait for the end of the audit. Of more, each that nothing explains so far is reported at once. */
+/** Most findings that wait for the end of the audit. A further finding is reported at once, unless a finding so far explains it. */
 const MOST_HELD = 10_000;
 
-/** Commands of one finding. After they have run, the next audit has those that are left. */
+/** Most commands of one finding. After they have run, the next audit gives the rest. */
 const MOST_COMMANDS = 200;
 
 interface Held {
@@ -22,7 +22,7 @@ export class Findings {
   readonly #counts: AuditCounts;
   readonly #report: (finding: Finding) => void;
   readonly #held = new Map<string, Held>();
-  /** Held findings that none explains for certain, by subject: the first one of each. */
+  /** Held findings, by subject: the first finding of each subject that no other finding certainly explains. */
   readonly #causes = new Map<string, Held>();
   #all = 0;
 
@@ -32,7 +32,7 @@ export class Findings {
     this.#report = report;
   }
 
-  /** Different findings so far, with those that are going to be explained. */
+  /** Different findings so far, including findings that another one may yet explain. */
   get size(): number {
     return this.#all;
   }

@@ -94,7 +94,7 @@ class Audit implements KeyVisitor {
         if (check !== undefined) works.push((probe) => check(parts, probe));
       }
       const typed = type && { key, type };
-      // A probe of nothing but the type.
+      // A probe that asks only for the type of the key.
       if (works.length === 0 && typed !== undefined) works.push(async () => undefined);
       if (works.length > 0) this.#startAll(works, tally, typed);
       return;
@@ -150,7 +150,7 @@ class Audit implements KeyVisitor {
     this.#findings.end();
   }
 
-  /** Runs the checks of a key in one probe, since nearly all find nothing. Those that do are repeated, each by itself. */
+  /** Runs the checks of a key in one probe, because nearly all find nothing. A check that finds drift is repeated by itself. */
   async #settleAll(works: readonly Work[], tally: Tally, typed: TypedKey | undefined): Promise<void> {
     let ofWorks: readonly (readonly Finding[] | undefined)[] = [];
     const all: Work = async (probe) => {
@@ -194,8 +194,8 @@ class Audit implements KeyVisitor {
 
   /**
    * One probe.
-   * @param typed a key whose type the probe asks for besides
-   * @param tally of the first probe, which alone adds to the counts of the report
+   * @param typed a key whose type the probe asks for too
+   * @param tally given to the first probe only: later probes must not count the same data again
    * @returns undefined if the probe could not be finished
    */
   async #probed(work: Work, typed: TypedKey | undefined, tally?: Tally): Promise<readonly Finding[] | undefined> {

@@ -4,7 +4,7 @@ import { Unsettled, type Command, type Finding, type Probe, type RedisType } fro
 import type { Tally } from './counts.ts';
 import type { AuditReader } from './scan.ts';
 
-/** What a command reads: the type of its key, and its reply for a key that does not exist. */
+/** The type of the key that a command reads, and the reply for a key that does not exist. */
 const READS: Readonly<Record<string, readonly [type: RedisType, missing: (words: Command) => Reply]>> = {
   GET: ['string', () => null],
   HEXISTS: ['hash', () => 0],
@@ -56,7 +56,10 @@ export class TypedProbe implements Probe {
   #wrong: Map<string, Finding> | undefined;
   #ownWrong: string | undefined;
 
-  /** @param tally for the first probe, which alone adds to the counts of the report, and reads commands together without a transaction */
+  /**
+   * @param tally given to the first probe only. That probe adds to the counts of the report, and reads commands together without a
+   * transaction
+   */
   constructor(reader: AuditReader, clock: RedisClock, tally: Tally | undefined) {
     this.#reader = reader;
     this.#clock = clock;
@@ -139,7 +142,7 @@ export class TypedProbe implements Probe {
     if (await this.#noteType(typed)) this.#ownWrong = typed.key;
   }
 
-  /** Notes a key of another type than the declared one. @returns whether it is of another */
+  /** Notes a key whose type is not the declared one. @returns whether the type differs */
   async #noteType({ key, type }: TypedKey): Promise<boolean> {
     const found = (await this.#reader.ask(['TYPE', key])) as string;
     if (found === type || found === 'none') return false;

@@ -32,7 +32,7 @@ export interface Granted {
   readonly code?: ErrorCode;
 }
 
-/** What the entries of a grant have in common. */
+/** The fields that all entries of a grant share. */
 export interface GrantTerms {
   readonly key: string;
   readonly reason: string;

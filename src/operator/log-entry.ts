@@ -15,7 +15,7 @@ export const ShownLogEntry = z
     outcome: Details.optional().meta({
       description:
         '`word` is `done`; `refused` or `failed`, and nothing was changed; or `unknown`: Redis did not confirm the change. Left out: the ' +
-        'process ended in the middle. In both cases look whether the change happened.',
+        'process ended in the middle. In both cases check whether the change happened.',
     }),
   })
   .meta({

@@ -20,8 +20,9 @@ export const listLog = operation({
   costly: true,
   summary: 'Changes of operators, the newest first.',
   description:
-    'An entry is written before its change, and the outcome after it. The log also has looks at private parts of players in rooms; such an ' +
-    'entry is written before anything is shown. A page searches 5,000 entries at most, so with a filter it may be short, or empty, and still ' +
+    'An entry is written before its change, and the outcome after it. The log also records reads of private parts of ' +
+    'players in rooms; such an entry is written before anything is shown. A page searches 5,000 entries at most, so with a filter it ' +
+    'may be short, or empty, and still ' +
     'have a `nextCursor`.',
   input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
   reply: z.object({ entries: z.array(ShownLogEntry), nextCursor: z.string().optional() }),

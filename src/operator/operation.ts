@@ -34,7 +34,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly role: Role;
   /** The least role for this input, if some inputs need a higher role than `role`. */
   readonly roleFor?: (input: never, config: OperatorParts['config']) => Role;
-  /** What the key of an operator for one game reaches by it. Undefined: such a key may not run it. */
+  /** The data that an operator's key for one game reaches by the operation. Undefined: such a key may not run it. */
   readonly reach?: Reach;
   readonly summary: string;
   readonly description?: string;
@@ -46,7 +46,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly cannotBeUndone?: boolean;
   /** It shows a secret, once. Here too the console asks for the key once more, because the secret works longer than the session. */
   readonly handsOutSecret?: boolean;
-  /** As of an endpoint: it reads much, in parts. The process stops once the operator has gone (`Operator.isGone`). */
+  /** As for an endpoint: the operation reads much, in parts. The process stops once the operator has gone (`Operator.isGone`). */
   readonly costly?: boolean;
   /** The longest body over HTTP, if it may be longer than for other endpoints. */
   readonly bodyLimitBytes?: number;

@@ -204,10 +204,10 @@ function refusedMove(word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown
     case 'key_reused':
       return refuse(word, { message: 'This key moved the purchase to another account.' });
     case 'busy':
-      return invalid('purchase', 'Is not in the ledger yet: a running service books it within a second, or look at "purchases stuck"');
+      return invalid('purchase', 'Is not in the ledger yet: a running service books it within a second, else check "purchases stuck"');
     case 'full':
       return invalid('purchase', 'Was moved 20 times');
     default:
-      return invalid('purchase', 'Has another owner since: look at it again');
+      return invalid('purchase', 'Has another owner since: read it again');
   }
 }

@@ -138,7 +138,7 @@ export const find = operation({
   },
 });
 
-/** What a text may name. A prefix says which. */
+/** The kinds of things that a text may name. A prefix says which kind. */
 const ALL_KINDS: readonly string[] = [...STORE_NAMES, 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
 const KINDS_OF_A_GAME: readonly string[] = ['room', 'player', 'name'];
 

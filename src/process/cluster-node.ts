@@ -14,7 +14,7 @@ export interface NodePlace {
   readonly settings?: readonly string[];
 }
 
-/** What all nodes of a local cluster have in common. */
+/** The settings that all nodes of a local cluster share. */
 export interface NodeSettings {
   /** Folder of the cluster. Each node has its data in a folder of its own there, named after its port. */
   readonly folder: string;

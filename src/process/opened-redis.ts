@@ -27,7 +27,7 @@ const FAILOVER_MS = 10_000;
 /** A Redis or a Cluster on which a command works, with or without a running service. */
 export interface OpenedRedis {
   readonly location: RedisLocation;
-  /** What the command reads: one Redis, or a Cluster. */
+  /** The data that the command reads: one Redis, or a Cluster. */
   readonly source: { readonly redis: Redis } | { readonly cluster: Cluster; readonly options: NodeOptions };
   /** The command started this Redis itself: no service uses it. */
   readonly isOwn: boolean;
@@ -123,7 +123,8 @@ export async function openPrivateRedis(
 }
 
 /**
- * @throws SettingError if no primary of the Cluster answers, or not all although all must, or if the data is newer than this coinop
+ * @throws SettingError if no primary of the Cluster answers, if one does not answer although all must, or if the data is newer than this
+ * coinop
  */
 async function openCluster(url: string, must: 'be whole' | 'serve', log: Logger): Promise<OpenedRedis> {
   const { seeds, options } = clusterSeedsOf(url);

@@ -1,4 +1,4 @@
--- Gives data a new id, because an operator accepts it in place of lost data (data-id.ts). Data that was refused is so no longer.
+-- Gives data a new id, because an operator accepts it in place of lost data (data-id.ts). This also ends a refusal of the data.
 -- KEYS id
 -- ARGV seen (the id that the operator saw; '': none), to (the id from now on)
 -- Library data-id.lua: text_of, parse_id, now_text

@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis';
 
-/** What the Redis user must be allowed to do, for one way of using Redis. */
+/** The rights that the Redis user needs for one way of using Redis. */
 export interface Access {
   /** Commands with arguments, for example `HSET KEY f v`. KEY and CHANNEL stand for a key and a channel. */
   readonly commands: readonly string[];
   /** Names of keys by the pattern of an ACL rule that allows them. The user must be allowed to read and write each. */
   readonly keys: Readonly<Record<string, readonly string[]>>;
-  /** The same for channels. */
+  /** Names of channels by the pattern of an ACL rule that allows them. */
   readonly channels: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Where the page says what a user needs. */
+/** The page that lists the rights that a user needs. */
 export const ACCESS_PAGE = 'docs/operating.md#the-redis-user';
 
 /** The Redis user may not do what coinop needs. */

@@ -85,7 +85,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 
   /**
    * @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none
-   * @param access what the Redis user must be allowed to do before a primary is used. Default: that is not checked
+   * @param access the rights that the Redis user needs before a primary is used. Default: they are not checked
    */
   constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger, access?: Access) {
     super();
@@ -402,7 +402,7 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map(({ item }) => item);
 }
 
-/** Which primary serves which slots, as a text to compare. Nodes list the ranges in different orders. */
+/** The primaries and their slots, as a text to compare. Nodes list the ranges in different orders. */
 function textOf(ranges: NodeView['ranges']): string {
   return ranges
     .toSorted((one, other) => one.from - other.from)

@@ -35,7 +35,7 @@ export function redisAt(location: RedisLocation): Redis {
 }
 
 interface KeptParts {
-  /** What the Redis user must be allowed to do. Default: that is not checked. */
+  /** The rights that the Redis user needs. Default: they are not checked. */
   readonly access?: Access | undefined;
   readonly log: Logger;
 }
@@ -46,7 +46,7 @@ export function keepUsable(redis: Redis, { access, log }: KeptParts): UsableConn
   return new UsableConnection(redis, { check: checkOf(access), checkAccess: ofUser, log });
 }
 
-/** What has to hold before a connection is used: the version of Redis, the rights of the user, the database, and the version of the data. */
+/** The checks before a connection is used: the version of Redis, the rights of the user, the database, and the version of the data. */
 export function checkOf(access: Access | undefined): (redis: Redis) => Promise<void> {
   return async (redis) => {
     const ofUser = access === undefined ? undefined : checkAccess(redis, access);

@@ -18,7 +18,7 @@ const POLL_MS = 500;
 /** The guard asks for a read of all marks at most this often, in milliseconds. */
 const MARKS_INTERVAL_MS = 5000;
 
-/** What `DataGuard` gives its Cluster. */
+/** The functions and values that `DataGuard` gives its Cluster. */
 export interface ClusterParts {
   readonly known: KnownData;
   /** Whether the id comes from DATA_DIR. */

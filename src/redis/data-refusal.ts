@@ -56,7 +56,7 @@ export function refusalText({ kind, rightSecret, reason }: DataRefusal): string 
   return `${kind} ${rightSecret} ${reason}`;
 }
 
-/** What is refused in one Redis, or on the primaries of a Cluster that answer: words for operators, without a full stop. */
+/** The refusals in one Redis, or on the primaries of a Cluster that answer: words for operators, without a full stop. */
 export async function refusalsIn(source: Redis | Cluster): Promise<string[]> {
   if (!('shards' in source)) return describe('this Redis', await readId(source));
   const found = await Promise.all(

@@ -32,7 +32,7 @@ export function parseDataVersion(text: string): { readonly version: number; read
   return { version: Number(version), isUpgrading: next !== undefined };
 }
 
-/** What this coinop can do with data of a version: serve it, upgrade it at the start, or refuse it. */
+/** How this coinop handles data of a version: it serves the data, upgrades it at the start, or refuses it. */
 export function standOfVersion(text: string): 'current' | 'older' | 'too_old' | 'newer' | 'unreadable' {
   const { version, isUpgrading } = parseDataVersion(text) ?? {};
   if (version === undefined) return 'unreadable';

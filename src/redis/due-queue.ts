@@ -22,7 +22,7 @@ export interface DueQueueParts {
   readonly atOnce?: number;
   /** About the most members that a process takes at a time. Default: all due members. */
   readonly mostAPoll?: number;
-  /** As of `Queue`. */
+  /** Whether acts wait for the replicas, as in `Queue`. */
   readonly isDurable?: boolean;
   readonly scripts: ScriptRunner;
   readonly log: Logger;

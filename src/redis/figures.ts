@@ -3,7 +3,7 @@ import { refusalOfWrites } from './write-probe.ts';
 
 /** Figures of one Redis about its memory, its disk and its replicas. */
 export interface RedisFigures {
-  /** Of a Cluster. */
+  /** The name of a Cluster's node. */
   readonly node: string | undefined;
   readonly usedBytes: number;
   /** maxmemory, or without one the memory of its machine. */

@@ -43,7 +43,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
 
   /**
    * @param redis gives the address and the options, which `options` overrides
-   * @param access what the Redis user must be allowed to do before the link is ready
+   * @param access the rights that the Redis user needs before the link is ready
    */
   protected constructor(redis: Redis, options: Partial<RedisOptions>, access?: Access) {
     super();

@@ -34,7 +34,7 @@ export function textOfOlder({ behindMs, endsAt, knownUntil }: OlderData): string
 }
 
 /**
- * Which changes are missing in older data; '' if it is not known, for example because another service has served that data since.
+ * The changes that are missing in older data; '' if they are not known, for example because another service has served that data since.
  * @param endsAt, knownUntil as of `OlderData`
  */
 export function missingFrom(endsAt: number, knownUntil: number): string {

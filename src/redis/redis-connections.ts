@@ -13,7 +13,7 @@ import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { Subscriber, type Subscriptions } from './subscriber.ts';
 import { withWrites } from './write-probe.ts';
 
-/** What the Redis user must be allowed to do, depending on how Redis is used. */
+/** The rights that the Redis user needs, depending on how Redis is used. */
 export type AccessTo = (use: RedisUse) => Access;
 
 export interface RedisUse {
@@ -51,7 +51,7 @@ export interface RedisConnections {
 
 /**
  * @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none
- * @param accessTo what the Redis user must be allowed to do before a connection is used. Default: that is not checked
+ * @param accessTo the rights that the Redis user needs before a connection is used. Default: they are not checked
  */
 export function openConnections(location: RedisLocation, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {
   return 'url' in location && isClusterUrl(location.url)
@@ -59,7 +59,7 @@ export function openConnections(location: RedisLocation, replicas: number, log: 
     : openSingle(location, replicas > 0, log, accessTo);
 }
 
-/** The same, with the connection and the link of a single Redis. */
+/** RedisConnections to a single Redis, with its connection and its link. */
 export interface SingleConnections extends RedisConnections {
   readonly source: Redis;
   readonly scripts: ScriptLink;

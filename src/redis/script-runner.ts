@@ -19,7 +19,7 @@ export interface ScriptShard {
   readonly awaySince: number | undefined;
 }
 
-/** Which data scripts may run on (`data-guard.ts`). */
+/** The data on which scripts may run (`data-guard.ts`). */
 export interface DataCheck {
   /**
    * @param shard the primary of a Cluster
@@ -47,7 +47,7 @@ export interface RunnerOptions {
   readonly observe?: (script: string, milliseconds: number) => void;
   /** Gets the error of each call that Redis did not run, or that failed. */
   readonly failed?: (message: string) => void;
-  /** Which data the scripts may run on. Default: any. */
+  /** The data on which the scripts may run. Default: any. */
   readonly data?: DataCheck | undefined;
   /** Replicas that must have the writes of durable scripts before they are answered. */
   readonly replicas?: number;

@@ -98,7 +98,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   lists?: { index: Key; member: Argument; keptSeconds?: number };
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
-  /** The same for functions that use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
+  /** A library whose functions use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
   library?: URL | readonly URL[];
   /** Redis runs the script even when it refuses writes: on a replica, or when it is out of memory. */
   readOnly?: boolean;

@@ -52,7 +52,7 @@ export async function pageOfSet(
   return { members: given, cursor: given.length === 0 ? cursor : behind(given.at(-1)!), behind };
 }
 
-/** An array, or what makes its members: an account with guests has thousands of sets, of which a page needs twenty. */
+/** An array, or an object that makes its members on demand: an account with guests has thousands of sets, and a page needs twenty. */
 export interface Sets<Of> {
   readonly length: number;
   at(place: number): Of | undefined;

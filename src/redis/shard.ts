@@ -21,7 +21,7 @@ export function nameOf({ host, port }: NodeAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** What the connections to all primaries have in common. */
+/** The options that the connections to all primaries share. */
 export interface ShardParts {
   readonly options: NodeOptions;
   /** Whether durable scripts have a connection of their own, because they wait for replicas. */

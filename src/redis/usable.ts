@@ -33,7 +33,7 @@ const REPLIED = /^[A-Z]{3,} /;
 const BROKEN = /\b(?:EPIPE|ECONNRESET)$/;
 
 export interface UsableOptions {
-  /** What has to hold before the connection is used. It runs on each new connection. @throws Error if it does not hold */
+  /** The check of a new connection before it is used. @throws Error if the connection must not be used */
   readonly check: (redis: Redis) => Promise<void>;
   /** Checks the rights of the Redis user while the connection is in use. @throws MissingAccess */
   readonly checkAccess?: ((redis: Redis) => Promise<void>) | undefined;

@@ -123,7 +123,7 @@ export class Admission {
     if (kind !== 'entries' && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
-  /** Kinds without a limit need no reservation, which would cost a worker a question to its primary at every read of a room. */
+  /** Kinds without a limit need no reservation: each would cost a worker a message to its primary at every read of a room. */
   #isLimited(kind: Reserved): boolean {
     return this.limitsAddresses || kind === 'sockets';
   }

@@ -70,7 +70,7 @@ export class Metrics {
     this.countByEach({ name, help, labels: [label], counts: () => counts().map(([value, count]) => [[value], count]) });
   }
 
-  /** The same by several labels. */
+  /** Adds a counter by several labels whose values are plain numbers, read at each scrape. */
   countByEach({ name, help, labels, counts }: CountedByEach): void {
     const counter = new Counter({
       name,

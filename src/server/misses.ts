@@ -1,6 +1,6 @@
 import type { RateLimit } from './rate-limit.ts';
 
-/** The guesses of one address: the number that are not yet known to be right or wrong, and those that wait to be made. */
+/** The guesses of one address: the number of guesses under way, and the guesses that wait to be made. */
 interface Guessing {
   open: number;
   readonly waiting: ((waitMs: number) => void)[];

@@ -8,7 +8,7 @@ export interface WatchedRedis {
   /** Whether Redis has other data than the process knows. */
   readonly isLost: () => boolean;
   readonly figures: () => Promise<readonly RedisFigures[]>;
-  /** Of the private Redis's data, if there is one. */
+  /** The disk of the private Redis's data, if there is a private Redis. */
   readonly disk: () => DiskRoom | undefined;
 }
 

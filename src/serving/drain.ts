@@ -21,7 +21,8 @@ interface Drained {
 }
 
 /**
- * Stops a serving process: first what brings work, then the server once its requests are answered, then what they needed, and Redis last.
+ * Stops a serving process: first the sources of new work, then the server once its requests are answered, then the parts that requests
+ * need, and Redis last.
  * @param quietMs how long no request may have been in flight before the server closes, in milliseconds
  */
 export async function drain(

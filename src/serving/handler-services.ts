@@ -55,7 +55,7 @@ import { keptFor, oneAtATime } from '../server/one-at-a-time.ts';
 import type { ServiceOptions } from './options.ts';
 import { readinessOf } from './readiness.ts';
 
-/** Calls from the services to the server, which is made after them, and to its watch over Redis. */
+/** Functions of the server and of its watch over Redis that services call. The server is made after the services. */
 interface OfServer {
   readonly clock: RedisClock;
   /** Gets the errors of scripts. */

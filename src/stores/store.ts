@@ -204,7 +204,7 @@ export const SELLING_STORES = ['google', 'apple'] as const;
 
 export type SellingStore = (typeof SELLING_STORES)[number];
 
-/** What every store is given. */
+/** The options of every store. */
 export interface StoreParts {
   readonly log: Logger;
   /** Milliseconds since 1970, by Redis's clock: for times that Redis keeps. */
@@ -219,7 +219,7 @@ export interface StoreParts {
 export interface StoreCheck {
   /** Settings that stop the start: a line each, the setting's name first. */
   readonly problems: readonly string[];
-  /** What the store cannot do for lack of settings: `purchases (GOOGLE_PACKAGE_NAMES, …)`. */
+  /** The abilities that the store lacks for want of settings: `purchases (GOOGLE_PACKAGE_NAMES, …)`. */
   readonly missing: readonly string[];
   readonly provesInstalls: boolean;
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const DIGITS = 12;
 
 /**
- * Which build this is, beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`. So `git
+ * Identifies this build beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`. So `git
  * rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Only the second form shows changes that were not
  * committed.
  * @param root folder of the project

@@ -15,7 +15,7 @@ import { syncFolder } from '../../process/restored-data.ts';
 const BASE = 'appendonly.aof.1.base.rdb';
 const AOF_MANIFEST = `file ${BASE} seq 1 type b\n`;
 
-/** Settings that differ for a copy. It is not in use, so it is enough that it is on disk once `syncAll` has run. */
+/** Settings in which the Redis of a copy differs. Nobody uses the copy, so its data only has to be on disk once `syncAll` has run. */
 const SETTINGS = ['--appendfsync', 'no', '--auto-aof-rewrite-percentage', '0'];
 
 /** The highest value of oom_score_adj (proc(5)), so that a machine short of memory kills the copy and not the service's Redis. */

@@ -5,9 +5,9 @@ export interface Finding {
   readonly level: Level;
   /** The stable name of the finding, such as `eviction`: programs may compare it. */
   readonly kind: string;
-  /** What was found, as a sentence. */
+  /** The problem, as a sentence. */
   readonly text: string;
-  /** What it could cost. */
+  /** The damage that the problem could do. */
   readonly cost: string;
   /** The remedy: a command, a setting, or a page to read. */
   readonly mend: string;

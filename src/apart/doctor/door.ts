@@ -10,7 +10,7 @@ export { jsonOf, textOf } from './diagnosis.ts';
 
 export interface Patient {
   readonly config: Config;
-  /** What is wrong with the settings. */
+  /** The problems of the settings. */
   readonly problems: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   /** The address of the running service. Undefined: that of HOST and PORT. */

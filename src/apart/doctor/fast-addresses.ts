@@ -35,7 +35,7 @@ export async function examineAddresses(
   }
 }
 
-/** The /64 of an IPv6 address is kept as its four groups. */
+/** Redis keeps the /64 of an IPv6 address as four groups. */
 function shown(group: string): string {
   return group.includes(':') ? `${group}::/64` : group;
 }

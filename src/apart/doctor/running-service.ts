@@ -7,7 +7,7 @@ import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 import { isForOthers } from './settings.ts';
 
-/** The doctor may run on the busy machine of the service: after a shorter wait it said that nothing answers there. */
+/** The doctor may run on the service's machine while that is busy. With a shorter wait it reported that no service answers. */
 const ANSWER_MS = 10_000;
 
 interface Answer {

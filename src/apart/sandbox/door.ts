@@ -12,7 +12,7 @@ import type { ServicesWithStore } from './sandbox-services.ts';
 
 export { Sandbox } from './sandbox.ts';
 
-/** The one that issues tokens, and the stand-ins of Google's. */
+/** The endpoint that issues tokens, and the endpoints that stand in for Google's. */
 export const endpoints: readonly Endpoint<ServicesWithStore>[] = [
   sandboxIssue,
   sandboxJwks,

@@ -33,7 +33,7 @@ export function mayBePurchaseToken(token: string): boolean {
   return /^sandbox\.[\w-]{32}$/.test(token);
 }
 
-/** From when on the API knows a purchase. @param afterSeconds as of the order. Undefined: it says nothing */
+/** The time from which the API knows a purchase. @param afterSeconds of the order. Undefined: the order names no delay */
 export function knownAtOf(afterSeconds: number | undefined, at: number): number | undefined {
   return afterSeconds === undefined ? undefined : at + Math.round(afterSeconds * 1000);
 }

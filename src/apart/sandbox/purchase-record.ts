@@ -65,7 +65,7 @@ export interface IssuedPurchase {
   readonly issuedAt: number;
   /** When it was paid for. Undefined: it was not. */
   readonly completedAt: number | undefined;
-  /** From when on the API knows it. Undefined: at once. */
+  /** The API knows the purchase from this time on. Undefined: at once. */
   readonly knownAt?: number | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface IssuedSubscription {
   /** The expired purchase that a user bought again in the Play Store, and the account that the app had named then. */
   readonly expiredPurchaseToken?: string;
   readonly expiredObfuscatedAccountId?: string;
-  /** From when on the API knows it. Left out: at once. */
+  /** The API knows the subscription from this time on. Left out: at once. */
   readonly knownAt?: number;
 }
 

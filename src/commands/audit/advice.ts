@@ -31,7 +31,7 @@ const undone = (finding: Finding): string => `npm run admin -- accounts adjust A
 
 interface Entry {
   readonly right: string;
-  /** What to do besides the commands of the finding, or without any. */
+  /** The remedy besides the commands of the finding, or without commands. */
   readonly mend?: string | ((finding: Finding) => string);
 }
 
@@ -45,7 +45,7 @@ const OWNERLESS: Entry = { right: 'Neither side: it is left over, or what it bel
 const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: COMPARE };
 const QUEUE: Entry = { right: 'The document: its work is not done. A running service then does it' };
 
-/** What each kind of finding means. A finding may bring the commands that put it right. */
+/** The meaning of each kind of finding. A finding may bring the commands that put it right. */
 const advice: Readonly<Record<string, Entry>> = {
   wrong_type: {
     right: 'Neither side: something else than coinop wrote the key',

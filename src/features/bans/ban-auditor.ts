@@ -5,10 +5,10 @@ import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Probe } from '../../consistency/auditor.ts';
 import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 
-/** Checks that the queue of bans holds no account that it has no work for. The auditors of holdings check what a ban hides. */
+/** Checks that the queue of bans holds only accounts with work to do. The auditors of holdings check what a ban hides. */
 export const banAuditor: Auditor = { keys: [queueCheck(BANS_DUE, wrongOf)] };
 
-/** A member is due soon where a ban began or ended, or where its ban ends. */
+/** A member that is due soon is right: its ban may just have begun or ended. A member that is due later needs a ban. */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, standing] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(member, probe)]);
   if (dueAt === null || Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;

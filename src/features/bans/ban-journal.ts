@@ -15,18 +15,18 @@ export interface BanParts extends HoldingParts {
 /** Work that is not done after this long is taken over by the queue. Most takes some milliseconds. */
 const TAKE_OVER_MS = 10_000;
 
-/** How long an operator waits until all is hidden or shown, in milliseconds. The ban counts before that. */
+/** How long an operator waits until all is hidden or shown, in milliseconds. The ban itself takes effect before that. */
 const HIDE_MS = 5000;
 
 /** How long the work of the queue may take: an account may have an entry on thousands of boards. */
 const LEASE_MS = 60_000;
 
-/** How often a process looks for bans that have ended, in milliseconds: a look of a Cluster is 65 commands. */
+/** How often a process polls for bans that have ended, in milliseconds: on a Cluster a poll is 65 commands. */
 const POLL_INTERVAL_MS = 2000;
 
 /**
- * Bans accounts and ends their bans. One script decides, in the slot of the account. What others see of the account lies in other slots:
- * it is hidden behind that, and shown again when the ban ends, at once or at its time. The queue does so where a process dies.
+ * Bans accounts and ends their bans. One script decides, in the slot of the account. The data that other players see lies in other slots:
+ * later steps hide it, and show it again when the ban ends. If the process dies, the queue runs these steps.
  */
 export class BanJournal {
   readonly #parts: BanParts;
@@ -50,15 +50,15 @@ export class BanJournal {
     return this.#decide(accountId, () => unban(accountId, this.#parts));
   }
 
-  /** Hides and shows what processes left behind, and what belongs to accounts whose ban has come to its end. */
+  /** Finishes the hiding and showing that dead processes left, and shows the data of accounts whose ban has ended. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#parts.log, { pollIntervalMs: POLL_INTERVAL_MS });
   }
 
   /**
-   * Hides what others see of the account, or of the one that it moved into, if it is banned, and shows it if it is not. Two calls may do so
-   * at the same time, and the ban may change meanwhile: each call checks again behind its last write.
-   * @returns when the ban ends; undefined: never, or there is none
+   * Hides the data that other players see of the account, or of the account that it moved into, if that account is banned; else shows it.
+   * Two calls may run at the same time, and the ban may change meanwhile: each call checks again after its last write.
+   * @returns the end of the ban; undefined: the ban has no end, or there is no ban
    */
   async work(accountId: string): Promise<number | undefined> {
     const { scripts, holdings } = this.#parts;
@@ -71,7 +71,7 @@ export class BanJournal {
       );
       const isBanned = found.word === 'banned';
       const due = `${id} ${isBanned}`;
-      // The deletion erases what the account has.
+      // The deletion erases the account's data.
       if (due === done || found.word === 'deleted') return isBanned ? found.ban.until : undefined;
       const attempts = new Attempts();
       for (const { hide } of holdings) if (hide !== undefined) await attempts.at(hide({ accountId: id, isBanned }, this.#parts));

@@ -14,7 +14,7 @@ export interface GameSeasons {
   readonly period: SeasonPeriod;
   readonly payAfterMs: number;
   readonly keep: number;
-  /** `1:500 10:50`: up to which rank, and the coins of each. '' without prizes. */
+  /** `1:500 10:50`: the last rank of each prize, and its coins. '' without prizes. */
   readonly prizes: string;
 }
 
@@ -22,7 +22,7 @@ const DEFAULT_KEPT = 12;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
-/** A reply that stays the same while the file does. */
+/** A reply that changes only when the catalogue's file changes. */
 export class Listing {
   readonly body: Encoded;
   readonly etag: string;
@@ -139,7 +139,7 @@ export class Catalogue {
     return this.edition.hasGame(game);
   }
 
-  /** Who may submit scores of a game. A game outside the catalogue takes them from clients. */
+  /** The clients that may submit scores of a game. A game outside the catalogue takes scores from any client. */
   scoreAuthorityOf(game: string): ScoreAuthority {
     return this.edition.scoreAuthorityOf(game);
   }

@@ -23,8 +23,8 @@ const Word = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'Must be a word of a
 export const Platform = z
   .object({
     platform: Word.meta({ description: 'Such as android, ios or web.' }),
-    packageName: z.string().min(1).max(255).optional().meta({ description: 'The id of the app there.' }),
-    url: Link.meta({ description: `Where people get it. ${LINK_RULE}` }),
+    packageName: z.string().min(1).max(255).optional().meta({ description: 'The id of the app on this platform.' }),
+    url: Link.meta({ description: `The page where people get the app. ${LINK_RULE}` }),
   })
   .meta({ id: 'CataloguePlatform', example: { platform: 'web', url: 'https://play.example/pebble-drop' } });
 
@@ -33,8 +33,8 @@ const PRIZE_RULE = 'Must be a whole number from 1 to 1,000,000';
 
 export const Prize = z
   .object({
-    upTo: z.int(UP_TO_RULE).min(1, UP_TO_RULE).max(100_000, UP_TO_RULE).meta({ description: 'The last rank that gets it.' }),
-    coins: z.int(PRIZE_RULE).min(1, PRIZE_RULE).max(1_000_000, PRIZE_RULE).meta({ description: 'For each player of these ranks.' }),
+    upTo: z.int(UP_TO_RULE).min(1, UP_TO_RULE).max(100_000, UP_TO_RULE).meta({ description: 'The last rank that wins this prize.' }),
+    coins: z.int(PRIZE_RULE).min(1, PRIZE_RULE).max(1_000_000, PRIZE_RULE).meta({ description: 'Coins for each player at these ranks.' }),
   })
   .meta({ id: 'SeasonPrize', example: { upTo: 10, coins: 50 } });
 
@@ -63,7 +63,7 @@ const seasonFields = {
 
 const MOST_PRIZES_RULE = `Must be at most ${MOST_PRIZES} prizes`;
 
-/** @param prize the shape of each */
+/** @param prize the shape of a prize */
 export function prizeList<Shape extends typeof Prize>(prize: Shape) {
   return z.array(prize).max(MOST_PRIZES, MOST_PRIZES_RULE);
 }
@@ -118,5 +118,5 @@ export type ScoreOrder = 'asc' | 'desc';
 
 export type SeasonPeriod = z.output<typeof seasonFields.period>;
 
-/** Who submits the scores of a game: any client, or only servers with a key. */
+/** The source of a game's scores: any client, or only servers with a key. */
 export type ScoreAuthority = 'client' | 'server';

@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { CatalogueEntry, Platform, Prize, prizeList, Season } from './model.ts';
 import { Product } from './product.ts';
 
-/** Who may make coins decides who may submit scores that win prizes. */
+/** COIN_AUTHORITY also decides which clients may submit scores that win prizes. */
 export type CoinAuthority = Config['COIN_AUTHORITY'];
 
 /** People write the file by hand: an unknown field is a typing error, so the file is refused. */

@@ -55,7 +55,7 @@ export class AddressGrowth {
     }
   }
 
-  /** Records the rest. */
+  /** Records the numbers that are not recorded yet. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.write();

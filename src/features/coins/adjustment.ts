@@ -30,7 +30,7 @@ export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly b
 
 /**
  * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. For a guest that
- * moved it corrects the account into which the guest moved. It creates an account that does not exist, so check first that it does.
+ * moved it corrects the account into which the guest moved. It creates a missing account, so check first that the account exists.
  * @returns Refusal `invalid_request` for a bad field, `insufficient_coins` if the balance would fall below 0, `balance_limit` above 10^12,
  * `key_reused` for a key of another operation
  * @throws Refusal `account_deleted`, `account_banned` (end the ban first), `store_unavailable` while Redis is unavailable or the account is

@@ -27,10 +27,10 @@ export class ChainCheck {
   #isInOrder = true;
   #withKey = 0;
   #hasMerges = false;
-  /** What came before the next entry is not known. */
+  /** The entry before the next one is not known. */
   #isBroken = false;
   #lastText = '';
-  /** The entry before, if it does not fit to its balance, and what its balance would be by the sum. */
+  /** The previous entry, if its balance is wrong, and the balance that it would have by the sum. */
   #wrongSum: { readonly sum: number; readonly text: string } | undefined;
   #prizes: LedgerEntry[] = [];
   #bought: LedgerEntry[] = [];
@@ -149,8 +149,8 @@ export class ChainCheck {
   }
 
   /**
-   * The entry does not fit to the balance before it. If the next entry fits to the balance of the sum, the balance was changed; if it fits
-   * to the entry's own balance, its coins were.
+   * The entry does not fit to the balance before it. If the next entry continues from the balance of the sum, the entry's balance was
+   * changed; if it continues from the entry's own balance, the entry's coins were changed.
    */
   #findSum(entry: LedgerEntry, before: number, text: string): void {
     const { seq, balance, coins } = entry;

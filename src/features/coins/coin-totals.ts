@@ -39,7 +39,7 @@ export class CoinTotals {
   }
 
   /**
-   * A guest moved into an account. Its debt moved too, so far as the account's coins did not pay it.
+   * A guest moved into an account. The part of its debt that the account's coins did not pay moved too.
    * @param coins the guest's balance
    */
   merged(coins: number, balanceAfter: number): void {

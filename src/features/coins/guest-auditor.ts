@@ -17,7 +17,7 @@ const GUESTS_AT_ONCE = 50;
 /** A guest may move in while the check reads. The check then begins again, at most this often. */
 const TRIES = 5;
 
-/** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ones are filed whole. */
+/** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ledgers are filed completely. */
 export const guestAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.standing, check: ([id], probe) => checkGuests(id!, probe) },
@@ -151,7 +151,7 @@ class GuestsCheck {
     return found;
   }
 
-  /** @param wanted as the guests' ledgers give it */
+  /** @param wanted the values by the guests' ledgers */
   #compare(what: string, wanted: Map<string, string>, found: Map<string, string>, put: (name: string, value: string) => Command): void {
     const missing = [...wanted.keys()].filter((name) => !found.has(name));
     const foreign = [...found.keys()].filter((name) => !wanted.has(name));

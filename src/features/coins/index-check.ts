@@ -11,7 +11,7 @@ const BUCKETS_AT_ONCE = 64;
 /** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact bucket is read as a whole. */
 export const FIELDS = 256;
 
-/** Most hashes of an index that the commands of a finding put right. The next audit has those that are left. */
+/** Most hashes of an index that the commands of a finding put right. The next audit gives the rest. */
 const MOST_PUT_RIGHT = 1000;
 
 /** Most unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */
@@ -118,7 +118,7 @@ export class IndexCheck {
         this.#kinds.find('key_used_twice', `Entries ${seqs[keys.indexOf(key)]} and ${seqs[index]} have the same key "${key}".`);
   }
 
-  /** @param oldestSeq like `newest`, of the current ledger */
+  /** @param oldestSeq of the ledger as it is now, as is `newest` */
   async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
     const { newestRead } = this.#keys;
     const strange = this.#strange.filter(
@@ -136,8 +136,8 @@ export class IndexCheck {
   }
 
   /**
-   * Whether the index seems as if the ledger had another secret at first: up to some entry each is found under the hash of no key, and
-   * after it each under its own.
+   * Whether the ledger seems to have begun with another secret: the index has each entry up to some point under a hash that belongs to no
+   * key, and each later entry under its own hash.
    */
   async #isOfOtherSecret(strange: readonly { hash: string; seq: number }[], oldestSeq: number): Promise<boolean> {
     const { hashes, oldestRead } = this.#keys;

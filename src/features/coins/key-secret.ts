@@ -76,7 +76,7 @@ export class KeySecret {
     return this.#isKnown;
   }
 
-  /** What an operator has to mend before the secret can be read, for `/ready`. */
+  /** The problem that an operator has to mend before the secret can be read, for `/ready`. */
   get problem(): string | undefined {
     return this.#isKnown ? undefined : this.#problem;
   }

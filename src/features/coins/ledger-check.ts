@@ -18,7 +18,7 @@ export type BoughtCheck = (
   probe: Probe,
 ) => Promise<readonly Finding[]>;
 
-/** What the checks of all ledgers share. */
+/** The parts that the checks of all ledgers share. */
 export interface LedgerParts {
   /** Undefined without a secret. */
   readonly hash: KeyHash | undefined;

@@ -1,6 +1,6 @@
 import type { Command, Finding } from '../../consistency/auditor.ts';
 
-/** Most commands of a finding. The next audit has those that are left. */
+/** Most commands of a finding. The next audit gives the rest. */
 const MOST_COMMANDS = 100;
 
 /** The findings about one ledger by their kinds: one damage often shows at several entries. */

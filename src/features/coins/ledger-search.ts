@@ -8,7 +8,7 @@ import { coinKeys } from './model.ts';
 /** An entry that was found by its key. A filed guest's index has no time. */
 export type FoundEntry = Pick<LedgerEntry, 'letter' | 'coins' | 'balance'> & { readonly at: number | undefined };
 
-/** What the ledgers of some accounts know of some keys. */
+/** The entries that the ledgers of some accounts have under some keys. */
 export interface FoundEntries {
   readonly entries: ReadonlyMap<string, FoundEntry>;
   /** Accounts whose ledgers were searched: of guests that moved, the accounts that they moved into. */

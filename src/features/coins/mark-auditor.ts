@@ -7,7 +7,7 @@ import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { otherSecret } from './secret-use.ts';
 
-/** So many copies that are all the same, and not as the secret, show that the secret was changed. */
+/** If this many copies agree with each other and differ from the secret, the secret was changed. */
 const CERTAIN = 1000;
 
 /**
@@ -27,7 +27,7 @@ export function markAuditor(): Auditor {
     else if (typeof ofSlot === 'string' && copies.size < 2) copies.set(ofSlot, (copies.get(ofSlot) ?? 0) + 1);
     return secret.text === ofSlot;
   };
-  /** If all copies are the same, and the secret is another one, the secret was changed. */
+  /** If all copies agree with each other and differ from the secret, the secret was changed. */
   const findChanged = (least: number): Finding[] =>
     right === 0 && copies.size === 1 && [...copies.values()][0]! >= least ? [otherSecret()] : [];
   let knownId: Promise<string | undefined> | undefined;

@@ -9,9 +9,9 @@ const MOST_LEDGERS = 1000;
  * other secret, and entries after it under their own. A damaged index does not look like that, because ledgers are older than the damage.
  */
 export class SecretUse {
-  /** The time of the oldest entry that is known to have its hash of the present secret. */
+  /** The time of the oldest entry whose hash certainly comes from the present secret. */
   #presentFrom = Infinity;
-  /** The time of the newest entry that seems to have its hash of another one. */
+  /** The time of the newest entry whose hash seems to come from another secret. */
   #otherUntil = -Infinity;
   readonly #ledgers = new Set<string>();
 

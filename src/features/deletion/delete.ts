@@ -20,10 +20,13 @@ export const previewScript = defineScript({
   readOnly: true,
 });
 
-/** A store token proves that its user is there now. An app gets one without a prompt for an hour after that. */
+/**
+ * A recent token of the app store proves that its user is present. For an hour after the sign-in an app gets tokens without asking the
+ * user.
+ */
 const FRESH_MS = 10 * 60_000;
 
-/** Time to read what goes, and to decide. */
+/** Time for the user to read what will be deleted, and to decide. */
 const CONFIRM_LIFE_MS = 5 * 60_000;
 
 /** Clocks of the app store and of the service may differ by this much. */
@@ -42,12 +45,16 @@ export const deleteAccount = endpoint({
   caller: 'none',
   summary: 'Deletes an account for good, in two calls.',
   description: [
-    'The first call answers `confirm`, which is good for five minutes, and tells what goes. The second call brings it, with the same proof,',
+    'The first call answers a `confirm`, which is valid for five minutes, and lists what will be deleted. The second call sends it, ' +
+      'with the same proof,',
     'and deletes. The proof of a guest is its installId (or the header `x-install-id`), that of a store account a `token` of the app store that',
-    'is at most ten minutes old; with a `token` the installId does not count. Sessions do not count at all, so that a paired browser deletes nothing.',
-    'Balance, history, scores, seats in rooms, trial link, subscription reports and sessions go, and so do the guests that moved into the account.',
+    'is at most ten minutes old; with a `token` the installId does not count. A session is no proof, so that a paired browser can ' +
+      'delete nothing.',
+    'Balance, history, scores, seats in rooms, trial link, subscription reports and sessions are deleted, and so are the guests that ' +
+      'moved into the account.',
     'Subscriptions are released: their tokens may be recorded by another account; the subscription itself goes on in the app store, where only',
-    'its user ends it. Coins that were bought are gone: nobody can claim their purchases again. The start of the trial of a device stays. From then on each installId, session and coin key of the account is 410',
+    'its user ends it. Bought coins are deleted too, and nobody can claim their purchases again. The start of the trial of a device ' +
+      'stays. From then on each installId, session and coin key of the account is 410',
     '`account_deleted`, on every process, and so is a repetition of the second call. A new sign-in with the app store opens a new account.',
   ].join(' '),
   body: z.object({
@@ -58,9 +65,9 @@ export const deleteAccount = endpoint({
   reply: z.object({
     deleted: z.boolean().meta({ description: 'Whether the account is deleted now.' }),
     accountId: AccountId,
-    confirm: Confirm.optional().meta({ description: 'For the second call. Only in the answer to the first.' }),
+    confirm: Confirm.optional().meta({ description: 'To be sent with the second call. Present only in the answer to the first call.' }),
     expiresAt: z.iso.datetime().optional().meta({ description: 'When `confirm` expires.' }),
-    balanceCoins: BalanceCoins.optional().meta({ description: 'The coins that go.' }),
+    balanceCoins: BalanceCoins.optional().meta({ description: 'The coins that will be deleted.' }),
     debtCoins: DebtCoins,
   }),
   errors: [
@@ -91,9 +98,9 @@ export const deleteAccount = endpoint({
 });
 
 interface Proof {
-  /** The number of the account that a first call concerns, as in `accountIdAt`. */
+  /** The number of the account, as `accountIdAt` takes it, that a first call concerns. */
   readonly ordinal: () => Promise<number>;
-  /** The account of a store user that has so many deleted ones before it. A guest has one account: 0. */
+  /** The number of accounts that the store's user deleted before this one. 0 for a guest, who has one account only. */
   readonly accountIdAt: (ordinal: number) => string;
   /** Whether an account that does not exist can be deleted. */
   readonly takesUnknown: boolean;
@@ -114,7 +121,7 @@ async function proofOf(
   if (store?.signIn === undefined) return storeUnconfigured();
   const { name } = store;
   const { subject, issuedAt } = await store.signIn.verify(token);
-  // The second call brings the token of the first, or a newer one.
+  // The second call sends the token of the first call, or a newer one.
   const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
   if (now() - issuedAt > mostMs)
     return refuse('bad_token', {

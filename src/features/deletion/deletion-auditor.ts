@@ -44,7 +44,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => probe.ask('ZSCORE', key, id)));
   const isListed = scores.some((score) => score !== null);
   if (left.length > 0) {
-    // Both sides know of the deletion, which promises that nothing is left.
+    // The account and the index both record the deletion, so no data of the account may be left.
     const text = `It was deleted${isListed ? '' : `, although ${TOMBSTONES} does not have it`}, but it still has ${left.join(', ')}.`;
     return [{ kind: 'deleted_account_left', subject, text, commands: isListed ? [['DEL', ...left]] : [] }];
   }
@@ -79,7 +79,7 @@ async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** Findings of one index that are listed. */
+/** Most findings that are listed for one index. */
 const LISTED = 100;
 
 /** A member is written ahead of the deletion of its account. The queue takes it out once nothing is left. */

@@ -49,8 +49,8 @@ const LEASE_MS = 60_000;
 const GUESTS_AT_ONCE = 20;
 
 /**
- * Deletes accounts. One script decides, in the slot of the account; everything behind it may be repeated, and is found in Redis by whoever
- * goes on: the request, or the queue (docs/decisions/deletion.md).
+ * Deletes accounts. One script decides, in the slot of the account. The later steps may be repeated, and Redis holds all that they need, so
+ * that the request or the queue can continue them (docs/decisions/deletion.md).
  */
 export class DeletionJournal {
   readonly #parts: DeletionParts;
@@ -62,11 +62,11 @@ export class DeletionJournal {
   }
 
   /**
-   * Deletes an account. When this resolves, nothing acts for it any more, on any process. What it had is erased by then or, if that takes
+   * Deletes an account. When this resolves, nothing acts for it any more, on any process. Its data is erased by then or, if that takes
    * longer than ERASE_MS, soon after.
    * @param by an operator also deletes a banned account
    * @throws Refusal `account_deleted`, `account_banned`, `sign_in_required`, `store_unavailable`; nothing was deleted
-   * @throws Error if Redis is away: then it may be deleted, and will be erased
+   * @throws Error if Redis is away: the account may be deleted by then, and its data is erased later
    */
   async delete(accountId: string, by: 'owner' | 'operator'): Promise<void> {
     const { decision: refusal, done } = await this.#journal.begin(
@@ -136,7 +136,7 @@ export class DeletionJournal {
     return isLast ? undefined : lateAt;
   }
 
-  /** Deletes a guest that moved into the account, with it. A guest that was accepted is closed first. */
+  /** Deletes a guest that moved into the account, together with the account. A guest that was accepted is closed first. */
   async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
     const refusal = await this.#mark(guestId, at, accountId);
     if (refusal?.code === 'forbidden')
@@ -144,7 +144,7 @@ export class DeletionJournal {
     else await this.#erase(guestId, [guestId, accountId]);
   }
 
-  /** Erases the accounts that a process left behind, and makes the last check of those of a Cluster. */
+  /** Erases the accounts that dead processes left. On a Cluster it also checks each deleted account a last time. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#parts.log);
   }

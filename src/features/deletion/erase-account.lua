@@ -5,8 +5,8 @@
 -- Library standing-changes.lua: is_erased, keep_tombstone
 -- Answers erased closed not_deleted
 --
--- The keys of `last_names` tell where else the account may have something. They go with the last call. `closed` comes once: two
--- processes may erase an account at a time, and the deletion counts once.
+-- The keys of `last_names` show where else data of the account may lie, so only the last call deletes them. Two processes may erase an
+-- account at a time: only one call answers `closed`, because the deletion counts once.
 local state, at = standing_of(standing)
 if state ~= 'deleted' then return {'not_deleted'} end
 local tag = string.match(standing, '^{.-}')

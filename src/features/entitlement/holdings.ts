@@ -5,7 +5,10 @@ import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf, Firs
 
 const Gift = z.object({ until: z.iso.datetime(), givenAt: z.iso.datetime() });
 
-/** The time of the app's first run, and access that operators gave. What the account may use follows from this, the trial and the subscription. */
+/**
+ * The time of the app's first run, and access that operators gave. These two, the trial and the subscription decide what the account may
+ * use.
+ */
 export const entitlementHolding = {
   name: 'first run',
   fields: [firstRunFields, giftFields],

@@ -6,7 +6,7 @@ import { trialFields, trialOf } from '../trial/model.ts';
 /** The input of an entitlement decision. Times are milliseconds since 1970. */
 export interface EntitlementFacts extends SubscriptionFacts {
   trialStartedAt?: number;
-  /** When access ends that an operator gave. */
+  /** The end of the access that an operator gave. */
   giftEndsAt?: number;
   firstRunAt?: number;
 }
@@ -61,7 +61,7 @@ function latestPast(ends: readonly number[], now: number): string | undefined {
 
 export const firstRunFields = heldFields('earlier', 'firstRunAt');
 
-/** What an operator gave: until when, since when, who and why. */
+/** The access that an operator gave: its end, when it was given, the operator and the reason. */
 export const giftFields = heldFields('later', 'giftEndsAt', 'giftGivenAt', 'giftBy', 'giftReason');
 
 /** Fields of the account's hash that `entitlementFactsOf` needs. */

@@ -21,7 +21,7 @@ const KEPT_SECONDS = 60;
 /** Bounds the memory for kept proofs to about 2 MB. */
 const KEPT_PROOFS = 2000;
 
-/** What a proof says of an account, as an entitlement has it. */
+/** The statements of a proof about an account, as in an entitlement. */
 interface Proven {
   readonly state: string;
   readonly access: boolean;
@@ -29,7 +29,7 @@ interface Proven {
 }
 
 interface Kept {
-  /** What the proof says of its account. */
+  /** The statements about the account. */
   readonly fact: string;
   /** Seconds since 1970. */
   readonly issuedAt: number;

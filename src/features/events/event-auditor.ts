@@ -15,14 +15,14 @@ const MARGIN_MS = 60_000;
 /** Compares the newest events with the ledgers of a sample of their accounts: each has its entry, and each entry has its event. */
 export const eventAuditor: Auditor = { keys: [], once: checkEvents };
 
-/** What an event tells of an entry, and when it was written. `ledger.lua` has the format. */
+/** The figures of an entry that its event repeats, and the time of the entry. `ledger.lua` has the format. */
 function entryOf(line: string) {
   const [, seq, balance, letter, at = ''] = /^(\d+):(-?\d+) ([a-z])\S+ (\w+)/.exec(line) ?? [];
   return { seq: Number(seq), balance: Number(balance), letter, at: parseInt(at, 36) };
 }
 
 interface Window {
-  /** Entries from this time on have their events in what was read. */
+  /** Entries from this time on must have their events in the window. */
   readonly from: number;
   readonly events: readonly EventRecord[];
 }

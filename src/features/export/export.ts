@@ -19,12 +19,12 @@ export const factsScript = defineScript({
 });
 
 /**
- * A page ends after so many reads: of a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
- * of rooms. Each read is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
+ * A page ends after this many reads. A read gets a board, a room or a purchase, or finds out whether a set is empty. An account may have
+ * taken seats in thousands of rooms. Each read is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
  */
 const MOST_READS = 25;
 
-/** A page that has taken so long ends, in milliseconds: a request has 2 s, and the next page goes on. */
+/** A page ends after this time, in milliseconds: a request has 2 s, and the next page goes on. */
 const MOST_MS = 1000;
 
 export function exportAccount<const Held extends readonly Holding[]>(holdings: Held) {

@@ -33,8 +33,9 @@ local guest_count, large_count = count_guests(moved_in)
 local is_filed = is_small(staged)
 local target_seq, target_balance = tail(ledger)
 local refusal
--- Redis lost the freeze of an earlier move after this account had accepted the guest, and the guest went on for itself. What it has
--- earned since would be lost if it moved again, and what it brought would count twice. So it stays; the audit names it (half_move).
+-- Redis lost the freeze of an earlier move after this account had accepted the guest, and the guest went on for itself. If it moved again,
+-- the coins that it has earned since would be lost, and the coins that it brought would count twice. So it stays; the audit names it
+-- (half_move).
 if has_line then refusal = 'not_a_guest'
 elseif account_state == 'deleted' then refusal = 'account_deleted'
 elseif account_state == 'banned' then refusal = 'account_banned'

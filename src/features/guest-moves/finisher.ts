@@ -147,7 +147,7 @@ export class MoveFinisher {
     const { word: state } = await standingOf(guestId, scripts);
     // Another helper closed the guest. By now its account may have been deleted, and the guest with it.
     if (state === 'moved' || state === 'deleted') return;
-    // Redis lost the freeze. What the guest did since is nowhere else, so it stays.
+    // Redis lost the freeze. Only the guest has the data that it wrote since, so the guest stays.
     log.error(
       { guestId, accountId: target.accountId, moveId },
       'an account has accepted a guest that is not frozen any more: npm run audit',

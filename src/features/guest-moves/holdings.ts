@@ -1,7 +1,7 @@
 import type { Holding } from '../../accounts/holdings.ts';
 import { moveAuditor } from './move-auditor.ts';
 
-/** What became of moves into the account, and the copies that a move under way makes. */
+/** The outcomes of moves into the account, and the copies that a move under way makes. */
 export const guestMoveHolding = {
   name: 'guest-moves',
   keys: [

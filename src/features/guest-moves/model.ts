@@ -1,7 +1,7 @@
 export const moveKeys = {
   /** The queue of moves under way: `<guest id> <account id> <move id>`. */
   unfinished: 'moves:due',
-  /** A string: what became of a move into the account (`open.lua`). */
+  /** A string: the state or the outcome of a move into the account (`open.lua`). */
   record: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}`,
   /** The copy of the guest's ledger while the move is open. The names of its buckets are made from it as for any ledger. */
   stagedLedger: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}:ledger`,
@@ -17,7 +17,7 @@ export interface MoveTarget {
   readonly store: string;
 }
 
-/** The account was banned or deleted while the guest was on its way. The sign-in then tells so, or opens the next account. */
+/** The account was banned or deleted while the guest was on its way. The sign-in then reports the ban, or opens the next account. */
 type ClosedMeanwhile = 'account_banned' | 'account_deleted';
 
 export type Moved =

@@ -11,7 +11,7 @@ import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
 import { moveKeys } from './model.ts';
 
-/** A move goes into the queue for 10 s ahead. Clocks may differ by the rest. */
+/** An act puts its move into the queue with a due time 10 s ahead. The rest allows for clocks that differ. */
 const LATEST_DUE_MS = 70_000;
 
 /** Checks the moves: guests that are moving, or left something behind, are in the queue, and what a move stages belongs to a move. */
@@ -30,7 +30,7 @@ export const moveAuditor: Auditor = {
 
 /**
  * Each member names a move that may still need work: it is open, or its guest is frozen or has moved. The queue itself removes any
- * other one at its next check, so only a member that waits for longer than any is written ahead counts as drift.
+ * other one at its next check, so a member counts as drift only if it is due later than any act makes it due.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [guest = '', target = '', move = ''] = member.split(' ');
@@ -44,7 +44,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
-/** A guest that is moving, or moved and still has scores or a ledger, is in the queue. */
+/** Checks that a guest is in the queue if it is moving, or has moved and still has scores or a ledger. */
 async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   const { target, moving } = await standingIn(guest, probe);
   const moveId = moving?.moveId ?? 'moved';
@@ -70,7 +70,7 @@ async function isQueued(guest: string, target: string, probe: Probe): Promise<bo
 
 const DAY_SECONDS = 86_400;
 
-/** The account's word about a move can be read, and expires. */
+/** Checks that the account's record of a move can be read, and expires. */
 async function checkRecord(id: string, move: string, probe: Probe): Promise<Finding[]> {
   const key = moveKeys.record(id, move);
   const [record, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
@@ -84,20 +84,25 @@ async function checkRecord(id: string, move: string, probe: Probe): Promise<Find
   return guest === undefined ? [] : checkAccepted(id, guest, probe);
 }
 
-/** A guest that was accepted leads to the account, which names it, until both are deleted. A tombstone is never removed. */
+/**
+ * Checks that an accepted guest leads to the account, and that the account names the guest, until both are deleted. A tombstone is never
+ * removed.
+ */
 async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
   const [ofAccount, ofGuest] = (await probe.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
   const [accountStanding, guestStanding] = [parseStanding(ofAccount!), parseStanding(ofGuest!)];
   const isNamed = accountStanding.deleted !== undefined || accountStanding.guests.some((movedGuest) => movedGuest.id === guest);
   const leads = guestStanding.deleted !== undefined || leadsTo(guestStanding, id);
   if (isNamed && leads) return [];
-  const what = [...(isNamed ? [] : ['it does not name it']), ...(leads ? [] : ['that one does not lead to it'])].join(', and ');
+  const what = [...(isNamed ? [] : ['it does not name the guest']), ...(leads ? [] : ['the guest does not lead to it'])].join(', and ');
   const text = `It took in the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
   const both = [`account ${id}`, `account ${guest}`];
   return [{ kind: 'half_move', subject: `account ${id}`, text, explainedBy: both }];
 }
 
-/** A copy that a move stages goes into the account with the guest, or is deleted before the guest thaws. */
+/**
+ * Checks that a staged copy belongs to an open move: the copy goes into the account with the guest, or is deleted before the guest thaws.
+ */
 async function checkStaged(id: string, move: string, key: string, probe: Probe): Promise<Finding[]> {
   const record = (await probe.ask('GET', moveKeys.record(id, move))) as string | null;
   const [state = 'lost', guest] = record?.split(' ') ?? [];

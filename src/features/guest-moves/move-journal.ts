@@ -13,7 +13,7 @@ import { moveKeys, type Moved, type MoveTarget, type NotMovedReason } from './mo
 import { MoveFinisher, type MoveParts } from './finisher.ts';
 import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './steps.ts';
 
-/** What became of a move that this process began. */
+/** The outcome of a move that this process began. */
 type Decision =
   | { readonly error: Error; readonly movedInto?: undefined }
   | {
@@ -39,8 +39,8 @@ const OPEN_SECONDS = 30;
  * Moves all that a guest has into a store account.
  *
  * A move is a journal: single steps in the guest's slot and in the account's, each repeatable, whose order is such that any
- * process can finish the move, or take it back, from what Redis holds (docs/decisions/moves-as-a-journal.md). Whoever meets the
- * frozen guest does it: the request that began, a request of the guest, the queue.
+ * process can finish the move, or take it back, from what Redis holds (docs/decisions/moves-as-a-journal.md). The request that began the
+ * move does so, or a later request of the guest, or the queue.
  */
 export class MoveJournal {
   readonly #parts: MoveParts;
@@ -117,7 +117,8 @@ export class MoveJournal {
    * @throws Error if it is still under way after HELP_MS; it goes on
    */
   async help(guestId: string): Promise<void> {
-    // Whoever joins work that read the guest too early finds it moving once more, and helps again.
+    // The work that a call joins may have read the guest before it was frozen. The caller then finds the guest still moving, and helps
+    // again.
     const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
     await within(HELP_MS, finishing, () => {
       throw new Error('the move of the guest takes longer');
@@ -130,7 +131,7 @@ export class MoveJournal {
    */
   async work(member: string): Promise<number | undefined> {
     const [guestId, targetId, moveId] = member.split(' ') as [string, string, string];
-    // Asked before the guest: a move that was open then may still freeze the guest, so that it has to stay in the queue.
+    // Read before the guest is: a move that was open at this moment may still freeze the guest, so it has to stay in the queue.
     const state = moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
     const movedInto = await this.#finish(guestId);
     if (movedInto !== undefined) await this.#handOver(guestId, movedInto, moveId === LATE);

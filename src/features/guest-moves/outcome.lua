@@ -1,4 +1,4 @@
--- Reads what became of a move.
+-- Reads the outcome of a move.
 -- KEYS record
 -- ARGV -
 -- Answers open accepted(created 0|1, coins, generation, balance after) refused(reason) void

@@ -1,4 +1,4 @@
--- Takes an open move back that did not freeze its guest.
+-- Takes back an open move that did not freeze its guest.
 -- KEYS record
 -- ARGV -
 -- Answers revoked

@@ -1,4 +1,4 @@
--- Opens a guest again whose move was refused or is void, if it is still frozen for this move.
+-- Thaws a guest whose move was refused or is void, if the guest is still frozen for this move.
 -- KEYS standing
 -- ARGV move_id
 -- Library standing-changes.lua: is_frozen, thaw

@@ -86,7 +86,7 @@ class Held {
 export class BoardCache {
   /** The name that this process publishes on the channels, so that it can ignore its own messages. */
   readonly publisher = randomBytes(9).toString('base64url');
-  /** From which this process makes the secrets of new boards. */
+  /** The seed from which this process makes the secrets of new boards. */
   readonly seed = randomBytes(24).toString('base64url');
   /** True: no other process submits to this Redis. Readers then need not wait for `heard()`. */
   readonly isAlone: boolean;

@@ -140,7 +140,7 @@ export class BoardCheck {
     } else this.#findings.push(...foreign.map(({ id, text }) => foreignPlayer(this.#tables, id, text)));
   }
 
-  /** Whether an account plays here, and not under the id that it has by the present secret. */
+  /** Whether an account plays on this board under another id than the present secret gives it. */
   async #isOfOtherSecret(accountId: string, ownId: string): Promise<boolean> {
     const [isNamed, hasOwn] = await this.#probe.together(
       ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],

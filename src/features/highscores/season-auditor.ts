@@ -148,7 +148,7 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
     texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, probe)));
   if (texts.length === 0) return [];
   const more = texts.length > LISTED ? [`The same holds for ${texts.length - LISTED} more.`] : [];
-  // The season's rules may be what is wrong.
+  // The season's rules may be wrong instead.
   return [{ kind: 'wrong_payout', subject, text: [...texts.slice(0, LISTED), ...more].join(' ') }];
 }
 

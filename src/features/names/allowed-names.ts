@@ -4,7 +4,7 @@ import { invalid } from '../../errors.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { NameWords } from './name-words.ts';
 
-/** Which names players may have, by NAME_WORDS_FILE. */
+/** The names that NAME_WORDS_FILE allows players to have. */
 export class AllowedNames {
   readonly #words: WatchedFile<NameWords> | undefined;
 
@@ -20,7 +20,8 @@ export class AllowedNames {
 
   /**
    * Checks a name that a player wants to have.
-   * @throws Refusal `invalid_request` for one with a word of the list. It does not say which word: a list is not to be guessed
+   * @throws Refusal `invalid_request` for a name with a word of the list. The refusal does not say which word, so that nobody can guess the
+   * list
    */
   check(name: string | undefined): void {
     if (name !== undefined && this.#words?.content.refuses(name) === true)

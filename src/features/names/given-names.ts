@@ -33,7 +33,7 @@ export class GivenNames {
     this.#poll = setInterval(() => void this.#read(), POLL_INTERVAL_MS);
   }
 
-  /** The name that an account was given, if it was. */
+  /** The name that operators gave the account. Undefined: none. */
   of(accountId: string): string | undefined {
     return this.#names.get(accountId);
   }
@@ -51,7 +51,7 @@ export class GivenNames {
   async #read(): Promise<void> {
     try {
       const [word, version = '', ...names] = await this.#parts.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
-      // Reads may overlap: an answer of an older state comes before that of a newer one, and the next read mends the rest.
+      // Reads may overlap, but answers arrive in the order of the states, and the next read corrects any exception.
       if (word === 'index') [this.#names, this.#version] = [new Map(pairsOf(names)), version];
       this.#lastProblem = undefined;
     } catch (error) {

@@ -24,7 +24,9 @@ export const nameHolding = {
   },
   exported: {
     shape: {
-      givenName: GivenName.optional().meta({ description: 'The name that people who run the service gave in place of the own one.' }),
+      givenName: GivenName.optional().meta({
+        description: 'The name that people who run the service gave in place of the account’s own one.',
+      }),
     },
     firstPage: ({ fields }) => {
       const [name = '', givenAt] = [fields['nameGiven'], isoTime(fields['nameGivenAt'])];

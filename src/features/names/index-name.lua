@@ -1,4 +1,4 @@
--- Notes in the index of given names which name an account was given, or that it has none any more, and tells every process.
+-- Writes the name that an account was given into the index of given names, or removes it there, and tells every process.
 -- KEYS index
 -- ARGV account_id, name (or ''), most
 -- Answers noted unchanged full

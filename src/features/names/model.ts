@@ -3,7 +3,7 @@ import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
-/** A name that operators gave an account in place of its own: since when, which, who and why. The account is the truth. */
+/** A name that operators gave an account in place of its own: its time, the name, the operator and the reason. The account is the truth. */
 export const nameFields = heldFields('later', 'nameGivenAt', 'nameGiven', 'nameGivenBy', 'nameGivenReason');
 
 /**

@@ -1,6 +1,6 @@
 import type { Auditor } from '../../consistency/auditor.ts';
 
-/** The index of given names follows the accounts: the account is the truth. */
+/** Checks that the index of given names agrees with the accounts. The account is the truth. */
 export const nameAuditor: Auditor = {
   keys: [{ pattern: /^\{given-names\}$/, type: 'hash', life: 'lasts' }],
 };

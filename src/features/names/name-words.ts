@@ -1,16 +1,19 @@
 import { CASE_CHANGE, folded } from './folded.ts';
 
-/** Lines of a list: it is read whole, and looked up by text. */
+/** Most words of a list, because a process keeps the whole list in memory. */
 const MOST_WORDS = 20_000;
 const MOST_WORD = 48;
 
-/** A text as runs: its letters without repetitions, and how often each stands. `fuuck` has the letters `fuck` and the counts 1, 2, 1, 1. */
+/**
+ * A text as runs: its letters without repetitions, and how often each letter is repeated. `fuuck` has the letters `fuck` and the counts 1,
+ * 2, 1, 1.
+ */
 interface Runs {
   readonly letters: string;
   readonly counts: readonly number[];
 }
 
-/** By their letters, the counts of words that have these. */
+/** By the letters of words: the counts of each word with these letters. */
 type WordList = Map<string, (readonly number[])[]>;
 
 /** The names that operators refuse. */
@@ -18,7 +21,7 @@ export class NameWords {
   /** Words that stand alone, and words that may stand anywhere, by their letters. */
   readonly #whole: WordList = new Map();
   readonly #anywhere: WordList = new Map();
-  /** Of the words that may stand anywhere. */
+  /** The lengths of the words that may stand anywhere. */
   readonly #lengths: readonly number[];
 
   /**

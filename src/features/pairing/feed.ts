@@ -11,7 +11,7 @@ const readScript = defineScript({
   readOnly: true,
 });
 
-/** The order of the statuses. Those at position 3 are final. */
+/** The order of the statuses. Statuses at position 3 are final. */
 const positions: Record<PairStatusWord, number> = { pending: 1, scanned: 2, claimed: 3, denied: 3, expired: 3 };
 
 export function positionOf(status: PairStatusWord): number {

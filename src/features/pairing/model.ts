@@ -81,7 +81,7 @@ function mayBeSecret(text: string): boolean {
 
 /**
  * The unique part of the id of the session that a pairing gives. A pairing gives one session, so a poll that is repeated after a crash
- * lists no second one. It tells nobody the token.
+ * lists no second one. The id does not reveal the token.
  */
 export function pairedSessionName(token: string): string {
   return hash('sha256', `coinop:session:${token}`, 'base64url').slice(0, 16);

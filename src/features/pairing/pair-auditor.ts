@@ -13,7 +13,7 @@ export const pairAuditor: Auditor = {
 /** How long a pairing lasts at most. */
 const FORGOTTEN_SECONDS = 13 * 60;
 
-/** The token opens the pairing to whoever claims first, so a finding has the begin of it. */
+/** Anybody with the token could claim the pairing, so a finding shows only the beginning of the token. */
 const SHOWN = 6;
 
 async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
@@ -37,7 +37,7 @@ async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
   return [{ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text: problems.join(' '), commands }];
 }
 
-/** Stored statuses. A pairing that is pending or scanned past its time is `expired` without a word in Redis. */
+/** The statuses that Redis stores. `expired` is not stored: it is the status of a pairing that is pending or scanned past its time. */
 const STATUSES = new Set(['pending', 'scanned', 'claimed', 'denied', 'expired']);
 
 /** The claim of a guest expires when the guest moves. */
@@ -45,7 +45,7 @@ const CLAIMED = new Set(['claimed', 'expired']);
 
 const isTime = (text: string): boolean => /^\d{1,15}$/.test(text);
 
-/** Whether the list has the session. It need not have one of an account that moved or was deleted, or a session that has ended. */
+/** Whether the list has the session. The session may be missing if it has ended, or if its account moved or was deleted. */
 async function hasSession(accountId: string, id: string, generation: string, probe: Probe): Promise<boolean> {
   const [isListed, hasEnded] = await probe.together(['HEXISTS', sessionsKey(accountId), id], ['EXISTS', signedOutKey(accountId, id)]);
   if (isListed === 1 || hasEnded === 1) return true;

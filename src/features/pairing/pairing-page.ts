@@ -22,7 +22,7 @@ export const pairingPage = endpoint({
   handle: ({ meta }, { config }: Pick<Services, 'config'>) => new Reply(new Encoded(page(config)), { headers: pageHeaders(meta.origin) }),
 });
 
-/** The same for every token: the browser module reads the token from the address. */
+/** The page is the same for every token: the browser module reads the token from the address. */
 function page({ APP_LINK = '', PLAYGROUND }: Config): string {
   return layout({
     title: 'Sign in another screen · coinop',

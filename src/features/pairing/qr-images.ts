@@ -11,8 +11,8 @@ const QUIET_ZONE = 4;
 const MOST_IMAGES = 200;
 
 /**
- * To draw an image takes 2 ms of CPU time, and 4 ms for the longest Host: as much as forty coin operations. The first one of a pairing is
- * free, because pairings are limited. Each further one counts as so many requests. Without PUBLIC_URL a client could have an image of
+ * Drawing an image takes 2 ms of CPU time, and 4 ms for the longest Host: as much as forty coin operations. The first image of a pairing is
+ * free, because pairings are limited. Each further image counts as this many requests. Without PUBLIC_URL a client could have an image of
  * one pairing drawn for any number of Hosts.
  */
 const DRAWING_COSTS = 40;
@@ -32,7 +32,7 @@ export class QrImages {
     if (waitMs > 0) throw rateLimited(waitMs);
     this.#drawn.set(token, true);
     const image = new Encoded(this.draw(url));
-    // The oldest image goes.
+    // Drops the oldest image.
     if (this.#images.size === MOST_IMAGES) this.#images.delete(this.#images.keys().next().value!);
     this.#images.set(url, image);
     return image;

@@ -55,8 +55,8 @@ function keysOf(purchaseId: string, { store, booking, transfer, moves, entries }
 }
 
 /**
- * Compares a purchase with the entries that it made in ledgers. The record is written after each entry, so what it has counted is there,
- * unless retention has deleted it.
+ * Compares a purchase with the entries that it made in ledgers. The record is written after each entry, so each entry that it counts is in
+ * a ledger, unless retention has deleted the entry.
  */
 export async function checkBookings(purchaseId: string, fields: ReadonlyMap<string, string>, probe: Probe, find: FindBookings) {
   const document = documentOf(fields);
@@ -139,7 +139,7 @@ function bookAgain(
   { entries, granted, taken, booking, transfer, moves }: PurchaseDocument,
   fields: ReadonlyMap<string, string>,
 ): Command[] {
-  // Of several entries nobody knows what each had.
+  // If the record counts several entries, the coins of each are not known.
   if (entries !== 1 || taken !== 0 || booking !== undefined || transfer !== undefined || moves.length > 0) return [];
   const purchase = purchaseKeys.purchase(purchaseId);
   return [
@@ -159,7 +159,7 @@ function differsFromStore(
   const due = state === 'purchased' ? quantity - refunded : 0;
   if (Math.abs(due - has) < LEAST_UNITS) return [];
   const text = `It is ${state} with ${quantity} units, ${refunded} of them refunded, and its ledger entries are for ${has}.`;
-  // The next check takes the store's answer. Where that does not tell refunds, the check would trust the record.
+  // The next check applies the store's answer. If that answer does not count refunds, the check would trust the record.
   const commands: Command[] = tellsRefunds || refunded === 0 ? [['ZADD', purchaseKeys.due, 0, purchaseId]] : [];
   return [{ kind: 'purchase_differs', subject: subjectOf(purchaseId), text, commands }];
 }
@@ -243,7 +243,7 @@ async function checkOwner(
   if (owners.has(accountId) || owners.has(guestId ?? accountId)) return [];
   for (const owner of owners) {
     const { target, moving, deleted } = await standingIn(owner, probe);
-    // What a deleted owner had, and to whom it gave the purchase, is gone.
+    // The ledger of a deleted owner is gone, so the audit cannot tell whether it had the entry.
     if (deleted !== undefined || (target ?? moving?.target) === accountId) return [];
   }
   const keys = entries.map(({ key }) => key);

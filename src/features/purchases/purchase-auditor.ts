@@ -112,7 +112,7 @@ async function checkForeign(
   );
   const [ownerNow, transfer] = recorded as (string | null)[];
   if (own === null || ownerNow !== owner || transfer !== null) return [];
-  // `checkBought` finds out by the ledgers whose a granted purchase is.
+  // `checkBought` finds the owner of a granted purchase by the ledgers.
   if (!isGranted && others === null)
     return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list it, and account ${id} does.`, id)];
   const text = `It lists the purchase ${purchaseId}, which belongs to account ${owner}.`;

@@ -4,7 +4,7 @@ const calls = ['look', 'finish', 'list'] as const;
 
 const outcomes = ['granted', 'refunded', 'reversed'] as const;
 
-/** What this process has done with purchases of coins. */
+/** Counts of this process's work on purchases of coins. */
 export class PurchaseCounts {
   readonly #failures = { look: 0, finish: 0, list: 0 };
   readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
@@ -22,13 +22,13 @@ export class PurchaseCounts {
     });
     metrics.countBy({
       name: 'coinop_purchase_store_failures_total',
-      help: 'Calls to the app store about purchases of coins that failed after their repetitions, by what was asked, in the background.',
+      help: 'Calls to the app store about purchases of coins that failed after all retries, by kind of call, in the background.',
       label: 'call',
       counts: () => calls.map((call) => [call, this.#failures[call]]),
     });
     metrics.count({
       name: 'coinop_purchases_overdue_total',
-      help: 'Looks at purchases of coins that were granted a day ago, and of which the app store is not told yet.',
+      help: 'Checks of purchases of coins that were granted a day ago and are not reported to the app store yet.',
       value: () => this.overdue,
     });
     metrics.gauge({

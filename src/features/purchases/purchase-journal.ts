@@ -67,7 +67,7 @@ export type Claimed =
     };
 
 /**
- * What became of a notification. `ignored`: it gives no coins, belongs to nobody, or names another app. `unknown`: the store does not know
+ * The outcome of a notification. `ignored`: it gives no coins, belongs to nobody, or names another app. `unknown`: the store does not know
  * the purchase, maybe not yet. `product_not_found`: the catalogue lacks its product.
  */
 export type Noticed =

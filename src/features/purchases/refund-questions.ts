@@ -40,7 +40,7 @@ const RETRY_MS = 60_000;
 /** The store's list may be this late. Each question therefore starts this long before the previous one. */
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** A check this long after a refund has seen it, even if the clocks differ. */
+/** A check this long after a refund has certainly seen the refund, even if the clocks differ. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionParts {
@@ -136,7 +136,7 @@ export class RefundQuestions {
     // The store's answer may not count refunds, and the list may have one entry for each refunded part, none for the whole purchase.
     const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
     if (isAll) return purchases.takeBackAll(purchaseId);
-    // A check between the refund and its entry in the store's list may have found nothing refunded.
+    // A check right after the refund may have got an answer of the store without the refund, so such a purchase is checked again.
     if (refunded === 0 || checkedAt <= at + CLOCKS_DIFFER_MS) await purchases.bring(purchaseId);
   }
 }

@@ -1,2 +1,2 @@
-/** A hash: who asks the store for refunds, and when it last answered. */
+/** A hash: the process that asks the store for refunds, and the time of the store's last answer. */
 export const refundsAskedKey = (store: string): string => `product-purchases:asked:${store}`;

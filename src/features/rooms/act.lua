@@ -72,7 +72,8 @@ function actions.transfer()
   if found.host ~= player_id then set_host(found, player_id) end
 end
 
--- With more seats each may have less data (data_limit of room.lua). A change is refused if a player's data is longer than that.
+-- In a room with more seats, each seat may have less data (data_limit of room.lua). A change is refused if a player's data would exceed the
+-- new limit.
 local function has_data_above(limit)
   for _, data in ipairs(seat_fields(room, seated_ids(found.players), '.data')) do
     if data and #data > limit then return true end

@@ -45,7 +45,8 @@ export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
   summary: "Sends a room's whole public state, at once and after every change.",
   description: [
-    'Look at `type`: `room` is a state, the others are what players do. Every `room` holds the whole public state, so a watcher needs no',
+    'The `type` of a message tells its kind: `room` is a state, and the others report what players do. Every `room` holds the whole ' +
+      'public state, so a watcher needs no',
     'history. `seq` only rises. The service may skip intermediate states: if they follow each other faster than the client reads or than 60 a',
     'second, or if they would push more than ROOM_BYTES_PER_SECOND to all watchers together. It never skips the latest state. To play, send',
     '`hello` and wait for `welcome`; then each `act` gets its `acted`, and all connections get the change as a state. `message` is not stored,',

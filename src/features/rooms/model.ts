@@ -164,7 +164,7 @@ export function tagsText(tags: z.output<typeof Tags>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(tags).toSorted(([one], [other]) => (one < other ? -1 : 1))));
 }
 
-/** Who may write the game's state. */
+/** The clients that may write the game's state. */
 export const Writers = z.enum(['host', 'players', 'server']).meta({
   description: "Who may write the game's state: the host, every player, or only a server with a key.",
 });

@@ -4,7 +4,7 @@ import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe 
 import { roomKeys, SEATS_KEPT_SECONDS } from './model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 
-/** Checks the seats of rooms against the accounts that have them. `roomAuditor` checks what a room says of itself. */
+/** Checks the seats of rooms against the accounts that have them. `roomAuditor` checks the fields of a room against each other. */
 export const seatAuditor: Auditor = {
   keys: [
     { pattern: /^\{room:([^}]*)\}$/, check: ([code], probe) => checkSeats(code!, probe) },
@@ -21,8 +21,8 @@ interface Seated {
 }
 
 /**
- * Checks that the account of each seat lists the room: a deletion frees the seats that the account's sets name. And that no account has
- * two seats, but one whose guests had taken seats before they moved into it.
+ * Checks that the account of each seat lists the room, because a deletion frees the seats that the account's sets name. Also checks that an
+ * account has one seat only, unless its guests had taken seats before they moved into it.
  */
 async function checkSeats(code: string, probe: Probe): Promise<Finding[]> {
   const fields = new Map(pairsOf((await probe.ask('HGETALL', roomKeys.room(code))) as string[]));

@@ -21,13 +21,13 @@ const findSeat = defineScript({
 /** How long a ticket is valid. */
 export const TICKET_SECONDS = 60;
 
-/** What a ticket names. */
+/** The contents of a ticket. */
 export interface Ticket {
   readonly code: string;
   readonly playerId: string;
   /** The account in the seat: the caller's, or that of a guest that moved into it. */
   readonly seatedId: string;
-  /** The caller, by whose credential the ticket stands and falls. */
+  /** The caller. The ticket is valid only while the caller's credential is. */
   readonly accountId: string;
   /** Undefined: an installId named the caller. */
   readonly sessionId: string | undefined;

@@ -30,8 +30,9 @@ export const verifyTicket = endpoint({
   summary: "Tells a game's own server, once, whose ticket this is.",
   description:
     'Needs a server key with the scope `rooms`; without one it is 403 `server_only`. A ticket is 401 `bad_token` if it was used, has ' +
-    'expired, belongs to another room, or if its player has lost the seat. So is one whose caller may do nothing any more: the account was ' +
-    'banned or deleted or moved, or the session that asked for the ticket has ended. `accountId` is the account in the seat: give coins to ' +
+    'expired, belongs to another room, or if its player has lost the seat. It is also 401 if its caller may not act any more: the ' +
+    'account was banned or deleted or moved, or the session that asked for the ticket has ended. `accountId` is the account in the ' +
+    'seat: give coins to ' +
     'this one.',
   params: z.object({ code: RoomCode }),
   body: z.object({ ticket: z.string() }),

@@ -5,7 +5,8 @@
 -- Library session-list.lua: end_session, is_live_session
 -- Answers ended session_not_found
 --
--- Only a listed session, one that has ended already, or the caller's own. A repetition after a lost answer is `ended` again.
+-- Ends a listed session or the caller's own. A session that has ended already is `ended` again, so that a call can be repeated after a lost
+-- answer.
 if is_own ~= '1' and redis.call('EXISTS', ended) == 0 then
   if not is_live_session(sessions, id, redis.call('HGET', sessions, id), generation) then return {'session_not_found'} end
 end

@@ -30,7 +30,7 @@ export const endForOperator = defineScript({
   library: sessionLibrary,
 });
 
-/** What a session's id looks like. Those of early versions have no generation in front. */
+/** The format of a session's id. Ids of early versions have no generation in front. */
 export const SESSION_ID = /^(?:\d{1,15}\.)?[\w-]{1,32}$/;
 
 export const endSession = endpoint({

@@ -28,10 +28,14 @@ export const sessionHolding = {
   shown: {
     shape: {
       sessions: z.object({
-        signOutsEverywhere: z.number().int().meta({ description: 'Sessions from before the last one have ended.' }),
+        signOutsEverywhere: z
+          .number()
+          .int()
+          .meta({ description: 'How often all sessions were ended together. Sessions that began ' + 'before the last time have ended.' }),
         listed: z.array(OperatorSession).meta({
           description:
-            'Those of pairings and of sign-ins with the app store, the newest first, at most 50. A login with an installId is not listed.',
+            'Sessions of pairings and of sign-ins with the app store, the newest first, at most 50. A login with an installId is not ' +
+            'listed.',
         }),
       }),
     },

@@ -1,4 +1,4 @@
--- Ends all sessions of a banned account. Only a session that has not ended itself does so, or an installId.
+-- Ends all sessions of a banned account. The request needs a session that has not ended, or an installId.
 -- KEYS standing, ended
 -- ARGV is_session (0|1)
 -- Library standing.lua: standing_of, session_generation

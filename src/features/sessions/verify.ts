@@ -21,7 +21,7 @@ export const verifySession = endpoint({
     'deleted. A session of the request itself does not count. Without a server key and without SESSION_VERIFY=on it is 403 `server_only`. ' +
     'The token is a secret: keep it out of your logs.',
   body: z.object({
-    sessionToken: z.string().meta({ description: 'The token to look at: any text. A cookie svc_session holds the same token.' }),
+    sessionToken: z.string().meta({ description: 'The token to check: any text. A cookie svc_session holds the same token.' }),
   }),
   reply: z.object({
     authenticated: z.boolean(),

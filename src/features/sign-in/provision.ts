@@ -124,8 +124,8 @@ function movedFields(balance: number) {
 }
 
 /**
- * Refuses an installId beside a session from a pairing that names another account. Who claimed the pairing chose the session's account, so
- * the request does not say which of the two its user means.
+ * Refuses an installId beside a session from a pairing that names another account. The claimant of the pairing chose the session's account,
+ * so it is not certain which of the two accounts the user means.
  * @throws Refusal `invalid_request`; `sign_in_required` or `account_deleted` for an installId that counts as not sent
  */
 async function refuseOtherGuest(
@@ -169,7 +169,7 @@ async function signIn(subject: string, caller: Caller | undefined, services: Sig
   const { name } = store;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, state } = await storeAccountOf(name, subject, scripts);
-    // Before a guest freezes for a move that the account would refuse.
+    // Refused here, so that no guest is frozen for a move that the account would refuse.
     if (state.word === 'banned') throw refuseBanned(state.ban);
     const target = { accountId, store: name };
     const isOther = caller !== undefined && caller.accountId !== accountId;

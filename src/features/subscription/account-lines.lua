@@ -2,7 +2,7 @@
 -- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of(), told_by()
 -- and write_lines().
 
--- The answer where the account moved, or is about to, or was deleted: its lines are elsewhere or nowhere.
+-- The answer if the account moved, is moving or was deleted: its lines are then in another account, or deleted.
 local function owner_away()
   local state, detail = standing_of(standing)
   if state ~= 'open' and state ~= 'banned' then return {state, detail} end
@@ -25,13 +25,13 @@ local function lines_without()
   return lines
 end
 
--- What the event of a line tells: state, end and product.
+-- The data of the event of a line: state, end and product.
 local function told_of(line_words)
   local line_state, ends, product = string.match(line_words, '^(%S+) (%S+) %S+ %S+ (.*)$')
   return line_state .. ' ' .. ends .. ' ' .. product
 end
 
--- The same of the line that the account has of this purchase. Nil without one.
+-- The data of the event of the account's present line of this purchase. Nil without a line.
 local function told_by()
   for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
     local of, line_words = string.match(line, '^(%S+) (.*)$')

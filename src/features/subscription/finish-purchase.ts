@@ -157,8 +157,8 @@ export async function releasePurchases(accountId: string, parts: Parts): Promise
 }
 
 /**
- * Forgets a purchase if its owner was deleted; of one that another purchase replaced a mark stays (`release-purchase.lua`). What other keys
- * still have to follow is done first. The queue checks the purchase once more, finds nothing to check, and forgets it too.
+ * Forgets a purchase if its owner was deleted. If another purchase replaced it, a mark stays (`release-purchase.lua`). The work that other
+ * keys still have to follow is done first. The queue checks the purchase once more, finds nothing to check, and forgets it too.
  */
 async function releasePurchase(hash: string, parts: Parts): Promise<void> {
   await untilSettled(async () => {

@@ -17,7 +17,7 @@ import {
 import { OperatorPurchase, MOST_SHOWN, purchasesForOperator } from './operator-purchases.ts';
 import { purchasesPage } from './purchases-page.ts';
 
-/** Purchases that the account recorded, with the app store's last word about each, and the app's own report. */
+/** Purchases that the account recorded, with the app store's last answer about each, and the app's own report. */
 export const subscriptionHolding = {
   name: 'subscription',
   fields: [reportFields, purchaseLines],
@@ -32,11 +32,11 @@ export const subscriptionHolding = {
       subscriptionReport: z
         .object({ subscribed: z.boolean(), at: z.iso.datetime() })
         .optional()
-        .meta({ description: 'What the app has reported.' }),
+        .meta({ description: 'The last report of the app.' }),
       purchases: z
         .array(RecordedPurchase)
         .optional()
-        .meta({ description: 'One may come twice. Purchase tokens are not shown: they claim a purchase.' }),
+        .meta({ description: 'A purchase may come twice. Purchase tokens are not shown: they claim a purchase.' }),
     },
     firstPage({ fields }) {
       const at = isoTime(fields['reportedAt']);

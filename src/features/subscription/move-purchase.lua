@@ -1,4 +1,4 @@
--- Gives a purchase to another account. The last key is known again.
+-- Gives a purchase to another account. A repetition with the last key changes nothing.
 -- KEYS purchase
 -- ARGV owner_seen, owner, is_owner (whether it is the account's already, 0|1), key, act
 -- Prelude purchase-todo.lua: add_todo, leave_unowned

@@ -20,10 +20,10 @@ export const schedulePurchase = defineScript({
 
 export type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: AppStore };
 
-/** What an answer without a purchase leaves open. */
+/** The fields that an answer without a purchase does not tell. */
 const NOTHING_KNOWN = { buyer: undefined, linkedToken: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
-/** Does what is due for a purchase: work that a process left behind, and a check. Resolves with the time of the next check. */
+/** Does the due work of a purchase: steps that a dead process left, and a check. Resolves with the time of the next check. */
 async function checkDue(hash: string, parts: CheckParts): Promise<number | undefined> {
   const document = await finishPurchase(hash, parts);
   // Nobody owns it, or another purchase replaced it.

@@ -36,7 +36,7 @@ export interface PurchaseDocument {
   /** An id that the app gave to the store names the owner: nobody else can claim the purchase. */
   readonly isBound: boolean;
   readonly revision: string;
-  /** What other keys still have to follow (`purchase-todo.lua`). */
+  /** The changes that other keys still have to follow (`purchase-todo.lua`). */
   readonly todo: readonly string[];
   readonly retiredBy: string;
   /** '' for a purchase that was replaced before anybody recorded it. */
@@ -95,7 +95,7 @@ export function lineOf(hash: string, document: PurchaseDocument): string {
   return `${hash} ${wordsOf(document)}`;
 }
 
-/** What a line has behind the hash. */
+/** The text of a line after the hash. */
 export function wordsOf({ state, expiresAt, willRenew, checkedAt, productId }: PurchaseDocument): string {
   return [state, expiresAt, willRenew, checkedAt, productId].join(' ');
 }

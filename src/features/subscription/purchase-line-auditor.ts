@@ -5,8 +5,8 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { subscriptionKeys } from './model.ts';
 
 /**
- * An account has ten lines at most: of more, `put-line.lua` drops some, and a replaced purchase takes another line away.
- * With so few lines none was dropped.
+ * With at most this many lines, no line was dropped. An account has ten lines at most: `put-line.lua` drops further ones, and a replaced
+ * purchase removes another line.
  */
 const MOST_LINES_WITHOUT_DROPS = 5;
 
@@ -26,7 +26,7 @@ function linesOf(field: string | null): Map<string, string> {
   return new Map(lines.map((line) => [line.split(' ', 1)[0]!, line]));
 }
 
-/** Each line of an account has a purchase that belongs to the account, and says the same. */
+/** Checks that each line of an account agrees with a purchase of the account. */
 async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
   const [text = null] = await probe.fields(accountKey(id), 'purchases');
   const hashes = [...linesOf(text).keys()];
@@ -93,7 +93,7 @@ async function foreignLine(id: string, hash: string, owner: string, probe: Probe
   return { kind: 'wrong_owner', subject: `purchase ${hash}`, text, commands };
 }
 
-/** The account that a purchase belongs to has a line of it. */
+/** Checks that the account to which a purchase belongs has a line of it. */
 async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy', 'todo'];
   const [owner = null, token = null, retiredBy = null, todo = null] = (await probe.ask(...purchase)) as (string | null)[];
@@ -101,7 +101,7 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   const standing: Command = ['GET', standingKey(owner)];
   const record = (await probe.ask(...standing)) as string | null;
   const { deleted, target } = parseStanding(record);
-  // Whoever meets a purchase of a deleted account next releases it: a check, or the account that sends its token.
+  // The next check releases a purchase of a deleted account, or the next account that sends its token.
   if (deleted !== undefined) return [];
   const id = target ?? owner;
   const [now, recordNow, field, isAccount] = (await probe.together(

@@ -5,7 +5,7 @@ import { boundAccountOf } from '../purchases/model.ts';
 import { accountOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { purchaseHash } from './purchase-token.ts';
 
-/** Whose purchase it is by the app store's answer, before anybody has sent its token. */
+/** The owner of a purchase by the app store's answer, before any client has sent its token. */
 export type StoreOwner =
   /** The app gave the store the id of an account that was deleted since: nobody can claim the purchase. */
   | { readonly word: 'deleted' }

@@ -52,7 +52,7 @@ const HookRecord = z.looseObject({
   /** Newest first. In clear text, because the service signs with them. */
   secrets: z.array(z.object({ secret: z.string().regex(SECRET), until: milliseconds.optional() })).min(1),
   createdAt: milliseconds,
-  /** Who disabled it: an operator, or the endpoint by the status 410. Left out: it is enabled. */
+  /** The cause: an operator disabled it, or its endpoint answered 410. Left out: it is enabled. */
   disabled: z.object({ by: z.enum(['operator', 'gone']), at: milliseconds }).optional(),
 });
 

@@ -15,7 +15,7 @@ const WAITS_MS = [
   24 * HOUR_MS,
 ];
 
-/** The same, as times since the first failure. */
+/** The waits as times since the first failure. */
 const DUE_MS = WAITS_MS.map((_, index) => WAITS_MS.slice(0, index + 1).reduce((sum, waitMs) => sum + waitMs));
 
 /** A Retry-After replaces the next wait, within these bounds: it can neither make the service flood an endpoint nor stop deliveries. */

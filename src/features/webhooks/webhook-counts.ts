@@ -4,7 +4,7 @@ const outcomes = ['delivered', 'failed', 'given_up'] as const;
 
 export type WebhookOutcome = (typeof outcomes)[number];
 
-/** What the process knows of a hook that it delivers. */
+/** The figures of a hook that the process delivers. */
 export interface HookFigures {
   readonly id: string;
   /** Age in seconds of the oldest event that is not delivered. Accounts that wait for a next attempt do not count. */

@@ -37,7 +37,7 @@ export class Webhooks {
   readonly #parts: WebhooksParts;
   readonly #holder = randomBytes(9).toString('base64url');
   readonly #deliveries = new Map<string, HookDelivery>();
-  /** What all deliveries of the process share. */
+  /** The parts that all deliveries of the process share. */
   readonly #shared: Pick<DeliveryParts, 'reads' | 'waitingEvents' | 'places' | 'begins'>;
   readonly #tick: NodeJS.Timeout;
   /** Unreadable records by hook: each is logged once. */

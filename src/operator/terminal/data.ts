@@ -75,9 +75,9 @@ export const data: CommandGroup = {
 
 interface FoundData {
   readonly id: string | undefined;
-  /** What is in its place. */
+  /** Set if the key of the id has a value that is no id. */
   readonly foreign: ForeignValue | undefined;
-  /** As of `refusalsIn`. */
+  /** The refusals of the data, from `refusalsIn`. */
   readonly refusals: readonly string[];
 }
 

@@ -114,7 +114,7 @@ runs or not.
 const FOOT = `
   --json       print one JSON document
   --yes        with a change: do not ask first
-  --by NAME    with a change or a logged look: who you are, if several operators share one user. The log has it next to user@host
+  -- by NAME with a change or a logged read: who you are, if several operators share one user. The log has it next to user@host
   --help       print this text; after a group, its commands
 
 Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed: see the message.

@@ -95,7 +95,10 @@ export interface EndpointDeclaration {
    * daily budget of the client's address.
    */
   readonly writesEntry?: (reply: never) => boolean;
-  /** An answer with one of these codes counts as one miss of the client's address. This limits guessing. */
+  /**
+   * The codes of a wrong guess, such as an unknown room code. Each answer with one of them counts as one miss of the client's address,
+   * which limits guessing.
+   */
   readonly misses?: readonly ErrorCode[];
   /** For a long-poll: the seconds that the client asks to wait. A waiting request takes no place among the requests in flight. */
   readonly waitSeconds?: (query: never) => number;

@@ -157,7 +157,7 @@ class Marking {
     // A name that stands twice in an object has its last value only.
     if (ownMember(this.#around[depth], name) === undefined) return;
     setOwn(this.#around[depth] as object, name, problem);
-    // What has a note is in lists and objects with notes only.
+    // A value with a note lies only in lists and objects that have notes too.
     for (let level = depth; level > 0 && !hasNote(this.#around[level]); level--)
       noteBelow(this.#around[level], { path: this.#path.slice(level), message: problem.message });
   }

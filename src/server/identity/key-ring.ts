@@ -45,7 +45,7 @@ export interface KeyRingParts {
 interface Held {
   readonly key: ServerKey;
   readonly hash: Buffer;
-  /** As of `endOf`. */
+  /** The end of the key, as `endOf` gives it. */
   readonly end: number;
   readonly isRevoked: boolean;
   /** The record in Redis, and the record to write back if Redis has lost the key's end. */

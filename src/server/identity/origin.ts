@@ -17,7 +17,7 @@ export class Origins {
     this.#allowsLoopback = allowsLoopback;
   }
 
-  /** Those in ALLOWED_ORIGINS. */
+  /** The origins in ALLOWED_ORIGINS. */
   get listed(): readonly string[] {
     return [...this.#allowed];
   }

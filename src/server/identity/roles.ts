@@ -17,13 +17,13 @@ export function mayAct(role: Role, least: Role): boolean {
  */
 const PREFIX = 'admin:';
 
-/** The role of a key with these words for scopes. Undefined: it is no key of an operator. */
+/** The role that a key's record names among its scopes. Undefined: the key belongs to no operator. */
 export function roleIn(words: readonly string[]): Role | undefined {
   if (words.includes('admin')) return 'admin';
   return roles.find((role) => words.includes(PREFIX + role));
 }
 
-/** The word of a role among the scopes of a record. */
+/** The scope under which a record keeps a role. */
 export function roleWord(role: Role): string {
   return role === 'admin' ? 'admin' : PREFIX + role;
 }

@@ -42,7 +42,7 @@ export class KeyChangeRefused extends Error {}
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Of a key with the scope admin. Left out: `admin`. */
+  /** The role of a key with the scope admin. Left out: `admin`. */
   readonly role?: Role | undefined;
   readonly game?: string | undefined;
   readonly expiresAt?: number | undefined;
@@ -71,7 +71,7 @@ export class ServerKeyChanges {
     return (await this.list()).filter(({ scopes }) => scopes.includes('admin'));
   }
 
-  /** All keys, the newest first. Those whose records cannot be read are left out: they open nothing. */
+  /** All keys, the newest first. Keys whose records cannot be read are left out: they open nothing. */
   async list(): Promise<ListedKey[]> {
     const [[, ...words], [, ...used]] = await Promise.all([
       this.#scripts.run(readServerKeys, { records: SERVER_KEYS }, {}),

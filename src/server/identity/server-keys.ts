@@ -21,7 +21,8 @@ export interface ServerKey {
 }
 
 /**
- * What a key of one game reaches by an endpoint or an operation. Each declares it. One that declares nothing is refused to such a key.
+ * The data that a key of one game reaches by an endpoint or an operation, which declares it. A key of one game may not use an endpoint or
+ * operation that declares nothing.
  *
  * - `game`: the board or the rooms of the game that the field `game` names.
  * - `room`: the room that the field `code` names, if it belongs to the game. `perform` checks that for operators, and the room's scripts for
@@ -59,6 +60,6 @@ export interface ConsoleSession {
   readonly endsAt: number;
   /** The header x-console of the request: `look`, or the question that the page's user has confirmed. */
   readonly says: string;
-  /** Until when the operator may do what cannot be undone, in milliseconds since 1970: for a while after typing the key. */
+  /** Until this time the operator may make changes that cannot be undone, in milliseconds since 1970: for a while after typing the key. */
   readonly confirmedUntil: number;
 }

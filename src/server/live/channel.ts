@@ -30,7 +30,10 @@ export interface ChannelDeclaration {
   readonly acts?: ActMessages;
   /** Codes that can refuse the upgrade, beyond those of every channel (`channelErrors`). */
   readonly errors: readonly ErrorCode[];
-  /** Codes that count against the address's misses, as for endpoints: this bounds guessing. */
+  /**
+   * The codes of a wrong guess, such as an unknown room code. Each refusal with one of them counts as one miss of the client's address,
+   * which limits guessing.
+   */
   readonly misses?: readonly ErrorCode[];
 }
 

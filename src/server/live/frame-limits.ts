@@ -1,7 +1,10 @@
 /** Limits on a client's messages. Exceeding one closes the socket, with 1009, 4429 or 4400. */
 export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
-/** Of a player or a server whose channel was welcomed. Enough for a seat that uses its full rates of acts and of messages, and some pings. */
+/**
+ * Most frames a second of a player or a server whose channel was welcomed. Enough for a seat that uses its full rates of acts and of
+ * messages, and for some pings.
+ */
 export const FRAMES_PER_SECOND = 120;
 export const BAD_MESSAGES = 3;
 

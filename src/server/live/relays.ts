@@ -91,7 +91,7 @@ export class Relays {
     }
   }
 
-  /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */
+  /** Counts the message against the topic's bytes a second. Messages that use up to a second's bytes may go out at once. */
   #pays(message: string, count: number): boolean {
     const { watchers, millisecondsPaidFor } = this.#parts;
     const now = performance.now();

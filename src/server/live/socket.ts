@@ -49,7 +49,7 @@ export interface LiveSocketParts<Services> {
    * a second on each of 200 sockets took Redis to 88 % and a credit from 2 to 133 ms.
    */
   readonly charge: (key: ServerKey | undefined) => number;
-  /** The same for an act, which counts against a budget of its own. */
+  /** Counts an act, which has a budget of its own. 0 if it may pass, else milliseconds to wait. */
   readonly chargeAct: (key: ServerKey | undefined) => number;
   readonly keyOf: (token: string) => ServerKey;
   readonly address: string;

@@ -25,7 +25,7 @@ const Whole = z.union([
 const Purchase = z.object({
   orderId: z.string().max(255).optional(),
   purchaseStateContext: z.object({ purchaseState: z.string() }),
-  // An id in another form than coinop's is none.
+  // An id that does not have coinop's form counts as none.
   obfuscatedExternalAccountId: z.string().max(255).optional().catch(undefined),
   testPurchaseContext: z.looseObject({}).optional(),
   // A purchase of several products at once would need a quantity for each: it is not understood.

@@ -48,7 +48,7 @@ export interface IntegrityKeys {
   readonly verification: Uint8Array;
 }
 
-/** What every part of this folder is given. */
+/** The options of every class in this folder. */
 export interface GoogleParts extends StoreParts {
   /** A function, because the sandbox's address is known only once the service listens. */
   readonly settings: () => GoogleSettings;

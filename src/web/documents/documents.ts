@@ -10,7 +10,7 @@ import { errorSchemas } from './refusals.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from '../reference/error-givers.ts';
 
-/** What the documents describe. */
+/** The endpoints and channels that the documents describe. */
 interface Described {
   readonly features: Features;
   readonly channels: Channels;

@@ -102,7 +102,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   entitlement: 'What the caller may use now, from subscription and trial.',
   events: 'With EVENTS=on only: the events of all accounts, in one order, for servers of the operator.',
   store: 'Signing in with the app store, and proving that an install is genuine.',
-  operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` looks at and changes.',
+  operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` reads and changes.',
   sandbox: "With STORE=sandbox only: a stand-in for the app store, with Google's interfaces.",
 };
 

@@ -5,7 +5,7 @@ import { version } from '../version.ts';
 /** The part of the page where visitors try the service. */
 export interface Playground {
   readonly section: (shown: { readonly sandbox: boolean }) => Html;
-  /** The module that it runs, and those which that imports. */
+  /** The module that the part runs, and the modules that it imports. */
   readonly module: string;
   readonly imported: readonly string[];
 }

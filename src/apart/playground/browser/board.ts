@@ -50,7 +50,7 @@ export function showBoard(): void {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
     if (!reply.ok) return void (said.textContent = explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
-    // Not awaited: the form ignores presses until its work is done, so one during the read would be lost.
+    // Not awaited: the form ignores presses until its work is done, so a press during the read would be lost.
     void read();
   };
   onSubmit(byId('board-form'), submit);

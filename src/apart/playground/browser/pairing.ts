@@ -37,7 +37,7 @@ export function showPairing(): void {
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
     const pairing = await website.pairing.open();
     if (!pairing.ok) return void (said.textContent = explain(pairing.error));
-    // Not earlier: without a new code, a phone can still claim the code on the page.
+    // Only now: until there is a new code, a phone can still claim the code on the page.
     watch?.close();
     const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
     image.src = `/v1/pair/qr.svg?token=${encodeURIComponent(pairing.token)}`;

@@ -21,7 +21,7 @@ export function showRoom(): void {
 }
 
 class Screen {
-  /** The name of its player. */
+  /** The name of the screen's player. */
   readonly name: string;
   readonly #root: HTMLElement;
   readonly #client: Client;

@@ -46,7 +46,7 @@ const MOST_SWEEPS = 400;
 /** Number of rooms of which the last touch is remembered. */
 const TOUCHES_REMEMBERED = 10_000;
 
-/** Who is present in a room. */
+/** The kind of participant that is present in a room. */
 export type Present = 'player' | 'server';
 
 /** A socket that shows that somebody is present. */

@@ -61,7 +61,7 @@ const TRIES_IN_ROOMS = 4;
 
 const DEFAULT_MAX_PLAYERS = 8;
 
-/** What a player asks for. */
+/** The room that a player asks for. */
 export interface Wanted {
   readonly game: string;
   readonly tags: z.output<typeof Tags>;
@@ -105,9 +105,9 @@ type Outcome = { readonly matched: Matched } | { readonly refused: true };
 /** A room that refused the caller. */
 interface Refused {
   readonly entry: string;
-  /** The `seq` at which the room accepts no players. */
+  /** The `seq` of the room when it refused the caller. */
   readonly closedAt?: string;
-  /** There is no such room. */
+  /** The room does not exist. */
   readonly isGone?: boolean;
 }
 
