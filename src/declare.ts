@@ -45,8 +45,9 @@ export { endpoint } from './server/http/endpoint.ts';
 export { channel } from './server/live/channel.ts';
 
 /**
- * The parts of a serving process that handlers may take. The type of a handler's second parameter names those that it takes: `api.ts` does
- * not compile with an endpoint that takes anything else. None is global, so a test can run several services.
+ * The services of a serving process that handlers may take. The type of a handler's second parameter names the services that the handler
+ * takes: `api.ts` does not compile with an endpoint that takes anything else. No service is global, so a test can run several processes'
+ * services.
  */
 export interface Services {
   readonly config: Config;
@@ -118,3 +119,6 @@ export interface Services {
   /** Prometheus text of all workers together. */
   readonly metricsText: () => Promise<string>;
 }
+
+/** For code that runs scripts, and gives them the time by Redis's clock. */
+export type ScriptServices = Pick<Services, 'scripts' | 'now'>;

@@ -18,7 +18,7 @@ import type { RedisLocation } from '../src/redis/connect.ts';
 import type { DataMemory } from '../src/redis/known-data.ts';
 import { GoogleStore } from '../src/stores/google/google-store.ts';
 import type { GoogleSettings } from '../src/stores/google/settings.ts';
-import type { AppStore, StoreParts } from '../src/stores/store.ts';
+import type { AppStore, StoreOptions } from '../src/stores/store.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type Service } from '../src/service.ts';
@@ -74,7 +74,7 @@ export interface StartOptions {
   /** Replaces the sandbox by the test's own Google. */
   storeSettings?: GoogleSettings;
   /** Replaces the sandbox by the test's own app store. */
-  store?: (parts: StoreParts) => AppStore;
+  store?: (parts: StoreOptions) => AppStore;
   /** Replaces the holdings of `holdings.ts`. */
   holdings?: readonly Holding[];
   /** Default: the service forgets the id of its data when it ends. */

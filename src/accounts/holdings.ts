@@ -20,11 +20,11 @@ export interface Holding {
    * anywhere.
    * @returns whether more data may arrive under the guest's name. If so, all holdings are called again LATE_MS later, with `isLast`
    */
-  readonly handOver?: (move: Handover, parts: HoldingParts) => Promise<boolean>;
+  readonly handOver?: (move: Handover, services: HoldingServices) => Promise<boolean>;
   /** Erases data of a deleted account in other slots, or data that is too large for one script. Safe to repeat, and to stop anywhere. */
-  readonly erase?: (account: DeletedAccount, parts: HoldingParts) => Promise<void>;
+  readonly erase?: (account: DeletedAccount, services: HoldingServices) => Promise<void>;
   /** Hides a banned account's data from others, or shows it again. Safe to repeat, and to stop anywhere. */
-  readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, parts: HoldingParts) => Promise<void>;
+  readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, services: HoldingServices) => Promise<void>;
   /** The data in the owner's export. */
   readonly exported?: Exported;
   /** The data that an operator sees of one account. */
@@ -33,8 +33,8 @@ export interface Holding {
   readonly auditors?: () => readonly Auditor[];
 }
 
-/** The environment of holdings. The operator's tool has no other parts of a service. */
-export interface HoldingParts {
+/** The services that holdings may take: only services that the operator's tool has too. */
+export interface HoldingServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
   /** Gives for each game whether the lower (`asc`) or the higher (`desc`) score is better. */
@@ -103,7 +103,7 @@ export interface Exported {
   /** Fields of the reply of `GET /v1/account/export`. Each is optional: a page has some of them. */
   readonly shape: z.ZodRawShape;
   /** Fields of the first page. */
-  readonly firstPage?: (account: ExportedAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
+  readonly firstPage?: (account: ExportedAccount, services: HoldingServices) => ReplyFields | Promise<ReplyFields>;
   /** Data that may be too much for the first page. */
   readonly pages?: ExportPages;
 }
@@ -115,7 +115,7 @@ export interface ExportPages {
   readonly firstPlace: string;
   isPlace(text: string): boolean;
   /** Reads the part at a place. */
-  read(account: ExportedAccount, place: string, parts: HoldingParts): Promise<ExportPart>;
+  read(account: ExportedAccount, place: string, services: HoldingServices): Promise<ExportPart>;
 }
 
 export interface ExportPart {
@@ -140,7 +140,7 @@ export interface ShownAccount {
 export interface Shown {
   /** Fields of the reply of `GET /v1/admin/accounts/{accountId}`. */
   readonly shape: z.ZodRawShape;
-  readonly show: (account: ShownAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
+  readonly show: (account: ShownAccount, services: HoldingServices) => ReplyFields | Promise<ReplyFields>;
 }
 
 type Intersected<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer All extends z.ZodRawShape) => void

@@ -11,7 +11,7 @@ import type { Followed, Message, WatchState } from './watched.ts';
 import type { ActionName } from './wire.ts';
 
 /** The origin of a played room: a player's client, or a server's. */
-export interface RoomParts {
+export interface PlayedRoomOptions {
   readonly code: string;
   readonly to: SendOnce;
   /** The headers that name the caller. */
@@ -40,13 +40,13 @@ export interface OpenedRoom {
 }
 
 /** Plays in one room: watches it, and sends acts. */
-export function playedRoom(parts: RoomParts): OpenedRoom {
-  const { code, to, credential } = parts;
+export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
+  const { code, to, credential } = options;
   const listeners = new Map<string, Set<(...values: never[]) => void>>();
   let confirmed: Room | undefined;
   /** The confirmed room with the echo of own acts. Undefined: it has to be computed. */
   let shown: GameRoom<Game> | undefined;
-  let playerId: string | undefined = parts.seat?.split(' ')[1];
+  let playerId: string | undefined = options.seat?.split(' ')[1];
   let own: unknown;
   let isTelling = false;
   let isClosed = false;
@@ -72,13 +72,13 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
   };
 
   const queue = actQueue(
-    parts.pace,
-    parts.kept ?? [],
+    options.pace,
+    options.kept ?? [],
     changed,
     () => drop(),
     (error, { action }) => isClosed || emit('refused', error, { action }),
   );
-  if (parts.seat) queue.sitsIn(parts.seat);
+  if (options.seat) queue.sitsIn(options.seat);
 
   const view = (): GameRoom<Game> | undefined => {
     if (shown || !confirmed) return shown;
@@ -130,7 +130,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     if (HELD.includes(error.code)) queue.lost();
     else {
       queue.refuse(error);
-      parts.onSeat?.();
+      options.onSeat?.();
     }
     emit('error', error);
   };
@@ -139,7 +139,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     if (type === 'welcome') {
       sits(message['you'] as You);
       const seat = seatOf();
-      if (seat) parts.onSeat?.(seat);
+      if (seat) options.onSeat?.(seat);
       queue.open(overSocket, seat);
     } else if (type === 'you') sits(message as unknown as You);
     else if (type === 'acted') queue.answered(message as unknown as Answer);
@@ -155,12 +155,12 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
       isClosed = state.code === 'closed';
       if (state.code === 'finished') queue.open(overHttp, seatOf());
       else queue.refuse(refusedAs(isClosed ? 'aborted' : 'room_not_found', state.code).error);
-      if (!isClosed) parts.onSeat?.();
+      if (!isClosed) options.onSeat?.();
     }
     emit('connection', state);
   };
 
-  const watch = parts.follow(
+  const watch = options.follow(
     {
       path: `/v1/rooms/${encodeURIComponent(code)}/live`,
       patches: true,

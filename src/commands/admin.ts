@@ -9,7 +9,7 @@ import { helpOf, readInput, type Asked } from '../operator/terminal/input.ts';
 import { keys } from '../operator/terminal/server-keys.ts';
 import { log } from '../operator/terminal/log.ts';
 import { operatorName } from '../operator/terminal/operate.ts';
-import { checkData, openOperatorParts } from '../operator/terminal/parts.ts';
+import { checkData, openOperatorServices } from '../operator/terminal/operator-services.ts';
 import { purchases } from '../operator/terminal/purchases.ts';
 import { rooms } from '../operator/terminal/rooms.ts';
 import { trials } from '../operator/terminal/trials.ts';
@@ -68,7 +68,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
     config.REDIS_URL === undefined,
   );
   if (degraded !== undefined) console.error(printableLines(`coinop admin: A part of the Cluster is away: ${degraded}.`));
-  const { parts, closeParts } = openOperatorParts(config, connections, scripts, { log: silent, now });
+  const { services, closeServices } = openOperatorServices(config, connections, scripts, { log: silent, now });
   let hasBegun = false;
   const confirm = async (question: string, count?: number): Promise<void> => {
     if (!yes) await ask(question, signal, count);
@@ -83,7 +83,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
       connections,
       scripts,
       now,
-      parts,
+      services,
       operator,
       checkData: () => checkData(connections, config),
       confirm,
@@ -93,7 +93,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
     await print(json ? printableJson(outcome.json) : printableLines(outcome.text), !isRead);
     if (outcome.isUnfinished === true) process.exitCode = EXIT.failed;
   } finally {
-    closeParts();
+    closeServices();
     await close();
   }
 }

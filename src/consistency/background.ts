@@ -32,7 +32,7 @@ export interface LastAudit extends AuditResult {
   readonly endedAt: number;
 }
 
-export interface BackgroundAuditParts {
+export interface BackgroundAuditOptions {
   readonly scripts: ScriptRunner;
   readonly everyMs: number;
   /** Runs one audit. @throws Error with the reason if it is not complete */
@@ -55,7 +55,7 @@ const RETRY_POLLS = 20;
 
 /** Audits all data from time to time. Of all processes that share a Redis, one at a time audits. */
 export class BackgroundAudit {
-  readonly #parts: BackgroundAuditParts;
+  readonly #options: BackgroundAuditOptions;
   readonly #holder = randomBytes(9).toString('base64url');
   readonly #pollMs: number;
   #timer: NodeJS.Timeout;
@@ -65,9 +65,9 @@ export class BackgroundAudit {
   #failures = 0;
   #isClosed = false;
 
-  constructor(parts: BackgroundAuditParts) {
-    this.#parts = parts;
-    this.#pollMs = parts.pollIntervalMs ?? POLL_INTERVAL_MS;
+  constructor(options: BackgroundAuditOptions) {
+    this.#options = options;
+    this.#pollMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
     this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs / FIRST_POLL_PART);
   }
 
@@ -94,14 +94,14 @@ export class BackgroundAudit {
   #pollAndPlan(): void {
     this.#polling = this.#poll()
       // Other log lines report that Redis is away.
-      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not poll for a due audit'))
+      .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not poll for a due audit'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs);
       });
   }
 
   async #poll(): Promise<void> {
-    const { scripts, everyMs } = this.#parts;
+    const { scripts, everyMs } = this.#options;
     // Read before the call: an audit may end while the answer is on its way.
     const wasRunning = this.#running !== undefined;
     const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_POLLS * this.#pollMs };
@@ -118,7 +118,7 @@ export class BackgroundAudit {
   }
 
   async #audit(signal: AbortSignal): Promise<void> {
-    const { scripts, run, log } = this.#parts;
+    const { scripts, run, log } = this.#options;
     let result: AuditResult | undefined;
     try {
       result = await run(signal);

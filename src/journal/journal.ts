@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { DueQueue, type DueQueueParts } from '../redis/due-queue.ts';
+import { DueQueue, type DueQueueOptions } from '../redis/due-queue.ts';
 import { Queue } from '../redis/queue.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
-export interface JournalParts {
+export interface JournalOptions {
   /** Name of its queue in Redis. */
   readonly name: string;
   /** Milliseconds until the queue takes over unfinished work. Longer than the decision takes. */
@@ -23,13 +23,13 @@ export interface JournalParts {
  * steps (`Queue` says why no entry gets lost).
  */
 export class Journal {
-  readonly #parts: JournalParts;
+  readonly #options: JournalOptions;
   readonly #queue: Queue;
 
-  constructor(parts: JournalParts) {
-    this.#parts = parts;
+  constructor(options: JournalOptions) {
+    this.#options = options;
     // A durable queue: on a Cluster a failover may otherwise lose the entry and keep the decision, and nobody would do the later steps.
-    this.#queue = new Queue(parts.name, parts.scripts, true);
+    this.#queue = new Queue(options.name, options.scripts, true);
   }
 
   /**
@@ -45,7 +45,7 @@ export class Journal {
     decide: (act: string, dueAt: number | undefined) => Promise<Decision>,
     follow: (decision: Decision) => Promise<number | undefined>,
   ): Promise<{ readonly decision: Decision; readonly done: Promise<void> }> {
-    const { name, takeOverMs, log, now } = this.#parts;
+    const { name, takeOverMs, log, now } = this.#options;
     const ahead = await this.#queue.ahead(member, now() + takeOverMs);
     const decision = await decide(ahead.act, ahead.seenAt === '' ? undefined : Number(ahead.seenAt));
     const done = follow(decision).then(
@@ -63,17 +63,17 @@ export class Journal {
 
   /**
    * Finishes the work of processes that died, until the returned queue is closed.
-   * @param work as of `DueQueueParts`
+   * @param work as in `DueQueueOptions`
    * @param leaseMs milliseconds that the work of a member may take before another process may take it over
-   * @param pace as of `DueQueueParts`
+   * @param pace as in `DueQueueOptions`
    */
   takeOver(
     work: (member: string) => Promise<number | undefined>,
     leaseMs: number,
     log: Logger,
-    pace: Pick<DueQueueParts, 'pollIntervalMs' | 'atOnce'> = {},
+    pace: Pick<DueQueueOptions, 'pollIntervalMs' | 'atOnce'> = {},
   ): DueQueue {
-    const { name, scripts, now } = this.#parts;
+    const { name, scripts, now } = this.#options;
     return new DueQueue({ name, scripts, log, now, leaseMs, work, ...pace, isDurable: true });
   }
 }

@@ -40,10 +40,10 @@ export const showEvents = operation({
   }),
   errors: ['account_not_found', 'account_deleted', 'event_not_found'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/events -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ accountId: asked, before, limit, cursor }, parts) {
-    const { events: log } = parts;
+  async prepare({ accountId: asked, before, limit, cursor }, services) {
+    const { events: log } = services;
     if (log === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
-    const account = await followed(asked, parts);
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId, movedFrom, standing } = account;
     const owners = [accountId, ...standing.guests.map(({ id }) => id)];

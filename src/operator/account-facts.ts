@@ -4,7 +4,7 @@ import { follow } from '../accounts/standing-reader.ts';
 import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
-import type { OperatorParts } from './operation.ts';
+import type { OperatorServices } from './operation.ts';
 
 const readAccount = defineScript({
   file: new URL('read-account.lua', import.meta.url),
@@ -23,7 +23,7 @@ export interface AccountFacts {
   readonly fields: FieldValues;
 }
 
-export async function factsOf(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
+export async function factsOf(accountId: string, { scripts }: OperatorServices): Promise<AccountFacts> {
   const keys = { account: accountKey(accountId), standing: standingKey(accountId) };
   const [, exists, record = '', ...fields] = await scripts.run(readAccount, keys, {});
   return {
@@ -46,9 +46,9 @@ export interface FoundAccount extends AccountFacts {
 }
 
 /** The facts of an account, or of the account that it moved into. An account that is moving now gives its own facts. */
-export async function factsWhereItIs(accountId: string, parts: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
-  const facts = (id: string) => factsOf(id, parts);
-  const { found } = await follow(accountId, parts.scripts, facts, ({ standing: { target } }) =>
+export async function factsWhereItIs(accountId: string, services: OperatorServices): Promise<AccountFacts> {
+  const facts = (id: string) => factsOf(id, services);
+  const { found } = await follow(accountId, services.scripts, facts, ({ standing: { target } }) =>
     target === undefined ? undefined : { target },
   );
   return found;
@@ -57,9 +57,9 @@ export async function factsWhereItIs(accountId: string, parts: Pick<OperatorPart
 /** As `factsWhereItIs`. @returns Refusal for an account that never existed, or was deleted */
 export async function followed(
   accountId: string,
-  parts: Pick<OperatorParts, 'scripts'>,
+  services: OperatorServices,
 ): Promise<FoundAccount | Refusal<'account_not_found' | 'account_deleted'>> {
-  const facts = await factsWhereItIs(accountId, parts);
+  const facts = await factsWhereItIs(accountId, services);
   if (!isKnown(facts)) return refuse('account_not_found');
   const { deleted } = facts.standing;
   if (deleted !== undefined)

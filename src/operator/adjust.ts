@@ -30,14 +30,14 @@ export const adjust = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/adjust -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"coins":50,"key":"ticket-4711","reason":"lost in the outage of 3 May"}'`,
-  async prepare({ accountId: asked, coins, key, reason }, parts, operator) {
+  async prepare({ accountId: asked, coins, key, reason }, services, operator) {
     const { by, key: serverKey } = operator;
-    const account = await followed(asked, parts);
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
     const [{ balance }, use] = await Promise.all([
-      ledgerEnds(accountId, parts.scripts),
-      usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, parts),
+      ledgerEnds(accountId, services.scripts),
+      usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, services),
     ]);
     const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
     const isUsed = use === 'used';
@@ -54,8 +54,8 @@ export const adjust = operation({
         ...movedOn(accountId, reply),
       }),
       async act() {
-        return withinDayOfSupport({ accountId, coins, key }, operator, parts, async () => {
-          const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, parts);
+        return withinDayOfSupport({ accountId, coins, key }, operator, services, async () => {
+          const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, services);
           return answer instanceof Refusal ? clearer(answer, coins) : answer;
         });
       },

@@ -32,13 +32,13 @@ export const ban = operation({
   reply: z.object({ accountId: AccountId, until: z.iso.datetime().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('ban'),
-  async prepare({ accountId: asked, until: text, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, until: text, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
     const until = text === undefined ? undefined : Date.parse(text);
-    if (until !== undefined && until <= parts.now()) return invalid('until', 'Must be a time to come');
-    const held = banAt(account.standing, parts.now());
+    if (until !== undefined && until <= services.now()) return invalid('until', 'Must be a time to come');
+    const held = banAt(account.standing, services.now());
     const replaces = held === undefined ? '' : ` This replaces its ban ${endText(held.until)}, for: ${held.reason}.`;
     return {
       question: `Ban the account ${accountId} ${endText(until)}?${replaces} Reason: ${reason}`,
@@ -46,7 +46,7 @@ export const ban = operation({
       why: reason,
       noted: (reply) => movedOn(accountId, reply),
       async act() {
-        const outcome = await parts.bans.ban(accountId, { until, reason });
+        const outcome = await services.bans.ban(accountId, { until, reason });
         if (outcome.word === 'deleted') return refuse('account_deleted');
         return { accountId: outcome.accountId, until: isoTime(until) };
       },
@@ -65,11 +65,11 @@ export const unban = operation({
   reply: z.object({ accountId: AccountId, wasBanned: z.boolean() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('unban'),
-  async prepare({ accountId: asked, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId, standing } = account;
-    const held = banAt(standing, parts.now());
+    const held = banAt(standing, services.now());
     // While a guest is moving, the ban of the account into which it moves counts.
     if (held === undefined && standing.moving === undefined) return { reply: { accountId, wasBanned: false } };
     const ban = held === undefined ? '' : ` It is ${endText(held.until)}, for: ${held.reason}.`;
@@ -79,7 +79,7 @@ export const unban = operation({
       why: reason,
       noted: (reply) => ({ wasBanned: reply.wasBanned ? 'yes' : 'no', ...movedOn(accountId, reply) }),
       async act() {
-        const outcome = await parts.bans.unban(accountId);
+        const outcome = await services.bans.unban(accountId);
         if (outcome.word === 'deleted') return refuse('account_deleted');
         return { accountId: outcome.accountId, wasBanned: outcome.word === 'unbanned' };
       },

@@ -22,7 +22,7 @@ import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account, accountsNamed, Who } from './find.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 import { isOpen, readSeasons } from './seasons.ts';
 
 const readRanks = defineScript({
@@ -144,16 +144,16 @@ export const listBoard = operation({
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s "$base/v1/admin/boards/pebble-drop?from=1&to=50" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ game, from = '1', to, archive, season }, parts) {
+  async prepare({ game, from = '1', to, archive, season }, services) {
     const firstPlace = Number(from);
     const lastPlace = to === undefined ? firstPlace + 19 : Number(to);
     if (lastPlace < firstPlace || lastPlace >= firstPlace + MOST_ENTRIES)
       return invalid('to', `Must be from, or up to ${MOST_ENTRIES - 1} places behind it`);
-    const archives = await archivesOf(game, parts);
+    const archives = await archivesOf(game, services);
     const number = archive === undefined ? undefined : Number(archive);
     if (number !== undefined && !archives.some((kept) => kept.archive === number && kept.droppedAt === undefined))
       return refuse('entry_not_found');
-    const found = await entriesOf({ game, archive: number, season }, firstPlace, lastPlace, parts);
+    const found = await entriesOf({ game, archive: number, season }, firstPlace, lastPlace, services);
     return found instanceof Refusal ? found : { reply: { game, ...found, archives } };
   },
 });
@@ -185,14 +185,14 @@ export const removeEntry = operation({
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
-  async prepare({ game, player, reason, season }, parts, { key }) {
-    const boards = await openBoards(game, season, parts);
+  async prepare({ game, player, reason, season }, services, { key }) {
+    const boards = await openBoards(game, season, services);
     if (boards instanceof Refusal) return boards;
     // An order, a room or an install may be of another game: a key of one game must not learn whose they are.
     if (key?.game !== undefined && !PLAYER_ID.test(player) && !ACCOUNT_ID.test(player)) return refuseOtherGame(key.game, 'player');
-    const accountId = await playerOf(key?.game === undefined ? player : plainAccount(player), boards, parts);
+    const accountId = await playerOf(key?.game === undefined ? player : plainAccount(player), boards, services);
     if (accountId instanceof Refusal) return accountId;
-    const standing = accountId === undefined ? [] : await Promise.all(boards.map(({ keys }) => entryOn(keys, accountId, parts)));
+    const standing = accountId === undefined ? [] : await Promise.all(boards.map(({ keys }) => entryOn(keys, accountId, services)));
     const removedEntry = standing.find((entry) => entry !== undefined);
     if (accountId === undefined || removedEntry === undefined)
       return refuse('entry_not_found', { message: `The board of ${game} has no entry of this player.` });
@@ -214,7 +214,7 @@ export const removeEntry = operation({
         const shared = { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
         const gone = await Promise.all(
           boards.map(async ({ keys, season: id }) => {
-            const [word, ...figures] = await parts.scripts.run(removePlayer, { ...keys, ...shared }, { game, accountId });
+            const [word, ...figures] = await services.scripts.run(removePlayer, { ...keys, ...shared }, { game, accountId });
             return word === 'none' ? [] : [{ season: id, entry: parseEntries(figures)[0]! }];
           }),
         );
@@ -241,12 +241,12 @@ interface OpenBoard {
 async function openBoards(
   game: string,
   wanted: string | undefined,
-  parts: OperatorParts,
+  services: OperatorServices,
 ): Promise<OpenBoard[] | Refusal<'season_not_found' | 'entry_not_found'>> {
   const secret = boardKeys.secret(game);
   const ofAllTime = { keys: { scores: boardKeys.scores(game), players: boardKeys.players(game), secret } };
   if (wanted === ALL_TIME) return [ofAllTime];
-  const seasons = await readSeasons(game, parts);
+  const seasons = await readSeasons(game, services);
   const found = wanted === undefined ? undefined : seasons.find(({ season }) => season === wanted);
   if (wanted !== undefined && found === undefined) return refuse('season_not_found', { field: 'season' });
   if (found !== undefined && !isOpen(found))
@@ -276,18 +276,18 @@ export const resetBoard = operation({
   reply: z.object({ game: z.string(), archive: z.number().int(), entries: z.number().int() }),
   errors: ['entry_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/reset ${JSON_HEADERS} -d '{"reason":"season 2 begins"}'`,
-  async prepare({ game, reason }, parts, { by }) {
-    const standing = await ranksOf({ game, season: ALL_TIME }, 1, 1, parts);
+  async prepare({ game, reason }, services, { by }) {
+    const standing = await ranksOf({ game, season: ALL_TIME }, 1, 1, services);
     if (standing instanceof Refusal) return standing;
     const { count } = standing;
     if (count === 0) return refuse('entry_not_found', { message: emptyBoard(game) });
-    const number = (await archivesOf(game, parts)).length + 1;
+    const number = (await archivesOf(game, services)).length + 1;
     return {
       question: `Reset the board of ${game}? Its entries (${count}) go into archive ${number}. Reason: ${reason}`,
       what: { game },
       why: reason,
       noted: ({ archive, entries }) => ({ archive, entries }),
-      act: () => reset(game, number, { by, reason }, parts),
+      act: () => reset(game, number, { by, reason }, services),
     };
   },
 });
@@ -306,15 +306,15 @@ export const dropArchive = operation({
   reply: z.object({ game: z.string(), archive: z.number().int() }),
   errors: ['entry_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/drop ${JSON_HEADERS} -d '{"archive":1,"reason":"older than two years"}'`,
-  async prepare({ game, archive: number, reason }, parts) {
-    const found = (await archivesOf(game, parts)).find(({ archive, droppedAt }) => archive === number && droppedAt === undefined);
+  async prepare({ game, archive: number, reason }, services) {
+    const found = (await archivesOf(game, services)).find(({ archive, droppedAt }) => archive === number && droppedAt === undefined);
     if (found === undefined) return refuse('entry_not_found');
     return {
       question: `Delete archive ${number} of the board of ${game}, with ${found.entries} entries, for good? Reason: ${reason}`,
       what: { game, archive: number },
       why: reason,
       async act() {
-        const [word] = await parts.scripts.run(dropScript, archiveKeys(game, number), { number, droppedAt: parts.now() });
+        const [word] = await services.scripts.run(dropScript, archiveKeys(game, number), { number, droppedAt: services.now() });
         return word === 'none' ? refuse('entry_not_found') : { game, archive: number };
       },
     };
@@ -322,15 +322,20 @@ export const dropArchive = operation({
 });
 
 /** @param number of the archive. It is fixed with the question, so that after another reset this one does not archive a board nobody saw. */
-async function reset(game: string, number: number, { by, reason }: { readonly by: string; readonly reason: string }, parts: OperatorParts) {
+async function reset(
+  game: string,
+  number: number,
+  { by, reason }: { readonly by: string; readonly reason: string },
+  services: OperatorServices,
+) {
   const keys = {
     scores: boardKeys.scores(game),
     players: boardKeys.players(game),
     version: boardKeys.version(game),
     ...archiveKeys(game, number),
   };
-  const archive = JSON.stringify({ at: parts.now(), by, reason });
-  const [word, entries] = await parts.scripts.run(resetScript, keys, { game, number, archive });
+  const archive = JSON.stringify({ at: services.now(), by, reason });
+  const [word, entries] = await services.scripts.run(resetScript, keys, { game, number, archive });
   if (word === 'reset') return { game, archive: number, entries: Number(entries) };
   const message =
     word === 'empty' ? emptyBoard(game) : `The board of ${game} has just been reset by somebody else: archive ${number} has its entries.`;
@@ -340,29 +345,29 @@ async function reset(game: string, number: number, { by, reason }: { readonly by
 const emptyBoard = (game: string): string => `The board of ${game} has no entries.`;
 
 /** The account into which an account moved, or itself. */
-async function currentOf(accountId: string, parts: OperatorParts): Promise<string> {
-  return (await factsWhereItIs(accountId, parts)).accountId;
+async function currentOf(accountId: string, services: OperatorServices): Promise<string> {
+  return (await factsWhereItIs(accountId, services)).accountId;
 }
 
 /** The account of a player. An operator names the player by the board's playerId or by an account. */
 async function playerOf(
   player: string,
   boards: readonly OpenBoard[],
-  parts: OperatorParts,
+  services: OperatorServices,
 ): Promise<string | undefined | Refusal<'invalid_request'>> {
   if (PLAYER_ID.test(player)) {
-    const found = await Promise.all(boards.map(({ keys }) => accountsOf([player], keys.players, parts)));
+    const found = await Promise.all(boards.map(({ keys }) => accountsOf([player], keys.players, services)));
     return found.flat().find((accountId) => accountId !== undefined);
   }
-  const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
+  const accounts = (await accountsNamed(player, services)).filter(({ deletedAt }) => deletedAt === undefined);
   // After damage a board may have an entry of an account that does not exist.
   const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
-  const [current, otherAccount] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, parts))))];
+  const [current, otherAccount] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, services))))];
   return otherAccount === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
 }
 
 /** An account's entry on a board. */
-async function entryOn(keys: OpenBoard['keys'], accountId: string, { scripts }: OperatorParts) {
+async function entryOn(keys: OpenBoard['keys'], accountId: string, { scripts }: OperatorServices) {
   const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
   return word === 'none' ? undefined : parseEntries(figures)[0];
 }
@@ -376,7 +381,7 @@ function archiveKeys(game: string, number: number) {
 }
 
 /** The newest first. */
-async function archivesOf(game: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<z.input<typeof Archive>[]> {
+async function archivesOf(game: string, { scripts }: OperatorServices): Promise<z.input<typeof Archive>[]> {
   const [, ...words] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
   const archives = pairsOf(words).map(([number, record]) => {
     const { at, by, reason, entries, droppedAt } = parseArchive(record) ?? UNREADABLE;
@@ -401,7 +406,7 @@ interface BoardPart {
   readonly season?: string | undefined;
 }
 
-async function ranksOf({ game, archive, season }: BoardPart, from: number, to: number, { scripts, catalogue }: OperatorParts) {
+async function ranksOf({ game, archive, season }: BoardPart, from: number, to: number, { scripts, catalogue }: OperatorServices) {
   const [word, id = '', endsAt = '', count, firstRank, ...figures] = await scripts.run(
     readRanks,
     { scores: scoresOf(game, archive).scores },
@@ -416,21 +421,21 @@ async function ranksOf({ game, archive, season }: BoardPart, from: number, to: n
   return { count: Number(count), entries, ...seasonIn(id, endsAt) };
 }
 
-async function entriesOf(part: BoardPart, from: number, to: number, parts: OperatorParts) {
-  const ranks = await ranksOf(part, from, to, parts);
+async function entriesOf(part: BoardPart, from: number, to: number, services: OperatorServices) {
+  const ranks = await ranksOf(part, from, to, services);
   if (ranks instanceof Refusal) return ranks;
   const { entries, season } = ranks;
   const { players } = season === undefined ? scoresOf(part.game, part.archive) : { players: seasonKeys.players(part.game, season.id) };
   const accounts = await accountsOf(
     entries.map(({ playerId }) => playerId),
     players,
-    parts,
+    services,
   );
   return { ...ranks, entries: entries.map((entry, index) => ({ ...entry, accountId: accounts[index] })) };
 }
 
 /** The account of each player. */
-export async function accountsOf(playerIds: readonly string[], players: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+export async function accountsOf(playerIds: readonly string[], players: string, { scripts }: OperatorServices) {
   if (playerIds.length === 0) return [];
   const [, ...accounts] = await scripts.run(findPlayers, { players }, { playerIds: playerIds.join(' ') });
   return accounts.map((accountId) => (accountId === '' ? undefined : accountId));

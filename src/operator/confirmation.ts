@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { refuse } from '../errors.ts';
 import type { ConsoleSession } from '../server/identity/server-keys.ts';
-import type { Operation, OperatorParts } from './operation.ts';
+import type { Operation, OperatorServices } from './operation.ts';
 
 type Asked = Pick<Operation, 'name' | 'cannotBeUndone' | 'handsOutSecret'>;
 
@@ -29,7 +29,7 @@ export function confirmedIn(
   { says, confirmedUntil }: ConsoleSession,
   declared: Asked,
   input: Readonly<Record<string, unknown>>,
-  { now }: Pick<OperatorParts, 'now'>,
+  { now }: OperatorServices,
 ): (question: string) => Promise<void> {
   return async (question) => {
     if (needsKey(declared) && confirmedUntil <= now()) {

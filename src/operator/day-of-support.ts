@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { refuse, Refusal } from '../errors.ts';
 import { dayOf } from '../features/coins/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { provesNoChange, type Operator, type OperatorParts } from './operation.ts';
+import { provesNoChange, type Operator, type OperatorServices } from './operation.ts';
 import { OPERATOR_LOG } from './operator-log.ts';
 
 /** A hash for each UTC day: server key → coins of all its corrections, added and removed; `<server key> <hash>` → coins of one correction. */
@@ -46,7 +46,7 @@ interface Correction {
 export async function withinDayOfSupport<Answer extends { readonly replayed?: boolean | undefined }>(
   { accountId, coins, key: ticket }: Correction,
   { role, key }: Operator,
-  { scripts, config, now }: Pick<OperatorParts, 'scripts' | 'config' | 'now'>,
+  { scripts, config, now }: OperatorServices,
   work: () => Promise<Answer | Refusal>,
 ): Promise<Answer | Refusal> {
   if (role !== 'support' || key === undefined) return work();

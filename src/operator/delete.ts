@@ -8,7 +8,7 @@ import { boardKeys } from '../features/highscores/model.ts';
 import { purchasesOf } from '../features/subscription/model.ts';
 import { followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 
 export const deleteAccount = operation({
   name: 'accounts delete',
@@ -31,23 +31,23 @@ export const deleteAccount = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/delete -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"asked by post, ticket 4711"}'`,
-  async prepare({ accountId: asked, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const ledger = await ledgerEnds(accountId, parts.scripts);
+    const ledger = await ledgerEnds(accountId, services.scripts);
     return {
-      question: `Permanently delete the account ${accountId}, with ${await contentOf(account, ledger, parts)}? Reason: ${reason}`,
+      question: `Permanently delete the account ${accountId}, with ${await contentOf(account, ledger, services)}? Reason: ${reason}`,
       what: { account: accountId },
       why: reason,
-      act: () => deleted(accountId, ledger, parts),
+      act: () => deleted(accountId, ledger, services),
     };
   },
 });
 
 type Ledger = Awaited<ReturnType<typeof ledgerEnds>>;
 
-async function contentOf({ accountId, fields, standing }: FoundAccount, { balance, entries }: Ledger, { scripts }: OperatorParts) {
+async function contentOf({ accountId, fields, standing }: FoundAccount, { balance, entries }: Ledger, { scripts }: OperatorServices) {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   const parts = [
     `its balance of ${balance}`,
@@ -58,7 +58,7 @@ async function contentOf({ accountId, fields, standing }: FoundAccount, { balanc
   return `${parts.join(', ')} and the guests that moved into it (${standing.guests.length})`;
 }
 
-async function deleted(accountId: string, { balance }: Ledger, { deletions }: OperatorParts) {
+async function deleted(accountId: string, { balance }: Ledger, { deletions }: OperatorServices) {
   try {
     await deletions.delete(accountId, 'operator');
   } catch (error) {

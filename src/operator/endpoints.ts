@@ -13,7 +13,7 @@ import { kick, pardon } from './kick.ts';
 import { listAccounts } from './list-accounts.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
-import { perform, type Operation, type OperatorParts } from './operation.ts';
+import { perform, type Operation, type OperatorServices } from './operation.ts';
 import { confirmedIn } from './confirmation.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
@@ -91,9 +91,9 @@ const Logged = ShownLogEntry.optional().meta({ description: "The entry of the op
 const DEADLINE_MS = 20_000;
 
 /** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Only the tool and the console make server keys. */
-export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
+export const operatorApi: readonly Endpoint<OperatorServices>[] = operations.map(endpointOf);
 
-export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
+export function endpointOf(declared: Operation): Endpoint<OperatorServices> {
   const { method, path, operationId, summary, description = '', role, reach, input, reply, example, bodyLimitBytes } = declared;
   const inPath = namesIn(path);
   const isInPath = (name: string): boolean => inPath.includes(name);
@@ -141,7 +141,7 @@ export async function performWith(
   key: ServerKey,
   declared: Operation,
   input: Readonly<Record<string, unknown>>,
-  services: OperatorParts,
+  services: OperatorServices,
   confirm?: (question: string) => Promise<void>,
   isGone: () => boolean = () => false,
 ): Promise<object | Refusal> {

@@ -5,7 +5,7 @@ import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { STORE_NAMES } from '../config.ts';
 import { findPurchase } from '../features/purchases/find-purchase.ts';
 import { factsOf, isKnown } from './account-facts.ts';
-import type { OperatorParts } from './operation.ts';
+import type { OperatorServices } from './operation.ts';
 import { readRoom } from './room-facts.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId').meta({
@@ -52,15 +52,15 @@ export const FoundAccount = z
 export type Found = z.input<typeof FoundAccount>;
 
 /** The accounts that a text names. For texts that should name one account; `search.ts` finds more. */
-export async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
-  return knownOf(await candidatesOf(who, parts), parts);
+export async function accountsNamed(who: string, services: OperatorServices): Promise<Found[]> {
+  return knownOf(await candidatesOf(who, services), services);
 }
 
 /** The candidates that the service knows, with their facts. */
-export async function knownOf(candidates: readonly Candidate[], parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
+export async function knownOf(candidates: readonly Candidate[], services: OperatorServices): Promise<Found[]> {
   const found = await Promise.all(
     candidates.map(async ({ foundBy, accountId, via }): Promise<Found[]> => {
-      const facts = await factsOf(accountId, parts);
+      const facts = await factsOf(accountId, services);
       if (!isKnown(facts)) return [];
       const { target, deleted } = facts.standing;
       return [
@@ -90,7 +90,7 @@ export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
 const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|room):(.+)$`);
 
 /** A prefix decides the kind, so that an installId that is chosen to look like another id is not taken for it. */
-async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
+async function candidatesOf(who: string, { scripts }: OperatorServices): Promise<Candidate[]> {
   const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
   if (prefix === 'order') return ownersOf(rest, scripts);
   if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts))?.seats ?? [];
@@ -104,21 +104,21 @@ async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scrip
 }
 
 /** The account of a user of an app store, and the user's last deleted account. */
-export async function usersOf(store: (typeof STORE_NAMES)[number], subject: string, scripts: OperatorParts['scripts']) {
+export async function usersOf(store: (typeof STORE_NAMES)[number], subject: string, scripts: OperatorServices['scripts']) {
   const { accountId, ordinal } = await storeAccountOf(store, subject, scripts);
   const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, subject, ordinal - 1)])];
   return accounts.map((id): Candidate => ({ foundBy: store, accountId: id }));
 }
 
 /** The owner of a purchase. A purchase that no account has claimed has none. */
-async function ownersOf(order: string, scripts: OperatorParts['scripts']): Promise<Candidate[]> {
+async function ownersOf(order: string, scripts: OperatorServices['scripts']): Promise<Candidate[]> {
   const found = /^[\w.-]{1,255}$/.test(order) ? await findPurchase(order, scripts) : undefined;
   if (found === undefined || !ACCOUNT_ID.test(found.document.owner)) return [];
   return [{ foundBy: 'order', accountId: found.document.owner, via: { purchase: found.purchaseId } }];
 }
 
 /** The game of a room, and the accounts with a seat in it. Undefined: the room does not exist. */
-export async function seatedIn(code: string, scripts: OperatorParts['scripts']) {
+export async function seatedIn(code: string, scripts: OperatorServices['scripts']) {
   const found = await readRoom(code, { scripts });
   if (found === undefined) return undefined;
   const seats = found.seats.map(({ accountId }): Candidate => ({ foundBy: 'room', accountId, via: { room: code } }));

@@ -8,7 +8,7 @@ import { invalid, refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 
 const giveAccess = defineScript({
   file: new URL('give-access.lua', import.meta.url),
@@ -47,13 +47,13 @@ export const give = operation({
   reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('give', '{"until":"2027-01-01T00:00:00Z","reason":"ticket 4711"}'),
-  async prepare({ accountId: asked, until: text, reason }, parts, { by }) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, until: text, reason }, services, { by }) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId, fields } = account;
     const endsAt = Date.parse(text);
-    if (endsAt <= parts.now()) return invalid('until', 'Must be a time to come');
-    if (endsAt > parts.now() + LONGEST_MS) return invalid('until', 'Must be at most ten years away');
+    if (endsAt <= services.now()) return invalid('until', 'Must be a time to come');
+    if (endsAt > services.now() + LONGEST_MS) return invalid('until', 'Must be at most ten years away');
     const until = new Date(endsAt).toISOString();
     const before = isoTime(fields['giftEndsAt']);
     const replaces = before === undefined ? '' : ` This replaces what it was given until ${before}.`;
@@ -63,7 +63,7 @@ export const give = operation({
       why: reason,
       noted: (reply) => ({ ...(reply.replaced === undefined ? {} : { replaced: reply.replaced }), ...movedOn(accountId, reply) }),
       async act() {
-        const done = await change(accountId, { endsAt, givenAt: parts.now(), by, reason }, parts);
+        const done = await change(accountId, { endsAt, givenAt: services.now(), by, reason }, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, until, replaced: isoTime(done.before) };
       },
     };
@@ -87,8 +87,8 @@ export const takeBack = operation({
   }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('take-back', '{"reason":"given to the wrong account"}'),
-  async prepare({ accountId: asked, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId, fields, standing } = account;
     const before = isoTime(fields['giftEndsAt']);
@@ -99,7 +99,7 @@ export const takeBack = operation({
       why: reason,
       noted: (reply) => ({ ...(reply.taken === undefined ? {} : { taken: reply.taken }), ...movedOn(accountId, reply) }),
       async act() {
-        const done = await change(accountId, { endsAt: '', givenAt: '', by: '', reason: '' }, parts);
+        const done = await change(accountId, { endsAt: '', givenAt: '', by: '', reason: '' }, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, taken: isoTime(done.before) };
       },
     };
@@ -108,7 +108,7 @@ export const takeBack = operation({
 
 type Gift = Record<'endsAt' | 'givenAt' | 'by' | 'reason', string | number>;
 
-async function change(account: string, gift: Gift, { scripts }: Pick<OperatorParts, 'scripts'>) {
+async function change(account: string, gift: Gift, { scripts }: OperatorServices) {
   const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
     scripts.run(giveAccess, { account: accountKey(id), standing: standingKey(id) }, gift),
   );

@@ -5,7 +5,7 @@ import { CoinKey, Coins, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import { GRANT_GROUP } from './grant-pace.ts';
 import { countsOf, grantGroup, grantOutcomes, previewWithKey, type Granted, type GrantTerms } from './grants.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 
 const MOST_ENTRIES = 1000;
 
@@ -73,13 +73,13 @@ export const grantMany = operation({
   example:
     `curl -s $base/v1/admin/coins/grant-many -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' ` +
     `-d '{"entries":[{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","coins":20}],"key":"comp-2026-11","reason":"outage of 3 November"}'`,
-  async prepare({ entries, key, reason, dryRun = false }, parts, { by, key: serverKey }) {
+  async prepare({ entries, key, reason, dryRun = false }, services, { by, key: serverKey }) {
     const resultsOf = (outcomes: readonly Granted[]) =>
       outcomes.map((outcome, index) => ({ account: entries[index]!.account, ...outcome }));
     const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
     const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
     if (dryRun) {
-      const preview = await paced(grants, parts, (group) => previewWithKey(group, key, parts));
+      const preview = await paced(grants, services, (group) => previewWithKey(group, key, services));
       return Array.isArray(preview) ? { reply: { results: resultsOf(preview) } } : preview;
     }
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };
@@ -89,7 +89,7 @@ export const grantMany = operation({
       why: reason,
       noted: ({ results }) => countsOf(results),
       async act() {
-        const outcomes = await paced(grants, parts, (group) => afterWrites(grantGroup(group, terms, parts)));
+        const outcomes = await paced(grants, services, (group) => afterWrites(grantGroup(group, terms, services)));
         return Array.isArray(outcomes) ? { results: resultsOf(outcomes) } : outcomes;
       },
     };
@@ -99,7 +99,7 @@ export const grantMany = operation({
 /** Works through the items in groups, at the pace of the process. @returns Refusal `rate_limited` while too many grants wait */
 async function paced<Item>(
   items: readonly Item[],
-  { grantPace }: Pick<OperatorParts, 'grantPace'>,
+  { grantPace }: OperatorServices,
   work: (group: readonly Item[]) => Promise<Granted[]>,
 ): Promise<Granted[] | Refusal> {
   if (!grantPace.begin(items.length)) return rateLimited(1000);

@@ -6,7 +6,7 @@ import { entryLetters } from '../features/coins/model.ts';
 import { appendForOperator } from '../features/coins/operator-entry.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
 import { factsWhereItIs, isKnown, type AccountFacts } from './account-facts.ts';
-import type { OperatorParts } from './operation.ts';
+import type { OperatorServices } from './operation.ts';
 
 /** Grants to many accounts: the endpoint and the tool share them. */
 
@@ -42,27 +42,27 @@ export interface GrantTerms {
 /**
  * The outcomes that a grant to a group of accounts would have. Changes nothing. `granted`: the account can get the coins.
  */
-export async function previewGrants(accountIds: readonly string[], parts: OperatorParts): Promise<Granted[]> {
-  const all = await Promise.all(accountIds.map((accountId) => factsNow(accountId, parts)));
+export async function previewGrants(accountIds: readonly string[], services: OperatorServices): Promise<Granted[]> {
+  const all = await Promise.all(accountIds.map((accountId) => factsNow(accountId, services)));
   return all.map((facts, index) => {
     const refused = refusedBy(facts);
     if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountIds[index]!) };
-    const isBanned = banAt(facts!.standing, parts.now()) !== undefined;
+    const isBanned = banAt(facts!.standing, services.now()) !== undefined;
     return { outcome: isBanned ? 'banned' : 'granted', ...movedTo(facts, accountIds[index]!) };
   });
 }
 
 /** As `previewGrants`, and checks whether the key was used before: `replayed`, or `refused` if it was used for other coins. */
-export async function previewWithKey(group: readonly Grant[], key: string, parts: OperatorParts): Promise<Granted[]> {
+export async function previewWithKey(group: readonly Grant[], key: string, services: OperatorServices): Promise<Granted[]> {
   const all = await previewGrants(
     group.map(({ accountId }) => accountId),
-    parts,
+    services,
   );
   return Promise.all(
     all.map(async (granted, index): Promise<Granted> => {
       if (granted.outcome !== 'granted') return granted;
       const { accountId, coins } = group[index]!;
-      const use = await usedKey(granted.movedTo ?? accountId, { operation: `${entryLetters.grant}${coins}`, key }, parts);
+      const use = await usedKey(granted.movedTo ?? accountId, { operation: `${entryLetters.grant}${coins}`, key }, services);
       if (use === 'used') return { ...granted, outcome: 'replayed' };
       return use === 'reused' ? { ...granted, outcome: 'refused', code: 'key_reused' } : granted;
     }),
@@ -74,9 +74,9 @@ export async function previewWithKey(group: readonly Grant[], key: string, parts
  * @param group at most `GRANT_GROUP` of grant-pace.ts
  * @throws Error of Redis: some accounts may have got their coins. Repeat with the same key for the rest
  */
-export async function grantGroup(group: readonly Grant[], { key, reason, by }: GrantTerms, parts: OperatorParts): Promise<Granted[]> {
+export async function grantGroup(group: readonly Grant[], { key, reason, by }: GrantTerms, services: OperatorServices): Promise<Granted[]> {
   const origin = originOfOperator({ by: nameOfOperator(by), reason });
-  const all = await Promise.all(group.map(({ accountId }) => factsNow(accountId, parts)));
+  const all = await Promise.all(group.map(({ accountId }) => factsNow(accountId, services)));
   const turns = new Map<string, Promise<Granted>>();
   return Promise.all(
     group.map(async ({ accountId, coins }, index) => {
@@ -84,7 +84,7 @@ export async function grantGroup(group: readonly Grant[], { key, reason, by }: G
       const refused = refusedBy(facts);
       if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountId) };
       const operation = `${entryLetters.grant}${coins}`;
-      const grant = () => grantOne(facts!.accountId, accountId, { operation, key, origin }, parts);
+      const grant = () => grantOne(facts!.accountId, accountId, { operation, key, origin }, services);
       const before = turns.get(facts!.accountId);
       const turn = before === undefined ? grant() : before.then(grant);
       turns.set(facts!.accountId, turn);
@@ -97,9 +97,9 @@ async function grantOne(
   account: string,
   asked: string,
   entry: Parameters<typeof appendForOperator>[1],
-  parts: OperatorParts,
+  services: OperatorServices,
 ): Promise<Granted> {
-  const booked = await appendForOperator(account, entry, parts).catch((error: unknown) => {
+  const booked = await appendForOperator(account, entry, services).catch((error: unknown) => {
     if (error instanceof Refusal) return error;
     throw error;
   });
@@ -119,8 +119,8 @@ async function grantOne(
 }
 
 /** Undefined for a text that is no accountId. */
-async function factsNow(accountId: string, parts: OperatorParts): Promise<AccountFacts | undefined> {
-  return ACCOUNT_ID.test(accountId) ? factsWhereItIs(accountId, parts) : undefined;
+async function factsNow(accountId: string, services: OperatorServices): Promise<AccountFacts | undefined> {
+  return ACCOUNT_ID.test(accountId) ? factsWhereItIs(accountId, services) : undefined;
 }
 
 function refusedBy(facts: AccountFacts | undefined): 'unknown' | 'deleted' | undefined {

@@ -2,7 +2,7 @@ import type { ListedKey, NewKey } from '../server/identity/server-key-changes.ts
 import { roleWord, type Role } from '../server/identity/roles.ts';
 import type { Scope } from '../server/identity/server-keys.ts';
 import { searchLog } from './log-filter.ts';
-import type { OperatorParts } from './operation.ts';
+import type { OperatorServices } from './operation.ts';
 
 /** Changes of server keys: the questions and log entries that the tool and the console share. */
 
@@ -43,8 +43,8 @@ export function heirsText(made: readonly ListedKey[]): string {
 const MOST_MADE = 100;
 
 /** The valid keys that an operator with this key has made or rotated. */
-export async function madeBy(id: string, keys: readonly ListedKey[], parts: Pick<OperatorParts, 'scripts'>): Promise<ListedKey[]> {
-  const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, parts);
+export async function madeBy(id: string, keys: readonly ListedKey[], services: OperatorServices): Promise<ListedKey[]> {
+  const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, services);
   const made = new Set(entries.map(({ outcome }) => outcome?.['id']));
   return keys.filter((key) => key.state === 'valid' && key.id !== id && made.has(key.id));
 }

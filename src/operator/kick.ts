@@ -52,8 +52,8 @@ export const kick = operation({
   reply: z.object({ accountId: AccountId }),
   errors: ['room_not_found', 'room_ended', 'invalid_request'],
   example: exampleOf('kick', '{"player":"p2","reason":"abuse, ticket 4711"}'),
-  async prepare({ code, player, reason }, parts) {
-    const found = await findRoom(code, parts);
+  async prepare({ code, player, reason }, services) {
+    const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;
     const { room, seats } = found;
     const seat = seats.find(({ playerId }) => playerId === player);
@@ -65,8 +65,8 @@ export const kick = operation({
       what: { room: code, player, account: seat.accountId },
       why: reason,
       async act() {
-        const args = { playerId: player, ttlMs: ttlMsOf(parts.config) };
-        const [word, accountId = ''] = await parts.scripts.run(kickScript, { room: roomKeys.room(code) }, args);
+        const args = { playerId: player, ttlMs: ttlMsOf(services.config) };
+        const [word, accountId = ''] = await services.scripts.run(kickScript, { room: roomKeys.room(code) }, args);
         if (word === 'not_in_room') return invalid('player', NOBODY);
         return word === 'kicked' ? { accountId } : refuse(word);
       },
@@ -87,8 +87,8 @@ export const pardon = operation({
   reply: z.object({ wasKicked: z.boolean() }),
   errors: ['room_not_found'],
   example: exampleOf('pardon', '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","reason":"the wrong player"}'),
-  async prepare({ code, account, reason }, parts) {
-    const found = await findRoom(code, parts);
+  async prepare({ code, account, reason }, services) {
+    const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;
     return {
       question: `Let the account ${account} join the room ${code} again? Reason: ${reason}`,
@@ -96,8 +96,8 @@ export const pardon = operation({
       why: reason,
       noted: ({ wasKicked }) => ({ wasKicked: wasKicked ? 'yes' : 'no' }),
       async act() {
-        const args = { accountId: account, ttlMs: ttlMsOf(parts.config) };
-        const [word] = await parts.scripts.run(pardonScript, { room: roomKeys.room(code) }, args);
+        const args = { accountId: account, ttlMs: ttlMsOf(services.config) };
+        const [word] = await services.scripts.run(pardonScript, { room: roomKeys.room(code) }, args);
         return word === 'room_not_found' ? refuse(word) : { wasKicked: word === 'pardoned' };
       },
     };

@@ -9,7 +9,7 @@ import { invalid } from '../errors.ts';
 import { parseEntry } from '../features/coins/history.ts';
 import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { operation, type OperatorParts } from './operation.ts';
+import { operation, type OperatorServices } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
 
 const scanAccounts = defineScript({
@@ -102,9 +102,9 @@ export const listAccounts = operation({
   }),
   errors: ['invalid_request'],
   example: `curl -s "$base/v1/admin/accounts?debt=true" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ limit: most, cursor = '0.0', ...filter }, parts, { isGone }) {
+  async prepare({ limit: most, cursor = '0.0', ...filter }, services, { isGone }) {
     const limit = limitOf(most);
-    const places = placesOf(parts);
+    const places = placesOf(services);
     const [, primary, from = '0'] = CURSOR.exec(cursor)!;
     let index = Number(primary);
     if (index >= places.length) return invalid('cursor', 'Must be the nextCursor of an earlier page');
@@ -113,8 +113,12 @@ export const listAccounts = operation({
     const found = new Map<string, Summary>();
     for (let part = 0; part < MOST_PARTS && found.size < limit && isGone?.() !== true; part++) {
       if (part > 0) await pause(REST_MS);
-      const [, next = '0', ...keys] = await parts.scripts.run(scanAccounts, { place: places[index]! }, { cursor: at, count: KEYS_AT_ONCE });
-      const summaries = await Promise.all(keys.flatMap((key) => idIn(key) ?? []).map((accountId) => summaryOf(accountId, parts)));
+      const [, next = '0', ...keys] = await services.scripts.run(
+        scanAccounts,
+        { place: places[index]! },
+        { cursor: at, count: KEYS_AT_ONCE },
+      );
+      const summaries = await Promise.all(keys.flatMap((key) => idIn(key) ?? []).map((accountId) => summaryOf(accountId, services)));
       for (const summary of summaries) {
         if (summary === undefined) continue;
         looked++;
@@ -138,7 +142,7 @@ function idIn(key: string): string | undefined {
 const MOST_DRAWN = 1000;
 
 /** A key on each primary; a single Redis has one. Their order stays the same as long as the slots do not move. */
-function placesOf({ scripts }: Pick<OperatorParts, 'scripts'>): string[] {
+function placesOf({ scripts }: OperatorServices): string[] {
   const places: string[] = [];
   for (let number = 0; number < MOST_DRAWN; number++) {
     const key = `{${number}}`;
@@ -147,7 +151,7 @@ function placesOf({ scripts }: Pick<OperatorParts, 'scripts'>): string[] {
   return places;
 }
 
-async function summaryOf(accountId: string, { scripts, now }: OperatorParts): Promise<Summary | undefined> {
+async function summaryOf(accountId: string, { scripts, now }: OperatorServices): Promise<Summary | undefined> {
   const keys = {
     account: accountKey(accountId),
     standing: standingKey(accountId),

@@ -4,7 +4,7 @@ import { operatorGrantKeys } from '../features/coins/operator-history.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account } from './find.ts';
-import type { OperatorParts } from './operation.ts';
+import type { OperatorServices } from './operation.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
 
 /** A time in a query. */
@@ -59,21 +59,21 @@ export async function searchLog(
   filter: LogFilter,
   before: number,
   limit: number,
-  parts: Pick<OperatorParts, 'scripts'>,
+  services: OperatorServices,
   isGone: () => boolean = () => false,
 ): Promise<LogPage> {
   const [from, to] = [filter.from, filter.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
   const { account } = filter;
   // The entry of a grant to many accounts does not name them. But their ledgers have its key.
   const grantKeys =
-    account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, parts)).accountId, parts.scripts);
-  const operators = filter.operator === undefined ? [] : [filter.operator, ...(await keysCalled(filter.operator, parts))];
+    account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, services)).accountId, services.scripts);
+  const operators = filter.operator === undefined ? [] : [filter.operator, ...(await keysCalled(filter.operator, services))];
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
-  let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, parts) : before;
+  let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, services) : before;
   for (let searched = 0; searched < MOST_ENTRIES_READ && !isGone();) {
     const most = isFiltered ? READ_AT_ONCE : Math.min(limit - found.length, READ_AT_ONCE);
-    const entries = await readLog(next, most, parts);
+    const entries = await readLog(next, most, services);
     for (const entry of entries) {
       searched++;
       next = entry.number;
@@ -88,7 +88,7 @@ export async function searchLog(
 }
 
 /** The operators with keys of this name, including keys that have ended, because a rotated key keeps its name. */
-async function keysCalled(name: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string[]> {
+async function keysCalled(name: string, { scripts }: OperatorServices): Promise<string[]> {
   if (name.startsWith(KEY_PREFIX)) return [];
   const keys = await new ServerKeyChanges(scripts, Date.now).operators();
   return keys.filter((key) => key.name.toLowerCase() === name.toLowerCase()).map(({ id }) => `${KEY_PREFIX}${id}`);
@@ -112,13 +112,13 @@ function fits(
 }
 
 /** The number of an entry after all entries before a time, found by binary search. 0: the newest. */
-async function placeOf(time: number, parts: Pick<OperatorParts, 'scripts'>): Promise<number> {
-  const [newest] = await readLog(0, 1, parts);
+async function placeOf(time: number, services: OperatorServices): Promise<number> {
+  const [newest] = await readLog(0, 1, services);
   if (newest === undefined || newest.at < time) return 0;
   let [low, high] = [1, newest.number];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const [entry] = await readLog(middle + 1, 1, parts);
+    const [entry] = await readLog(middle + 1, 1, services);
     if (entry !== undefined && entry.at < time) low = middle + 1;
     else high = middle;
   }

@@ -27,8 +27,8 @@ export const listLog = operation({
   input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
   reply: z.object({ entries: z.array(ShownLogEntry), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ limit, cursor, ...filter }, parts, { isGone }) {
-    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), parts, isGone);
+  async prepare({ limit, cursor, ...filter }, services, { isGone }) {
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), services, isGone);
     return { reply: { entries: entries.map(shownLogEntry), ...(next === undefined ? {} : { nextCursor: String(next) }) } };
   },
 });
@@ -50,8 +50,8 @@ export const exportLog = operation({
   input: z.object({ cursor: Cursor, ...logFilterFields }),
   reply: z.object({ csv: z.string(), entries: z.number().int(), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log/export?operator=key:ab12cd34" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ cursor, ...filter }, parts, { isGone }) {
-    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, parts, isGone);
+  async prepare({ cursor, ...filter }, services, { isGone }) {
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, services, isGone);
     const csv = (cursor === undefined ? LOG_CSV_HEAD : '') + entries.map(logCsvLine).join('');
     return { reply: { csv, entries: entries.length, ...(next === undefined ? {} : { nextCursor: String(next) }) } };
   },

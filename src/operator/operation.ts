@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HoldingParts } from '../accounts/holdings.ts';
+import type { HoldingServices } from '../accounts/holdings.ts';
 import { MAX_REASON_LENGTH, plainText } from '../accounts/plain-text.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
@@ -33,7 +33,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   /** The least role that may run it. */
   readonly role: Role;
   /** The least role for this input, if some inputs need a higher role than `role`. */
-  readonly roleFor?: (input: never, config: OperatorParts['config']) => Role;
+  readonly roleFor?: (input: never, config: OperatorServices['config']) => Role;
   /** The data that an operator's key for one game reaches by the operation. Undefined: such a key may not run it. */
   readonly reach?: Reach;
   readonly summary: string;
@@ -54,7 +54,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
    * Checks everything first, and changes nothing.
    * @returns the remaining work
    */
-  readonly prepare: (input: never, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
+  readonly prepare: (input: never, services: OperatorServices, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
 }
 
 /** Work of an operation. */
@@ -72,8 +72,8 @@ export interface Change<Reply> {
   readonly act: () => Promise<Reply | Refusal>;
 }
 
-/** The environment of operations. It has only settings that operators set for the tool too. */
-export type OperatorParts = HoldingParts & {
+/** The services that operations may take. `config` has only settings that operators set for the tool too. */
+export type OperatorServices = HoldingServices & {
   /** Also gives its games, and the period of a game's seasons. */
   readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'SUPPORT_DAILY_COINS'>;
@@ -105,8 +105,12 @@ export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownL
 export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
   declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor' | 'words'> & {
     readonly words?: readonly (keyof z.output<Input> & string)[];
-    readonly roleFor?: (input: z.output<Input>, config: OperatorParts['config']) => Role;
-    readonly prepare: (input: z.output<Input>, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
+    readonly roleFor?: (input: z.output<Input>, config: OperatorServices['config']) => Role;
+    readonly prepare: (
+      input: z.output<Input>,
+      services: OperatorServices,
+      operator: Operator,
+    ) => Promise<Prepared<z.input<Reply>> | Refusal>;
   },
 ): Operation<Input, Reply> {
   return declaration as Operation<Input, Reply>;
@@ -136,20 +140,20 @@ export const Ticket = CoinKey.meta({
 export async function perform<Reply extends object>(
   { name, role, roleFor, reach, prepare }: Performable,
   input: unknown,
-  parts: OperatorParts,
+  services: OperatorServices,
   operator: Operator,
   confirm?: (question: string) => Promise<void>,
 ): Promise<Performed<Reply> | Refusal> {
-  const least = roleFor?.(input as never, parts.config) ?? role;
+  const least = roleFor?.(input as never, services.config) ?? role;
   if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
-  const beyond = await beforeChange(refuseBeyond(reach, input as object, parts, operator));
+  const beyond = await beforeChange(refuseBeyond(reach, input as object, services, operator));
   if (beyond !== undefined) return beyond;
-  type Prepare = (input: unknown, parts: OperatorParts, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
-  const prepared = await beforeChange((prepare as Prepare)(input, parts, operator));
+  type Prepare = (input: unknown, services: OperatorServices, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
+  const prepared = await beforeChange((prepare as Prepare)(input, services, operator));
   if (prepared instanceof Refusal) return prepared;
   if ('reply' in prepared) return prepared.reply;
   if (prepared.question !== undefined) await confirm?.(prepared.question);
-  const { reply, logged } = await recorded({ action: name, by: operator.by, ...prepared }, parts);
+  const { reply, logged } = await recorded({ action: name, by: operator.by, ...prepared }, services);
   return reply instanceof Refusal ? reply : { ...reply, logged };
 }
 
@@ -159,7 +163,7 @@ type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { re
 async function refuseBeyond(
   reach: Reach | undefined,
   input: { readonly code?: string; readonly game?: string },
-  { scripts }: OperatorParts,
+  { scripts }: OperatorServices,
   { key }: Operator,
 ) {
   if (key?.game === undefined) return undefined;
@@ -179,12 +183,12 @@ export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
  */
 export async function recorded<Reply>(
   { action, by, what, why, act, noted }: Omit<Change<Reply>, 'question'> & { readonly action: string; readonly by: string },
-  parts: Pick<OperatorParts, 'scripts' | 'now'>,
+  services: Pick<OperatorServices, 'scripts' | 'now'>,
 ): Promise<{ readonly reply: Reply | Refusal; readonly logged?: z.input<typeof ShownLogEntry> }> {
   const change = { action, by, what, why };
-  const entry = await beforeChange(beginChange(change, parts));
+  const entry = await beforeChange(beginChange(change, services));
   // The caller gets the outcome of the change even if it cannot be written to the log.
-  const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, parts).catch(() => {});
+  const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, services).catch(() => {});
   try {
     const reply = await act();
     const outcome: Outcome = reply instanceof Refusal ? refusedAs(reply) : { word: 'done', ...noted?.(reply) };

@@ -55,7 +55,7 @@ export interface LogEntry extends BegunChange {
   readonly outcome: Outcome | undefined;
 }
 
-interface Parts {
+interface LogServices {
   readonly scripts: ScriptRunner;
   readonly now: () => number;
 }
@@ -69,7 +69,7 @@ export interface BegunEntry {
 }
 
 /** Writes the entry of a change that is about to happen. */
-export async function beginChange(change: BegunChange, { scripts, now }: Parts): Promise<BegunEntry> {
+export async function beginChange(change: BegunChange, { scripts, now }: LogServices): Promise<BegunEntry> {
   const { action, by, what, why } = change;
   const at = now();
   const text = JSON.stringify({ at, by, action, what, why });
@@ -80,14 +80,14 @@ export async function beginChange(change: BegunChange, { scripts, now }: Parts):
 export async function endChange(
   { number, text }: Pick<BegunEntry, 'number' | 'text'>,
   outcome: Outcome,
-  { scripts }: Pick<Parts, 'scripts'>,
+  { scripts }: LogServices,
 ): Promise<void> {
   const ended = JSON.stringify({ ...(JSON.parse(text) as object), outcome });
   await scripts.run(end, { log: OPERATOR_LOG }, { number, begun: text, ended });
 }
 
 /** @param before the page goes on before the entry with this number; 0: it begins with the newest */
-export async function readLog(before: number, limit: number, { scripts }: Pick<Parts, 'scripts'>): Promise<LogEntry[]> {
+export async function readLog(before: number, limit: number, { scripts }: LogServices): Promise<LogEntry[]> {
   const [, first = '0', ...texts] = await scripts.run(readPage, { log: OPERATOR_LOG }, { before, limit });
   return texts.map((text, index) => ({ ...parseEntry(text), number: Number(first) - index }));
 }

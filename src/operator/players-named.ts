@@ -3,7 +3,7 @@ import { boardKeys } from '../features/highscores/model.ts';
 import { folded } from '../features/names/folded.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
-import type { OperatorParts } from './operation.ts';
+import type { OperatorServices } from './operation.ts';
 
 const scanPlayers = defineScript({
   file: new URL('scan-players.lua', import.meta.url),
@@ -44,7 +44,7 @@ export async function playersNamed(
   text: string,
   games: readonly string[],
   cursor: string,
-  { scripts }: Pick<OperatorParts, 'scripts'>,
+  { scripts }: OperatorServices,
   isGone: () => boolean = () => false,
 ): Promise<{ readonly players: readonly NamedPlayer[]; readonly next: string | undefined }> {
   const wanted = plain(text);

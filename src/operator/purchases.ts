@@ -12,7 +12,7 @@ import { UnownedPurchase, unownedPurchases } from '../features/subscription/oper
 import { readPurchase as readSubscription } from '../features/subscription/purchase-document.ts';
 import { factsWhereItIs, followed } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, Ticket, type OperatorParts, type Prepared } from './operation.ts';
+import { operation, Reason, Ticket, type OperatorServices, type Prepared } from './operation.ts';
 
 const Named = z
   .string()
@@ -83,8 +83,8 @@ export const lookAtPurchase = operation({
   example:
     `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123/look -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"refunded in the console, ticket 4711"}'`,
-  async prepare({ purchase, reason }, parts) {
-    const found = await findPurchase(purchase, parts.scripts);
+  async prepare({ purchase, reason }, services) {
+    const found = await findPurchase(purchase, services.scripts);
     if (found === undefined) return refuse('purchase_not_found');
     const { purchaseId, document } = found;
     return {
@@ -92,7 +92,7 @@ export const lookAtPurchase = operation({
       what: { purchase: purchaseId, ...(document.owner === '-' ? {} : { account: document.owner }) },
       why: reason,
       async act() {
-        await checkSoon(purchaseId, parts);
+        await checkSoon(purchaseId, services);
         return { purchaseId };
       },
     };
@@ -131,18 +131,18 @@ export const movePurchase = operation({
   example:
     `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123/move -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","key":"ticket-4711","reason":"bought as a guest, ticket 4711"}'`,
-  async prepare({ purchase, account: asked, key, reason }, parts, { by }) {
-    const account = await followed(asked, parts);
+  async prepare({ purchase, account: asked, key, reason }, services, { by }) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
-    const found = await findPurchase(purchase, parts.scripts);
+    const found = await findPurchase(purchase, services.scripts);
     const { accountId } = account;
-    if (found === undefined) return moveSubscription(purchase, { accountId, key, reason }, parts);
+    if (found === undefined) return moveSubscription(purchase, { accountId, key, reason }, services);
     const { purchaseId, document } = found;
     const { owner } = document;
     if (owner === '-') return refuse('account_deleted', { message: 'Its account was deleted: nobody can get it.' });
-    const before = await factsWhereItIs(owner, parts);
+    const before = await factsWhereItIs(owner, services);
     if (before.accountId === accountId && !document.moves.some((move) => move.key === key)) return owns();
-    const [from, to] = await Promise.all([before.accountId, accountId].map((id) => ledgerEnds(id, parts.scripts)));
+    const [from, to] = await Promise.all([before.accountId, accountId].map((id) => ledgerEnds(id, services.scripts)));
     const coins = Math.max(0, document.granted - document.taken);
     return {
       question:
@@ -155,8 +155,8 @@ export const movePurchase = operation({
         ...(reply.replayed === undefined ? {} : { replayed: 'yes' }),
       }),
       async act() {
-        if (!parts.keySecret.isKnown) await parts.keySecret.read();
-        const moved = await moveCoins(purchaseId, { ownerSeen: owner, owner: accountId, key, by, reason }, parts);
+        if (!services.keySecret.isKnown) await services.keySecret.read();
+        const moved = await moveCoins(purchaseId, { ownerSeen: owner, owner: accountId, key, by, reason }, services);
         if (!('document' in moved)) return refusedMove(moved.word);
         const move = moved.document.moves.find((listed) => listed.key === key)!;
         return {
@@ -176,11 +176,11 @@ export const movePurchase = operation({
 async function moveSubscription(
   purchase: string,
   { accountId, key, reason }: { readonly accountId: string; readonly key: string; readonly reason: string },
-  parts: OperatorParts,
+  services: OperatorServices,
 ): Promise<Prepared<z.input<typeof MoveReply>> | Refusal> {
-  const document = ACCOUNT_ID.test(purchase) ? await readSubscription(purchase, parts.scripts) : undefined;
+  const document = ACCOUNT_ID.test(purchase) ? await readSubscription(purchase, services.scripts) : undefined;
   if (document === undefined || document.productId === '' || document.owner === '-') return refuse('purchase_not_found');
-  const movedFrom = document.owner === '' ? undefined : (await factsWhereItIs(document.owner, parts)).accountId;
+  const movedFrom = document.owner === '' ? undefined : (await factsWhereItIs(document.owner, services)).accountId;
   const from = movedFrom === undefined ? 'which nobody owns' : `from the account ${movedFrom}`;
   return {
     question: `Move the purchase ${purchase} of ${document.productId}, ${from}, to the account ${accountId}? Key: ${key}. Reason: ${reason}`,
@@ -188,7 +188,7 @@ async function moveSubscription(
     why: reason,
     noted: ({ replayed }): Readonly<Record<string, string>> => (replayed === undefined ? {} : { replayed: 'yes' }),
     async act() {
-      const word = await moveSubscriptionPurchase(purchase, { ownerSeen: document.owner, owner: accountId, key }, parts);
+      const word = await moveSubscriptionPurchase(purchase, { ownerSeen: document.owner, owner: accountId, key }, services);
       if (word === 'owned') return owns();
       if (word === 'retired') return invalid('purchase', 'Was replaced by a later one: move that one');
       if (word === 'changed') return refusedMove(word);

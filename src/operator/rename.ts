@@ -10,7 +10,7 @@ import { renameSeats } from '../features/rooms/seats.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 
 const exampleOf = (verb: string, body: string): string =>
   `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
@@ -31,8 +31,8 @@ export const rename = operation({
   reply: z.object({ accountId: AccountId, boards: z.number().int(), rooms: z.number().int() }),
   errors: ['account_not_found', 'account_deleted', 'invalid_request'],
   example: exampleOf('rename', '{"name":"Player 7","reason":"ticket 4711"}'),
-  async prepare({ accountId: asked, name, reason }, parts, { by }) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, name, reason }, services, { by }) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId, fields, standing } = account;
     const given = fields['nameGiven'] ?? '';
@@ -43,18 +43,18 @@ export const rename = operation({
       why: reason,
       noted: (reply) => ({ boards: reply.boards, rooms: reply.rooms, ...movedOn(accountId, reply) }),
       async act() {
-        const done = await changeName(accountId, { name, givenAt: parts.now(), by, reason }, parts);
+        const done = await changeName(accountId, { name, givenAt: services.now(), by, reason }, services);
         if (done instanceof Refusal) return done;
         const owners = [done.accountId, ...standing.guests.map(({ id }) => id)];
-        return afterWrites(shown(done.accountId, owners, name, parts));
+        return afterWrites(shown(done.accountId, owners, name, services));
       },
     };
   },
 });
 
-async function shown(accountId: string, owners: readonly string[], name: string, parts: OperatorParts) {
-  const boards = await renameScores(accountId, name, parts.scripts);
-  return { accountId, boards, rooms: await renameSeats(owners, name, parts) };
+async function shown(accountId: string, owners: readonly string[], name: string, services: OperatorServices) {
+  const boards = await renameScores(accountId, name, services.scripts);
+  return { accountId, boards, rooms: await renameSeats(owners, name, services) };
 }
 
 export const unname = operation({
@@ -69,8 +69,8 @@ export const unname = operation({
   reply: z.object({ accountId: AccountId, hadName: z.boolean() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('unname', '{"reason":"an appeal"}'),
-  async prepare({ accountId: asked, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId, fields } = account;
     return {
@@ -79,7 +79,7 @@ export const unname = operation({
       why: reason,
       noted: (reply) => ({ hadName: reply.hadName ? 'yes' : 'no', ...movedOn(accountId, reply) }),
       async act() {
-        const done = await changeName(accountId, { name: '', givenAt: '', by: '', reason: '' }, parts);
+        const done = await changeName(accountId, { name: '', givenAt: '', by: '', reason: '' }, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, hadName: done.had };
       },
     };
@@ -89,7 +89,7 @@ export const unname = operation({
 type GivenName = Record<'name' | 'givenAt' | 'by' | 'reason', string | number>;
 
 /** Writes the account first, because it decides. A repeated call corrects the index. */
-async function changeName(account: string, given: GivenName, { scripts }: Pick<OperatorParts, 'scripts'>) {
+async function changeName(account: string, given: GivenName, { scripts }: OperatorServices) {
   const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
     scripts.run(giveName, { account: accountKey(id), standing: standingKey(id) }, given),
   );

@@ -3,7 +3,7 @@ import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 import { readRoom, roomOf } from './room-facts.ts';
 
 const endScript = defineScript({
@@ -53,9 +53,9 @@ export const showRoom = operation({
   reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),
   errors: ['invalid_request', 'room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ code, private: isPrivate, reason }, parts) {
+  async prepare({ code, private: isPrivate, reason }, services) {
     if (isPrivate === 'true' && reason === undefined) return invalid('reason', 'Is needed to see what single players see');
-    const found = await findRoom(code, parts);
+    const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;
     const { seats, ...others } = found;
     if (isPrivate !== 'true') return { reply: { ...others, seats: seats.map(({ private: _, ...seat }) => seat) } };
@@ -77,8 +77,8 @@ export const endRoom = operation({
   example:
     `curl -s $base/v1/admin/rooms/BCDFG/end -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"abuse, ticket 4711"}'`,
-  async prepare({ code, reason }, parts) {
-    const found = await findRoom(code, parts);
+  async prepare({ code, reason }, services) {
+    const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;
     const { room } = found;
     if (room.phase === 'ended') return refuse('room_ended');
@@ -87,7 +87,7 @@ export const endRoom = operation({
       what: { room: code, phase: room.phase, players: room.players.length },
       why: reason,
       async act() {
-        const { scripts, config } = parts;
+        const { scripts, config } = services;
         const [word, ...words] = await scripts.run(endScript, { room: roomKeys.room(code) }, { ttlMs: ttlMsOf(config) });
         if (word === 'room_not_found') return refuse(word);
         if (word === 'unchanged') return refuse('room_ended');
@@ -97,6 +97,6 @@ export const endRoom = operation({
   },
 });
 
-export async function findRoom(code: string, parts: OperatorParts) {
-  return (await readRoom(code, parts)) ?? refuse('room_not_found');
+export async function findRoom(code: string, services: OperatorServices) {
+  return (await readRoom(code, services)) ?? refuse('room_not_found');
 }

@@ -16,7 +16,7 @@ import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { SELLING_STORES } from '../stores/store.ts';
 import { accountsOf } from './boards.ts';
 import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './find.ts';
-import { operation, type OperatorParts } from './operation.ts';
+import { operation, type OperatorServices } from './operation.ts';
 import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
 
 /** Length of the longest text that a user may have: the token of a purchase. */
@@ -84,10 +84,10 @@ export const find = operation({
   }),
   errors: ['account_not_found'],
   example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
-  async prepare({ who, game, cursor }, parts, { role, key, isGone }) {
+  async prepare({ who, game, cursor }, services, { role, key, isGone }) {
     const { prefix, text } = partsOf(who);
     const ownGame = key?.game;
-    const games = game === undefined ? parts.catalogue.games : [game];
+    const games = game === undefined ? services.catalogue.games : [game];
     const kinds = ownGame === undefined ? ALL_KINDS : KINDS_OF_A_GAME;
     if (prefix !== undefined && !kinds.includes(prefix)) return refuseOtherGame(ownGame!, 'who');
     const isSought = (...wanted: string[]): boolean =>
@@ -100,24 +100,24 @@ export const find = operation({
         return nothing;
       });
     const [named, users, purchases, room, players, keys] = await Promise.all([
-      isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, parts), []) : [],
-      prefix === undefined && isSought('google') ? tried(storeUsers(text, parts), []) : [],
-      isSought('order', 'purchase') ? tried(purchasesNamed(text, parts), []) : [],
-      isSought('room') ? tried(roomNamed(text, ownGame, parts), undefined) : undefined,
-      isSought('player') ? tried(playersWithId(text, games, parts), []) : [],
-      isSought('key') ? tried(keysNamed(text, role, parts), []) : [],
+      isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, services), []) : [],
+      prefix === undefined && isSought('google') ? tried(storeUsers(text, services), []) : [],
+      isSought('order', 'purchase') ? tried(purchasesNamed(text, services), []) : [],
+      isSought('room') ? tried(roomNamed(text, ownGame, services), undefined) : undefined,
+      isSought('player') ? tried(playersWithId(text, games, services), []) : [],
+      isSought('key') ? tried(keysNamed(text, role, services), []) : [],
     ]);
     const certain = [...users, ...purchases.flatMap(({ candidate }) => candidate ?? []), ...players];
     const isNamed = cursor !== undefined || prefix === 'name' || (isSought('name') && named.length + certain.length === 0);
     const none: Awaited<ReturnType<typeof playersNamed>> = { players: [], next: undefined };
     const names =
-      isNamed && text.length <= LONGEST_NAME ? await tried(playersNamed(text, games, cursor ?? '', parts, isGone), none) : undefined;
+      isNamed && text.length <= LONGEST_NAME ? await tried(playersNamed(text, games, cursor ?? '', services, isGone), none) : undefined;
     const byName = (names?.players ?? []).map(({ accountId, game: of, playerId, name }): Candidate => ({
       accountId,
       foundBy: 'name',
       via: { game: of, playerId, name },
     }));
-    const known = await knownOf([...certain, ...(room?.seats ?? []), ...byName], parts);
+    const known = await knownOf([...certain, ...(room?.seats ?? []), ...byName], services);
     // The facts of an account belong to no game.
     const ofGame = (found: Found): Found => ({ accountId: found.accountId, foundBy: found.foundBy, via: found.via });
     const accounts = [...named, ...(ownGame === undefined ? known : known.map(ofGame))];
@@ -153,7 +153,7 @@ function partsOf(who: string): { readonly prefix: string | undefined; readonly t
 }
 
 /** Google's subjects are at most 255 digits (OpenID Connect Core, section 2). The sandbox's subjects are any text, so they need the prefix. */
-async function storeUsers(text: string, { scripts }: OperatorParts): Promise<Candidate[]> {
+async function storeUsers(text: string, { scripts }: OperatorServices): Promise<Candidate[]> {
   return /^\d{6,255}$/.test(text) ? usersOf('google', text, scripts) : [];
 }
 
@@ -165,7 +165,7 @@ interface Bought {
 }
 
 /** Finds purchases by order number, id, or the store's token. Tokens are stored hashed, so only a complete token is found. */
-async function purchasesNamed(text: string, { scripts }: OperatorParts): Promise<Bought[]> {
+async function purchasesNamed(text: string, { scripts }: OperatorServices): Promise<Bought[]> {
   if (!/^[\x21-\x7e]+$/.test(text)) return [];
   const byId = /^[\w.-]{1,255}$/.test(text) ? [text] : [];
   const names = [...byId, ...SELLING_STORES.map((store) => purchaseIdOf(store, text))];
@@ -191,25 +191,25 @@ function boughtBy(owner: string, { purchase, kind }: Omit<Bought, 'candidate'>, 
 }
 
 /** @param ownGame only a room of this game is found; undefined: a room of any */
-async function roomNamed(text: string, ownGame: string | undefined, { scripts }: OperatorParts) {
+async function roomNamed(text: string, ownGame: string | undefined, { scripts }: OperatorServices) {
   const code = RoomCode.parse(text);
   const found = await seatedIn(code, scripts);
   return found === undefined || (ownGame !== undefined && found.game !== ownGame) ? undefined : { code, seats: found.seats };
 }
 
 /** A playerId belongs to one board, so each board has to be searched. */
-async function playersWithId(text: string, games: readonly string[], parts: OperatorParts): Promise<Candidate[]> {
+async function playersWithId(text: string, games: readonly string[], services: OperatorServices): Promise<Candidate[]> {
   if (!PLAYER_ID.test(text)) return [];
   const found = await Promise.all(
     games.map(async (game): Promise<Candidate[]> => {
-      const [accountId] = await accountsOf([text], boardKeys.players(game), parts);
+      const [accountId] = await accountsOf([text], boardKeys.players(game), services);
       return accountId === undefined ? [] : [{ accountId, foundBy: 'player', via: { game, playerId: text } }];
     }),
   );
   return found.flat();
 }
 
-async function keysNamed(text: string, role: Role, { scripts, now }: OperatorParts) {
+async function keysNamed(text: string, role: Role, { scripts, now }: OperatorServices) {
   if (!mayAct(role, 'admin')) return [];
   const wanted = text.toLowerCase();
   const keys = await new ServerKeyChanges(scripts, now).list();

@@ -3,7 +3,7 @@ import { isoTime } from '../accounts/fields.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { boardKeys, seasonKeys, seasonLibrary } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { operation, type OperatorParts } from './operation.ts';
+import { operation, type OperatorServices } from './operation.ts';
 
 const readScript = defineScript({
   file: new URL('read-seasons.lua', import.meta.url),
@@ -64,15 +64,15 @@ export const listSeasons = operation({
   input: z.object({ game: GameId }),
   reply: z.object({ game: z.string(), seasons: z.array(SeasonRecord) }),
   example: `curl -s $base/v1/admin/boards/pebble-drop/seasons -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ game }, parts) {
-    return { reply: { game, seasons: await readSeasons(game, parts) } };
+  async prepare({ game }, services) {
+    return { reply: { game, seasons: await readSeasons(game, services) } };
   },
 });
 
 /** Words for each season in an answer of `read-seasons.lua`. */
 const FIGURES = 12;
 
-export async function readSeasons(game: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<SeasonFacts[]> {
+export async function readSeasons(game: string, { scripts }: OperatorServices): Promise<SeasonFacts[]> {
   const keys = { scores: boardKeys.scores(game), seasons: seasonKeys.seasons(game) };
   const [, ...words] = await scripts.run(readScript, keys, {});
   const seasons: SeasonFacts[] = [];

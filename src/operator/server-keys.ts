@@ -7,7 +7,7 @@ import { KEY_ID } from '../server/identity/server-key-record.ts';
 import { roles } from '../server/identity/roles.ts';
 import { scopes } from '../server/identity/server-keys.ts';
 import { creation, madeBy, revocation } from './key-changes.ts';
-import { operation, Reason, type Operation, type Operator, type OperatorParts } from './operation.ts';
+import { operation, Reason, type Operation, type Operator, type OperatorServices } from './operation.ts';
 
 /**
  * Operations of the console that make, rotate and end server keys; the tool has its own commands (`terminal/server-keys.ts`). They are not
@@ -54,12 +54,12 @@ const createKey = operation({
   reply: Made,
   errors: ['invalid_request', 'forbidden'],
   example: '',
-  async prepare({ name, scopes: asked = [], role, game, expiresInDays, reason }, parts, operator) {
+  async prepare({ name, scopes: asked = [], role, game, expiresInDays, reason }, services, operator) {
     const refused = notInConsole(operator);
     if (refused !== undefined) return refused;
     const granted = scopes.filter((scope) => asked.includes(scope) || (scope === 'admin' && role !== undefined));
     if (granted.length === 0) return invalid('scopes', 'A key needs a role or a scope');
-    const expiresAt = parts.now() + expiresInDays * DAY_MS;
+    const expiresAt = services.now() + expiresInDays * DAY_MS;
     const key = { name, scopes: granted, role, game, expiresAt };
     // The question must not contain the exact time, which changes while a person reads it.
     const { question, what } = creation(key, `for ${expiresInDays} days`);
@@ -68,7 +68,7 @@ const createKey = operation({
       what: { ...what, expiresInDays },
       why: reason,
       noted: ({ id }) => ({ id }),
-      act: () => changing('name', async (keys) => shown(await keys.create(key), expiresAt), parts),
+      act: () => changing('name', async (keys) => shown(await keys.create(key), expiresAt), services),
     };
   },
 });
@@ -85,12 +85,12 @@ const rotateKey = operation({
   reply: Made.extend({ oldEndsAt: z.iso.datetime() }),
   errors: ['invalid_request', 'forbidden'],
   example: '',
-  async prepare({ id, overlapDays = OVERLAP_DAYS, expiresInDays, reason }, parts, operator) {
+  async prepare({ id, overlapDays = OVERLAP_DAYS, expiresInDays, reason }, services, operator) {
     const refused = notInConsole(operator);
     if (refused !== undefined) return refused;
-    const old = await found(id, parts);
+    const old = await found(id, services);
     if (old === undefined) return noSuchKey();
-    const now = parts.now();
+    const now = services.now();
     const [expiresAt, oldEndsAt] = [now + expiresInDays * DAY_MS, Math.min(now + overlapDays * DAY_MS, old.expiresAt ?? Infinity)];
     return {
       question: `Make a new key for "${old.name}" for ${expiresInDays} days, and end the key ${id} in ${overlapDays} days or at its own end?`,
@@ -101,7 +101,7 @@ const rotateKey = operation({
         changing(
           'id',
           async (keys) => ({ ...shown(await keys.rotate(id, oldEndsAt, expiresAt), expiresAt), oldEndsAt: isoTime(oldEndsAt)! }),
-          parts,
+          services,
         ),
     };
   },
@@ -119,17 +119,17 @@ const revokeKey = operation({
   reply: z.object({ id: Id, wasRevoked: z.boolean() }),
   errors: ['invalid_request', 'forbidden'],
   example: '',
-  async prepare({ id, reason }, parts, operator) {
+  async prepare({ id, reason }, services, operator) {
     const refused = notInConsole(operator);
     if (refused !== undefined) return refused;
-    const keys = await changesOf(parts).list();
+    const keys = await changesOf(services).list();
     const key = keys.find((listed) => listed.id === id);
     if (key === undefined) return noSuchKey();
     if (key.state === 'revoked') return { reply: { id, wasRevoked: true } };
     return {
-      ...revocation(key, await madeBy(id, keys, parts)),
+      ...revocation(key, await madeBy(id, keys, services)),
       why: reason,
-      act: () => changing('id', async (changes) => ({ id, wasRevoked: !(await changes.revoke(id)) }), parts),
+      act: () => changing('id', async (changes) => ({ id, wasRevoked: !(await changes.revoke(id)) }), services),
     };
   },
 });
@@ -146,10 +146,10 @@ function notInConsole({ key }: Operator): Refusal<'forbidden'> | undefined {
 
 const noSuchKey = () => invalid('id', 'There is no server key with this id');
 
-const changesOf = ({ scripts, now }: Pick<OperatorParts, 'scripts' | 'now'>): ServerKeyChanges => new ServerKeyChanges(scripts, now);
+const changesOf = ({ scripts, now }: Pick<OperatorServices, 'scripts' | 'now'>): ServerKeyChanges => new ServerKeyChanges(scripts, now);
 
-async function found(id: string, parts: OperatorParts): Promise<ListedKey | undefined> {
-  return (await changesOf(parts).list()).find((key) => key.id === id);
+async function found(id: string, services: OperatorServices): Promise<ListedKey | undefined> {
+  return (await changesOf(services).list()).find((key) => key.id === id);
 }
 
 function shown({ id, token }: MadeKey, expiresAt: number): z.input<typeof Made> {
@@ -159,10 +159,10 @@ function shown({ id, token }: MadeKey, expiresAt: number): z.input<typeof Made> 
 async function changing<Reply>(
   field: string,
   change: (keys: ServerKeyChanges) => Promise<Reply>,
-  parts: OperatorParts,
+  services: OperatorServices,
 ): Promise<Reply | Refusal<'invalid_request'>> {
   try {
-    return await change(changesOf(parts));
+    return await change(changesOf(services));
   } catch (error) {
     if (!(error instanceof KeyChangeRefused)) throw error;
     return invalid(field, error.message.replace(/\.$/, ''));

@@ -12,7 +12,7 @@ import { holdings } from '../holdings.ts';
 import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { Time } from './log-filter.ts';
-import { operation, type OperatorParts } from './operation.ts';
+import { operation, type OperatorServices } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
 
 const Asked = {
@@ -47,14 +47,14 @@ export const showHistory = operation({
   reply: z.object({ ...Asked, entries: z.array(OperatorLedgerEntry), nextCursor: z.string().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/history -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ accountId, limit, cursor = '', type, key, origin, ...times }, parts) {
-    const account = await followed(accountId, parts);
+  async prepare({ accountId, limit, cursor = '', type, key, origin, ...times }, services) {
+    const account = await followed(accountId, services);
     if (account instanceof Refusal) return account;
     const [from, to] = [times.from, times.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
     const isSearch = [type, key, origin, from, to].some((value) => value !== undefined);
     const page = isSearch
-      ? await searchLedger(account.accountId, { type, key, origin, from, to }, cursor, limitOf(limit), parts.scripts)
-      : await operatorHistory(account.accountId, cursor, limitOf(limit), parts.scripts);
+      ? await searchLedger(account.accountId, { type, key, origin, from, to }, cursor, limitOf(limit), services.scripts)
+      : await operatorHistory(account.accountId, cursor, limitOf(limit), services.scripts);
     return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...page } };
   },
 });
@@ -70,14 +70,14 @@ export const explain = operation({
   reply: z.object({ ...Asked, entitlement: Entitlement, because: z.array(z.string()) }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/explain -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ accountId }, parts) {
-    const account = await followed(accountId, parts);
+  async prepare({ accountId }, services) {
+    const account = await followed(accountId, services);
     if (account instanceof Refusal) return account;
-    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...(await explained(account, parts)) } };
+    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...(await explained(account, services)) } };
   },
 });
 
-async function explained({ accountId, fields, standing }: FoundAccount, { config, now, scripts }: OperatorParts) {
+async function explained({ accountId, fields, standing }: FoundAccount, { config, now, scripts }: OperatorServices) {
   const { TRIAL_DAYS, SUBSCRIPTION_REPORTS } = config;
   const rules = { now: now(), trialDays: TRIAL_DAYS, reports: SUBSCRIPTION_REPORTS };
   const { entitlement, because } = explainEntitlement(entitlementFactsOf(valuesOf(fields, entitlementFields), 'accept'), rules);
@@ -125,13 +125,13 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
     reply,
     errors: ['account_not_found', 'account_deleted'],
     example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR -H "authorization: Bearer $COINOP_KEY"`,
-    async prepare({ accountId: asked, at }, parts) {
-      const account = await followed(asked, parts);
+    async prepare({ accountId: asked, at }, services) {
+      const account = await followed(asked, services);
       if (account instanceof Refusal) return account;
       const { accountId, movedFrom, standing } = account;
       const owners: [string, ...string[]] = [accountId, ...standing.guests.map(({ id }) => id)];
       const seen = { ...account, owners, at: at === undefined ? undefined : Date.parse(at) };
-      const shown = await Promise.all(held.map((holding) => holding.shown?.show(seen, parts)));
+      const shown = await Promise.all(held.map((holding) => holding.shown?.show(seen, services)));
       return { reply: Object.assign({ accountId, movedFrom }, ...shown) as z.input<ShownReply<Held[number]>> };
     },
   });

@@ -10,7 +10,7 @@ import { defineScript } from '../redis/script.ts';
 import { operatorFor } from '../server/identity/caller.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 
 const endSessions = defineScript({
   file: new URL('end-sessions.lua', import.meta.url),
@@ -37,8 +37,8 @@ export const signOut = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/sign-out -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"lost phone, ticket 4711"}'`,
-  async prepare({ accountId: asked, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
     return {
@@ -46,7 +46,7 @@ export const signOut = operation({
       what: { account: accountId },
       why: reason,
       noted: (reply) => movedOn(accountId, reply),
-      act: () => endAll(accountId, parts),
+      act: () => endAll(accountId, services),
     };
   },
 });
@@ -72,11 +72,11 @@ export const endSession = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/end-session -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"session":"0.Zl8yqvJ0c3T1mXbN","reason":"lost laptop, ticket 4711"}'`,
-  async prepare({ accountId: asked, session, reason }, parts) {
-    const account = await followed(asked, parts);
+  async prepare({ accountId: asked, session, reason }, services) {
+    const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const listed = (await sessionsForOperator(operatorFor(accountId), parts)).find(({ id }) => id === session);
+    const listed = (await sessionsForOperator(operatorFor(accountId), services)).find(({ id }) => id === session);
     const of = listed === undefined ? '' : ` (${listed.kind}, since ${new Date(listed.createdAt).toISOString()})`;
     return {
       question: `End the session ${session}${of} of the account ${accountId}? Reason: ${reason}`,
@@ -85,14 +85,14 @@ export const endSession = operation({
       async act() {
         const keys = { sessions: sessionsKey(accountId), ended: signedOutKey(accountId, session) };
         const args = { id: session, isOwn: 0, lifeSeconds: SESSION_LIFE_MS / 1000 };
-        const [word] = await parts.scripts.runAs(operatorFor(accountId), endForOperator, keys, args);
+        const [word] = await services.scripts.runAs(operatorFor(accountId), endForOperator, keys, args);
         return word === 'session_not_found' ? refuse(word) : { accountId };
       },
     };
   },
 });
 
-async function endAll(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+async function endAll(accountId: string, { scripts }: OperatorServices) {
   const ended = await runWhereItIs(accountId, scripts, (id) => scripts.run(endSessions, { standing: standingKey(id) }, {}));
   if (ended.word === 'deleted') return refuse('account_deleted');
   return { accountId: ended.accountId, signOutsEverywhere: Number(ended.figures[0]) };

@@ -9,7 +9,7 @@ import { afterWrites } from '../redis/script-runner.ts';
 import { defineScript } from '../redis/script.ts';
 import { followed } from './account-facts.ts';
 import { Account } from './find.ts';
-import { operation, Reason, type OperatorParts, type Prepared } from './operation.ts';
+import { operation, Reason, type OperatorServices, type Prepared } from './operation.ts';
 
 const changeTrial = defineScript({
   file: new URL('change-trial.lua', import.meta.url),
@@ -63,7 +63,7 @@ export const restartTrial = operation({
   reply: Reply,
   errors,
   example: exampleOf('restart'),
-  prepare: (input, parts) => prepared('Begin', input, parts),
+  prepare: (input, services) => prepared('Begin', input, services),
 });
 
 export const restoreTrial = operation({
@@ -78,17 +78,17 @@ export const restoreTrial = operation({
   reply: Reply,
   errors,
   example: exampleOf('restore'),
-  prepare: (input, parts) => prepared('Restore', input, parts),
+  prepare: (input, services) => prepared('Restore', input, services),
 });
 
 async function prepared(
   verb: 'Begin' | 'Restore',
   { device: text, account: asked, reason }: z.output<typeof Input>,
-  parts: OperatorParts,
+  services: OperatorServices,
 ): Promise<Prepared<z.input<typeof Reply>> | Refusal> {
-  const device = await deviceNamed(text, parts);
+  const device = await deviceNamed(text, services);
   if (device === undefined) return refuse('no_trial', { message: 'This device never had a trial.' });
-  const account = asked === undefined ? undefined : await followed(asked, parts);
+  const account = asked === undefined ? undefined : await followed(asked, services);
   if (account instanceof Refusal) return account;
   const linked = account?.fields['trialDevice'] ?? '';
   if (account !== undefined && linked !== '' && linked !== device) return otherDevice();
@@ -99,15 +99,15 @@ async function prepared(
     what: { device, ...(account === undefined ? {} : { account: account.accountId }) },
     why: reason,
     noted: ({ trial: { startedAt = '' }, startedBefore }) => ({ startedAt, startedBefore }),
-    act: () => change(device, verb === 'Begin' ? parts.now() : '', account?.accountId, parts),
+    act: () => change(device, verb === 'Begin' ? services.now() : '', account?.accountId, services),
   };
 }
 
-async function change(device: string, startedAt: number | '', account: string | undefined, parts: OperatorParts) {
-  const { scripts, config, now } = parts;
+async function change(device: string, startedAt: number | '', account: string | undefined, services: OperatorServices) {
+  const { scripts, config, now } = services;
   const [word, start, before] = await scripts.run(changeTrial, { device: trialKeys.device(device) }, { startedAt });
   if (word === 'none') return refuse('no_trial', { message: 'There is no restart to take back.' });
-  const accountId = account === undefined ? undefined : await afterWrites(follow(account, device, start!, parts));
+  const accountId = account === undefined ? undefined : await afterWrites(follow(account, device, start!, services));
   if (accountId instanceof Refusal) return accountId;
   return {
     device,
@@ -117,7 +117,7 @@ async function change(device: string, startedAt: number | '', account: string | 
   };
 }
 
-async function follow(account: string, device: string, startedAt: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+async function follow(account: string, device: string, startedAt: string, { scripts }: OperatorServices) {
   const { word, accountId } = await runWhereItIs(account, scripts, (id) =>
     scripts.run(linkTrial, { account: accountKey(id), standing: standingKey(id) }, { deviceHash: device, startedAt }),
   );
@@ -129,7 +129,7 @@ async function follow(account: string, device: string, startedAt: string, { scri
 const otherDevice = (): Refusal => invalid('account', 'Has the trial of another device');
 
 /** The hash of the device that a text names. Undefined for a device without a trial. */
-async function deviceNamed(text: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string | undefined> {
+async function deviceNamed(text: string, { scripts }: OperatorServices): Promise<string | undefined> {
   for (const hash of /^[\w-]{22}$/.test(text) ? [text, deviceHash(text)] : [deviceHash(text)])
     if ((await scripts.run(statusScript, { holder: trialKeys.device(hash) }, {}))[0] === 'started') return hash;
   return undefined;

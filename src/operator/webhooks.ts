@@ -8,7 +8,7 @@ import { MOST_URL_LENGTH, placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { HOOK_ID, KEPT_ATTEMPTS, typesOf, type HookRecord } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
-import { operation, Reason, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorServices } from './operation.ts';
 
 const Id = z.string().regex(HOOK_ID, 'Must be the id of a webhook: 8 small letters and digits').meta({ example: 'k3v9x0ab' });
 
@@ -111,7 +111,7 @@ function recordOf(id: string, { url, types, createdAt, disabled, secrets }: Hook
 }
 
 /** With the figures that operators need first: how far it is behind, and the last failure. */
-async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorParts): Promise<z.input<typeof Webhook>> {
+async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorServices): Promise<z.input<typeof Webhook>> {
   const { cursor } = hook;
   const [{ delivered, failed }, page] = await Promise.all([
     hooks.lastOf(hook.id),
@@ -137,11 +137,11 @@ function nothingAhead(error: unknown): undefined {
 
 /** Finds the webhook at the beginning of each operation on one webhook. */
 function ofHook<Input extends { id: string }, Result>(
-  prepare: (hook: ListedHook, input: Input, parts: OperatorParts) => Result | Promise<Result>,
+  prepare: (hook: ListedHook, input: Input, services: OperatorServices) => Result | Promise<Result>,
 ) {
-  return async (input: Input, parts: OperatorParts): Promise<Result | Refusal<'webhook_not_found'>> => {
-    const hook = await parts.hooks.find(input.id);
-    return hook === undefined ? refuse('webhook_not_found') : prepare(hook, input, parts);
+  return async (input: Input, services: OperatorServices): Promise<Result | Refusal<'webhook_not_found'>> => {
+    const hook = await services.hooks.find(input.id);
+    return hook === undefined ? refuse('webhook_not_found') : prepare(hook, input, services);
   };
 }
 
@@ -155,9 +155,9 @@ export const listWebhooks = operation({
   input: z.object({}),
   reply: z.object({ webhooks: z.array(Webhook) }),
   example: `curl -s $base/v1/admin/webhooks -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare(_, parts) {
-    const hooks = await parts.hooks.list();
-    return { reply: { webhooks: await Promise.all(hooks.map((hook) => shownWhole(hook, parts))) } };
+  async prepare(_, services) {
+    const hooks = await services.hooks.list();
+    return { reply: { webhooks: await Promise.all(hooks.map((hook) => shownWhole(hook, services))) } };
   },
 });
 
@@ -172,7 +172,7 @@ export const showWebhook = operation({
   reply: z.object({ webhook: Webhook }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
-  prepare: ofHook(async (hook, _, parts) => ({ reply: { webhook: await shownWhole(hook, parts) } })),
+  prepare: ofHook(async (hook, _, services) => ({ reply: { webhook: await shownWhole(hook, services) } })),
 });
 
 export const listDeliveries = operation({

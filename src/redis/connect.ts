@@ -34,14 +34,14 @@ export function redisAt(location: RedisLocation): Redis {
   return 'url' in location ? new Redis(location.url, OPTIONS) : new Redis({ ...OPTIONS, path: location.socketPath });
 }
 
-interface KeptParts {
+interface KeepUsableOptions {
   /** The rights that the Redis user needs. Default: they are not checked. */
   readonly access?: Access | undefined;
   readonly log: Logger;
 }
 
 /** Keeps the main connection to a Redis usable, and checks the rights of its user now and then. */
-export function keepUsable(redis: Redis, { access, log }: KeptParts): UsableConnection {
+export function keepUsable(redis: Redis, { access, log }: KeepUsableOptions): UsableConnection {
   const ofUser = access === undefined ? undefined : (asked: Redis) => checkAccess(asked, access);
   return new UsableConnection(redis, { check: checkOf(access), checkAccess: ofUser, log });
 }

@@ -1,6 +1,6 @@
 import { DATA_ID_KEY, heartbeatText, checkData, MOST_BEHIND_MS, newDataId, readData } from './data-id.ts';
 import { parseRefusal, type MarkedRefusal } from './data-refusal.ts';
-import type { PlaceParts } from './known-data.ts';
+import type { DataVerdictOptions } from './known-data.ts';
 import type { Answer } from './script-runner.ts';
 import { tagOf } from './slots.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
@@ -31,17 +31,17 @@ type CheckWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
 
 /** Reads the id of the data, and advances the heartbeat if Redis accepts writes. */
 export class DataCheck {
-  readonly #parts: PlaceParts;
+  readonly #options: DataVerdictOptions;
   /** On the clock of `performance.now()`. */
   #readsUntil = -Infinity;
 
-  constructor(parts: PlaceParts) {
-    this.#parts = parts;
+  constructor(options: DataVerdictOptions) {
+    this.#options = options;
   }
 
   /** @param id the known id. @throws Error if Redis does not answer, or has no data yet and refuses writes */
   async run(keys: CheckKeys, id: string | undefined, isServed: boolean): Promise<Found> {
-    const { known, name } = this.#parts;
+    const { known, name } = this.#options;
     const sentTick = performance.now();
     const [word, ...figures] = await this.#see(keys, {
       known: id ?? '',
@@ -74,13 +74,13 @@ export class DataCheck {
 
   /** Whether a write would be accepted, as far as is known. */
   get mayWrite(): boolean {
-    return performance.now() >= this.#readsUntil && this.#parts.mayWrite();
+    return performance.now() >= this.#readsUntil && this.#options.mayWrite();
   }
 
   /** Of a Cluster the primary of the lowest slot counts: all processes then go by one clock. */
   #tell(key: string, at: number, sentTick: number): void {
     const isOfReference = key === DATA_ID_KEY || key === `${tagOf(0)}${DATA_ID_KEY}`;
-    this.#parts.clock?.saw({ at, sentTick, receivedTick: performance.now(), isOfReference });
+    this.#options.clock?.saw({ at, sentTick, receivedTick: performance.now(), isOfReference });
   }
 
   /**
@@ -88,7 +88,7 @@ export class DataCheck {
    * replicas or is a replica.
    */
   async #see(keys: CheckKeys, words: CheckWords): Promise<Answer<'found' | 'missing'>> {
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     const read = () => scripts.run(readData, keys, { ...words, made: '', beats: 0 });
     if (!this.mayWrite) return read();
     try {

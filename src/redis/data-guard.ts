@@ -5,7 +5,7 @@ import type { RedisConnections } from './redis-connections.ts';
 import { DATA_ID_KEY } from './data-id.ts';
 import { DataOfCluster } from './data-of-cluster.ts';
 import { DataVerdict } from './data-verdict.ts';
-import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
+import type { DataMemory, KnownData, OwnVerdictOptions } from './known-data.ts';
 import type { RedisClock } from './redis-clock.ts';
 import type { ScriptLink } from './script-link.ts';
 import { ScriptRunner, type DataCheck, type ScriptShard } from './script-runner.ts';
@@ -180,7 +180,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     this.#wasUsable = isUsable;
   }
 
-  #newPlace({ scripts, ...own }: OwnParts): DataVerdict {
+  #newPlace({ scripts, ...own }: OwnVerdictOptions): DataVerdict {
     const { log, memory, secret, clock, timeAheadMs, mayWrite = () => true } = this.#options;
     const [durable, marking] = [this.#durable, this.#marking];
     return new DataVerdict({

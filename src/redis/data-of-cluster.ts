@@ -3,7 +3,7 @@ import type { Cluster } from './cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, newDataId, readId, succeeds } from './data-id.ts';
 import type { DataVerdict } from './data-verdict.ts';
 import { DATA_VERSION_KEY } from './data-version.ts';
-import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
+import type { DataMemory, KnownData, OwnVerdictOptions } from './known-data.ts';
 import type { ScriptShard } from './script-runner.ts';
 import type { Shard } from './shard.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
@@ -19,13 +19,13 @@ const POLL_MS = 500;
 const MARKS_INTERVAL_MS = 5000;
 
 /** The functions and values that `DataGuard` gives its Cluster. */
-export interface ClusterParts {
+export interface DataOfClusterOptions {
   readonly known: KnownData;
   /** Whether the id comes from DATA_DIR. */
   readonly isRemembered: boolean;
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
-  readonly newPlace: (own: OwnParts) => DataVerdict;
+  readonly newPlace: (own: OwnVerdictOptions) => DataVerdict;
   /** Checks all primaries, as `DataGuard.checkAgain`. */
   readonly checkAgain: () => Promise<unknown>;
   /** Called after the check of one primary. */
@@ -36,16 +36,16 @@ export interface ClusterParts {
 /** The data of a Cluster: the places of its primaries, its id, and whether it is complete. */
 export class DataOfCluster {
   readonly #cluster: Cluster;
-  readonly #parts: ClusterParts;
+  readonly #options: DataOfClusterOptions;
   readonly #placeOf = new WeakMap<ScriptShard, DataVerdict>();
   #retry: NodeJS.Timeout | undefined;
   #asking: NodeJS.Timeout | undefined;
   #marksAskedAt = -Infinity;
   #isClosed = false;
 
-  constructor(cluster: Cluster, parts: ClusterParts) {
+  constructor(cluster: Cluster, options: DataOfClusterOptions) {
     this.#cluster = cluster;
-    this.#parts = parts;
+    this.#options = options;
     for (const shard of cluster.shards) this.#follow(shard);
     cluster.on('shard', (shard) => this.#follow(shard));
     cluster.on('moved', (isMoved) => this.#moved(isMoved));
@@ -67,7 +67,7 @@ export class DataOfCluster {
 
   /** @throws Error if the id is not known, and the primaries that have it do not answer */
   async check(): Promise<void> {
-    const { known, secret } = this.#parts;
+    const { known, secret } = this.#options;
     const cluster = this.#cluster;
     const ready = cluster.shards.filter(({ redis, scripts }) => redis.status === 'ready' && scripts.isReady);
     if (known.id === undefined) await this.#findId(ready);
@@ -99,14 +99,14 @@ export class DataOfCluster {
       await home.redis.set(DATA_ID_KEY, dataIdValue(newDataId(), 0, 0, 0), 'NX');
       id = idIn(await readId(home.redis));
     }
-    this.#parts.known.id = id;
+    this.#options.known.id = id;
   }
 
   /** The id and the secret of a slot of the primary, and whether they could be read. They cannot while the slot is moving. */
   async #marksOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
     const tag = place();
     try {
-      const [id = null, secret = null] = await redis.mget(`${tag}${DATA_ID_KEY}`, `${tag}${this.#parts.secret.key}`);
+      const [id = null, secret = null] = await redis.mget(`${tag}${DATA_ID_KEY}`, `${tag}${this.#options.secret.key}`);
       return [id, secret, true];
     } catch {
       return [null, null, false];
@@ -119,7 +119,7 @@ export class DataOfCluster {
    * (`secret-of-cluster.ts`). The primary of the version may have lost both, so the id in DATA_DIR counts too.
    */
   async #standsNow(): Promise<boolean> {
-    const { known, memory } = this.#parts;
+    const { known, memory } = this.#options;
     const slot = slotOf(DATA_VERSION_KEY);
     const home = this.#cluster.shardOf(slot)?.redis;
     const marksOfHome = async () => {
@@ -136,7 +136,7 @@ export class DataOfCluster {
 
   /** Whether DATA_DIR names data that the Cluster does not have, because it was emptied or replaced. False without an id in DATA_DIR. */
   async #isGone(): Promise<boolean> {
-    const { known, isRemembered } = this.#parts;
+    const { known, isRemembered } = this.#options;
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
     if (!isRemembered || home?.status !== 'ready') return false;
     try {
@@ -153,14 +153,14 @@ export class DataOfCluster {
     // The lowest slot, so that all processes advance the same heartbeat.
     const keys = () => {
       const tag = shard.lowestTag;
-      return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#parts.secret.key}` };
+      return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#options.secret.key}` };
     };
     const otherIds = () => {
       const { lowestTag } = shard;
       return shard.slots.map(tagOf).flatMap((tag) => (tag === lowestTag ? [] : `${tag}${DATA_ID_KEY}`));
     };
     const { name, scripts } = shard;
-    const place = this.#parts.newPlace({ name, scripts, keys, otherIds, idsOf: (slots) => idsOf(shard, slots) });
+    const place = this.#options.newPlace({ name, scripts, keys, otherIds, idsOf: (slots) => idsOf(shard, slots) });
     this.#placeOf.set(shard, place);
     shard.scripts.on('close', () => (place.isChecked = false));
     shard.scripts.on('ready', () => void this.#checkSoon(place));
@@ -182,14 +182,14 @@ export class DataOfCluster {
 
   /** Checks one primary now, without waiting for the next check of all primaries. */
   async #checkSoon(place: DataVerdict): Promise<void> {
-    if (this.#parts.known.id !== undefined) await place.checkAgain().catch(() => {});
+    if (this.#options.known.id !== undefined) await place.checkAgain().catch(() => {});
     if (this.#isClosed) return;
-    if (place.isChecked) return this.#parts.checked();
+    if (place.isChecked) return this.#options.checked();
     // The id is not known yet, or the check failed.
-    await this.#parts.checkAgain();
+    await this.#options.checkAgain();
     if (this.#isClosed || this.places.every(({ isChecked }) => isChecked)) return;
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => void this.#parts.checkAgain(), RETRY_MS);
+    this.#retry = setTimeout(() => void this.#options.checkAgain(), RETRY_MS);
   }
 
   #askForMarks(): void {
@@ -198,7 +198,7 @@ export class DataOfCluster {
       () => {
         this.#asking = undefined;
         this.#marksAskedAt = performance.now();
-        this.#parts.askForMarks();
+        this.#options.askForMarks();
       },
       Math.max(0, waitMs),
     );

@@ -1,14 +1,14 @@
 import { acceptData, heartbeatText, idIn, isSameData, MOST_BEHIND_MS, readHeartbeat, succeeds, successorOf } from './data-id.ts';
 import { DataCheck, type Found } from './data-check.ts';
 import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type MarkedRefusal } from './data-refusal.ts';
-import type { DataProblem, PlaceParts } from './known-data.ts';
+import type { DataProblem, DataVerdictOptions } from './known-data.ts';
 import { missingFrom, timeOf } from './older-than-data-dir.ts';
 import { RefusalMarks } from './refusal-marks.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /** What this process thinks of the data of one Redis, or of one primary of a Cluster: known, lost, replaced, older, or refused by another service. */
 export class DataVerdict {
-  readonly #parts: PlaceParts;
+  readonly #options: DataVerdictOptions;
   readonly #check: DataCheck;
   readonly #marks: RefusalMarks;
   /** Whether the last check found the known data. On a Cluster it is also false after the connection to the primary was lost. */
@@ -29,14 +29,14 @@ export class DataVerdict {
   #unread: readonly number[] = [];
   #words: readonly [id: string, leastHeartbeat: string] = ['', ''];
 
-  constructor(parts: PlaceParts) {
-    this.#parts = parts;
-    this.#check = new DataCheck(parts);
-    this.#marks = new RefusalMarks(parts);
+  constructor(options: DataVerdictOptions) {
+    this.#options = options;
+    this.#check = new DataCheck(options);
+    this.#marks = new RefusalMarks(options);
   }
 
   get name(): string {
-    return this.#parts.name ?? 'this Redis';
+    return this.#options.name ?? 'this Redis';
   }
 
   get problem(): DataProblem | undefined {
@@ -66,12 +66,12 @@ export class DataVerdict {
   }
 
   async #checkNow(): Promise<void> {
-    const names = this.#parts.keys();
+    const names = this.#options.keys();
     if (names === undefined) return;
     const slots = this.#unread;
     const [lost, found] = await Promise.all([
       this.#lostOf(slots),
-      this.#check.run(names, this.#id ?? this.#parts.known.id, this.#problem === undefined),
+      this.#check.run(names, this.#id ?? this.#options.known.id, this.#problem === undefined),
     ]);
     // More slots may have come meanwhile.
     this.#unread = this.#unread.slice(slots.length);
@@ -81,7 +81,7 @@ export class DataVerdict {
 
   /** @returns the first of these slots that came without its mark */
   async #lostOf(slots: readonly number[]): Promise<number | undefined> {
-    const { known, idsOf } = this.#parts;
+    const { known, idsOf } = this.#options;
     // Incomplete data is just getting its marks.
     if (slots.length === 0 || idsOf === undefined || !known.stands) return undefined;
     const ids = await idsOf(slots);
@@ -102,13 +102,13 @@ export class DataVerdict {
   }
 
   get #knownId(): string {
-    return (this.#id ?? this.#parts.known.id)!;
+    return (this.#id ?? this.#options.known.id)!;
   }
 
   async #missing(at: number, secret: string): Promise<void> {
     // The marks come from a release without ids, or a first start is not finished: the marks of all slots are written next.
-    this.isUnmarked = !this.#parts.known.stands || (secret !== '' && this.#id === undefined);
-    if (this.#parts.name !== undefined && this.isUnmarked) {
+    this.isUnmarked = !this.#options.known.stands || (secret !== '' && this.#id === undefined);
+    if (this.#options.name !== undefined && this.isUnmarked) {
       this.isChecked = false;
       return;
     }
@@ -120,7 +120,7 @@ export class DataVerdict {
   async #judge(key: string, found: Found, lostSlot: number | undefined): Promise<void> {
     this.isUnmarked = false;
     if (found.refusal !== undefined) return this.#heed(key, found, found.refusal);
-    const { known, log, isSecret } = this.#parts;
+    const { known, log, isSecret } = this.#options;
     const id = this.#id ?? known.id;
     const problem = this.#problem;
     // Also compare the id, because Redis's clock may have been set back meanwhile.
@@ -143,20 +143,20 @@ export class DataVerdict {
     if (problem?.kind === 'slot') return;
     if (lostSlot !== undefined) return this.lacksSlot(lostSlot, found.at);
     const behindMs = Math.max(seen, last) - found.heartbeat;
-    if (behindMs > 0) log.warn({ behindMs, node: this.#parts.name }, `redis came back in an older state: ${this.#lastLost(key, found)}`);
+    if (behindMs > 0) log.warn({ behindMs, node: this.#options.name }, `redis came back in an older state: ${this.#lastLost(key, found)}`);
     this.#take(key, found);
   }
 
   /** For a loss that is small enough to be served. A heartbeat tells the time only to the second, so not all of these writes need to be lost. */
   #lastLost(key: string, { beatenAt }: Found): string {
-    const knownUntil = this.#parts.known.times.get(key) ?? 0;
+    const knownUntil = this.#options.known.times.get(key) ?? 0;
     const between = beatenAt < knownUntil ? ` between ${timeOf(beatenAt)} and ${timeOf(knownUntil)}` : ' last';
     return `what was written${between} may be lost`;
   }
 
   #isOlder(key: string, found: Found, seen: number): Promise<void> {
     if (this.#problem?.kind === 'older' && this.#refusal !== undefined) return this.#refuse(found, this.#refusal);
-    const missing = missingFrom(found.beatenAt, this.#parts.known.times.get(key) ?? 0);
+    const missing = missingFrom(found.beatenAt, this.#options.known.times.get(key) ?? 0);
     return this.#refuse(found, refusalOfOlder(seen - found.heartbeat, missing));
   }
 
@@ -171,7 +171,7 @@ export class DataVerdict {
 
   /** A service has refused this data. */
   async #heed(key: string, found: Found, refusal: MarkedRefusal): Promise<void> {
-    this.#parts.known.found.set(key, found.heartbeat);
+    this.#options.known.found.set(key, found.heartbeat);
     if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
       if (await this.#marks.clear(found.secret)) await this.#checkNow();
       return;
@@ -186,24 +186,24 @@ export class DataVerdict {
     this.#id = found.id;
     this.#secret = '';
     this.#problem = undefined;
-    this.#parts.known.heartbeats.delete(key);
-    this.#parts.known.found.delete(key);
-    this.#parts.adopted(found.id);
+    this.#options.known.heartbeats.delete(key);
+    this.#options.known.found.delete(key);
+    this.#options.adopted(found.id);
     this.#take(key, found);
   }
 
   #take(key: string, { id, heartbeatAfter, secret, at }: Found): void {
     this.#id = id;
-    if (this.#parts.isSecret(secret)) this.#secret = secret;
-    const { heartbeats, found } = this.#parts.known;
+    if (this.#options.isSecret(secret)) this.#secret = secret;
+    const { heartbeats, found } = this.#options.known;
     found.set(key, heartbeatAfter);
-    this.#parts.known.times.set(key, at);
-    heartbeats.set(key, this.#parts.durable === undefined ? heartbeatAfter : Math.min(heartbeats.get(key) ?? 0, heartbeatAfter));
+    this.#options.known.times.set(key, at);
+    heartbeats.set(key, this.#options.durable === undefined ? heartbeatAfter : Math.min(heartbeats.get(key) ?? 0, heartbeatAfter));
     this.#words = [id, heartbeatText(heartbeats.get(key)! - MOST_BEHIND_MS)];
     this.#problem = undefined;
     this.#refusal = undefined;
     this.#found();
-    if (this.#parts.durable !== undefined) void this.#confirm(key, this.#parts.durable);
+    if (this.#options.durable !== undefined) void this.#confirm(key, this.#options.durable);
   }
 
   /**
@@ -216,7 +216,7 @@ export class DataVerdict {
     try {
       const [, id, heartbeat] = await durable.run(readHeartbeat, { id: key }, {});
       if (id !== this.#words[0] || this.#problem !== undefined) return;
-      this.#parts.known.heartbeats.set(key, Number(heartbeat));
+      this.#options.known.heartbeats.set(key, Number(heartbeat));
       this.#words = [id, heartbeatText(Number(heartbeat) - MOST_BEHIND_MS)];
     } catch {
       // Too few replicas have it, or Redis is down: the next check tries again.
@@ -229,13 +229,13 @@ export class DataVerdict {
     this.isChecked = this.#unread.length === 0;
     if (this.#lostAt === 0) return;
     this.#lostAt = 0;
-    this.#parts.adopted(this.#knownId);
-    this.#parts.log.info({ node: this.#parts.name }, 'redis has data again that is served');
+    this.#options.adopted(this.#knownId);
+    this.#options.log.info({ node: this.#options.name }, 'redis has data again that is served');
   }
 
   /** @param seen the id in Redis; '': none */
   async #loseUnlessAccepted(problem: DataProblem, at: number, seen: string): Promise<void> {
-    const { scripts, known, keys, name } = this.#parts;
+    const { scripts, known, keys, name } = this.#options;
     // On a Cluster all marks are accepted together (`data-of-cluster.ts`).
     if (name === undefined && known.accepts === problem.accept) {
       await scripts.run(acceptData, { id: keys()!.id }, { seen, to: known.accepts });
@@ -251,7 +251,7 @@ export class DataVerdict {
     if (isSame && problem.accept === this.#problem?.accept) return;
     this.#problem = problem;
     this.#lostAt = at;
-    const { log, known, name } = this.#parts;
+    const { log, known, name } = this.#options;
     // Only DATA_DIR names the known data then: this process never found it here.
     const isStrange = this.#id === undefined && (problem.kind === 'empty' || problem.kind === 'other');
     const hint = isStrange ? 'If this is another Redis than before, give the service another DATA_DIR. Otherwise bring' : 'Bring';
@@ -259,6 +259,6 @@ export class DataVerdict {
       { node: name, knownData: known.id, acceptData: problem.accept },
       `${problem.text}. Nothing of it is served. ${hint} the data back; or accept what is there, with "npm run admin -- data accept", or a start with ACCEPT_DATA=${problem.accept}`,
     );
-    this.#parts.lost();
+    this.#options.lost();
   }
 }

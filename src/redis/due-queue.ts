@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { Queue, type Taken } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-export interface DueQueueParts {
+export interface DueQueueOptions {
   /** `queueKeys` has the names of its sorted sets. */
   readonly name: string;
   /**
@@ -31,17 +31,17 @@ export interface DueQueueParts {
 
 /** A queue of due work in Redis, shared by all processes. A process takes work under a lease; if it dies, another takes over. */
 export class DueQueue extends Queue {
-  readonly #parts: DueQueueParts;
+  readonly #options: DueQueueOptions;
   readonly #timer: NodeJS.Timeout;
   #polling: Promise<void> | undefined;
   readonly #working = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(parts: DueQueueParts) {
-    super(parts.name, parts.scripts, parts.isDurable);
-    this.#parts = parts;
+  constructor(options: DueQueueOptions) {
+    super(options.name, options.scripts, options.isDurable);
+    this.#options = options;
     const poll = (): void => void (this.#polling ??= this.#poll().finally(() => (this.#polling = undefined)));
-    this.#timer = setInterval(poll, parts.pollIntervalMs ?? 500);
+    this.#timer = setInterval(poll, options.pollIntervalMs ?? 500);
   }
 
   /** Stops taking work, and resolves when the work already taken is done. */
@@ -54,7 +54,7 @@ export class DueQueue extends Queue {
 
   /** Takes members until none is due. Long work occupies only its own place, and does not delay other due members. */
   async #poll(): Promise<void> {
-    const { atOnce = 16, mostAPoll = Infinity } = this.#parts;
+    const { atOnce = 16, mostAPoll = Infinity } = this.#options;
     let keys = this.keys();
     for (let taken = 0; keys.length > 0 && taken < mostAPoll && !this.#closed;) {
       const free = Math.min(atOnce - this.#working.size, mostAPoll - taken);
@@ -76,7 +76,7 @@ export class DueQueue extends Queue {
 
   /** If a primary of a Cluster is down, the members on the others must still be taken. */
   async #taken(key: string, limit: number): Promise<Taken[]> {
-    const { leaseMs, now, log } = this.#parts;
+    const { leaseMs, now, log } = this.#options;
     try {
       return await this.take(key, { now: now(), leaseMs, limit });
     } catch (error) {
@@ -87,10 +87,10 @@ export class DueQueue extends Queue {
 
   async #do(member: string, entries: readonly Taken[]): Promise<void> {
     try {
-      const nextAt = await this.#parts.work(member);
+      const nextAt = await this.#options.work(member);
       await Promise.all(entries.map((taken) => this.settleTaken(taken, nextAt)));
     } catch (error) {
-      this.#parts.log.warn(
+      this.#options.log.warn(
         { reason: (error as Error).message, queue: this.name },
         'could not do due work; it is due again after its lease',
       );

@@ -41,7 +41,7 @@ export interface DataProblem {
   readonly accept: string;
 }
 
-export interface PlaceParts {
+export interface DataVerdictOptions {
   /** `host:port` of a primary. Undefined on one Redis. */
   readonly name: string | undefined;
   readonly scripts: Pick<ScriptRunner, 'run'>;
@@ -71,5 +71,5 @@ export interface PlaceParts {
   readonly lost: () => void;
 }
 
-/** The parts that differ between places. */
-export type OwnParts = Pick<PlaceParts, 'name' | 'keys' | 'otherIds' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;
+/** The options that differ between places. */
+export type OwnVerdictOptions = Pick<DataVerdictOptions, 'name' | 'keys' | 'otherIds' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;

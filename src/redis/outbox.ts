@@ -1,5 +1,5 @@
-/** The parts of a script that decide whether it emits. */
-interface Parts {
+/** The fields of a script that decide whether it emits. */
+interface EmittingScript {
   readonly library: string;
   readonly body: string;
   readonly readOnly: boolean;
@@ -23,7 +23,7 @@ interface Form {
 export const OUTBOX = 'outbox';
 
 /** Whether calls of the script may emit. If so, on a Cluster the calls of a batch bring the tags of their slots. */
-export function mayEmit({ library, body, readOnly }: Parts): boolean {
+export function mayEmit({ library, body, readOnly }: EmittingScript): boolean {
   return !readOnly && /\bemit\(/.test(library + body);
 }
 
@@ -31,9 +31,9 @@ export function mayEmit({ library, body, readOnly }: Parts): boolean {
  * Lua functions for scripts that emit: `emit(line)`, and `emits`, which is false if the service keeps no outboxes. A script checks `emits`
  * before it makes a line.
  */
-export function outboxFunctions(parts: Parts, { outbox, cluster }: Form): string {
-  if (!/\bemit\(|\bemits\b/.test(parts.library + parts.body)) return '';
-  if (outbox !== true || parts.readOnly) return 'local emits = false\nlocal function emit() end';
+export function outboxFunctions(script: EmittingScript, { outbox, cluster }: Form): string {
+  if (!/\bemit\(|\bemits\b/.test(script.library + script.body)) return '';
+  if (outbox !== true || script.readOnly) return 'local emits = false\nlocal function emit() end';
   if (cluster !== true) return 'local emits, emitted = true, {}\nlocal function emit(line) emitted[#emitted + 1] = line end';
   return `local emits, emitted, outbox_tag = true, {}
 local function emit(line)
@@ -43,8 +43,8 @@ end`;
 }
 
 /** Lua at the end of a batch: writes the events of its calls to the outbox. */
-export function writeOutboxes(parts: Parts, { outbox, cluster }: Form): string {
-  if (outbox !== true || !mayEmit(parts)) return '';
+export function writeOutboxes(script: EmittingScript, { outbox, cluster }: Form): string {
+  if (outbox !== true || !mayEmit(script)) return '';
   const write = (tag: string, lines: string): string => `
     local time = redis.call('TIME')
     redis.call('RPUSH', ${tag}'${OUTBOX}', time[1] .. string.format('%06d', time[2]) .. '\\n' .. table.concat(${lines}, '\\n'))`;

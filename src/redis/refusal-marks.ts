@@ -1,7 +1,7 @@
 import { heartbeatText, MOST_BEHIND_MS } from './data-id.ts';
 import type { Found } from './data-check.ts';
 import { refusalText, type DataRefusal } from './data-refusal.ts';
-import type { PlaceParts } from './known-data.ts';
+import type { DataVerdictOptions } from './known-data.ts';
 import { defineScript } from './script.ts';
 
 const library = new URL('data-id.lua', import.meta.url);
@@ -24,25 +24,27 @@ const clearRefusal = defineScript({
 
 type MarkKeys = Record<'id' | 'judged' | 'secret', string>;
 
+type RefusalMarksOptions = Pick<DataVerdictOptions, 'marking' | 'keys' | 'otherIds'>;
+
 /** Writes and removes the marks of refused data, in Redis or on a primary of a Cluster (`data-refusal.ts`). */
 export class RefusalMarks {
-  readonly #parts: Pick<PlaceParts, 'marking' | 'keys' | 'otherIds'>;
+  readonly #options: RefusalMarksOptions;
   #isBusy = false;
 
-  constructor(parts: Pick<PlaceParts, 'marking' | 'keys' | 'otherIds'>) {
-    this.#parts = parts;
+  constructor(options: RefusalMarksOptions) {
+    this.#options = options;
   }
 
   /** Marks the data as refused, unless it is no longer as it was judged. Does not throw: the next check of the data tries again. */
   async set({ id, heartbeat, secret }: Found, refusal: DataRefusal): Promise<void> {
     // Data that is brought back is further ahead.
     const words = { known: id, least: heartbeatText(heartbeat + MOST_BEHIND_MS), seenSecret: secret, refusal: refusalText(refusal) };
-    await this.#forEachSlot((keys) => this.#parts.marking.run(refuseData, keys, words));
+    await this.#forEachSlot((keys) => this.#options.marking.run(refuseData, keys, words));
   }
 
   /** Removes the marks of data that has its right secret again. Does not throw. @returns whether they are gone */
   async clear(rightSecret: string): Promise<boolean> {
-    return this.#forEachSlot((keys) => this.#parts.marking.run(clearRefusal, keys, { rightSecret }));
+    return this.#forEachSlot((keys) => this.#options.marking.run(clearRefusal, keys, { rightSecret }));
   }
 
   /**
@@ -50,12 +52,12 @@ export class RefusalMarks {
    * @returns whether it was changed
    */
   async #forEachSlot(change: (keys: MarkKeys) => Promise<readonly string[]>): Promise<boolean> {
-    const names = this.#parts.keys();
+    const names = this.#options.keys();
     if (names === undefined || this.#isBusy) return false;
     this.#isBusy = true;
     try {
       const keysOf = (id: string): MarkKeys => ({ id, judged: names.id, secret: names.secret });
-      await Promise.all(this.#parts.otherIds().map((id) => change(keysOf(id))));
+      await Promise.all(this.#options.otherIds().map((id) => change(keysOf(id))));
       const [word] = await change(keysOf(names.id));
       return word !== 'changed';
     } catch {

@@ -18,7 +18,7 @@ class Batch {
   }
 }
 
-export interface BatchesParts {
+export interface ScriptBatchesOptions {
   readonly connection: ScriptConnection;
   readonly form: TextForm;
   /** Milliseconds since 1970. */
@@ -52,7 +52,7 @@ export function outboxTagOf({ script, keys, prologue }: Call): string {
 
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */
 export class ScriptBatches {
-  readonly #parts: BatchesParts;
+  readonly #options: ScriptBatchesOptions;
   /** The open batch of each script, never more than a few. A Map would be rehashed every few turns. */
   #gathered: Batch[] = [];
   /** Batches that are sent with the next WAIT. */
@@ -69,9 +69,9 @@ export class ScriptBatches {
 
   readonly #leave = (): void => this.#sendAll();
 
-  constructor(parts: BatchesParts) {
-    this.#parts = parts;
-    this.#countsOpen = parts.form.cluster === true;
+  constructor(options: ScriptBatchesOptions) {
+    this.#options = options;
+    this.#countsOpen = options.form.cluster === true;
   }
 
   /** Whether many calls have waited for long without any answer. */
@@ -116,7 +116,7 @@ export class ScriptBatches {
     const batch = new Batch(
       script,
       script.shared.map((name) => args[name]!),
-      this.#parts.form,
+      this.#options.form,
     );
     this.#gathered.push(batch);
     return batch;
@@ -137,7 +137,7 @@ export class ScriptBatches {
 
   #send(batch: Batch): void {
     if (batch.calls.length === 0) return;
-    if (this.#parts.replicas > 0) {
+    if (this.#options.replicas > 0) {
       this.#round.push(batch);
       return;
     }
@@ -152,7 +152,7 @@ export class ScriptBatches {
       this.#open -= calls.length;
       this.#answeredAt = performance.now();
     }
-    this.#parts.settle(script, calls, answers);
+    this.#options.settle(script, calls, answers);
   }
 
   /**
@@ -180,7 +180,7 @@ export class ScriptBatches {
 
   /** @returns the error for all calls of the round, if too few replicas have the writes */
   async #wait(): Promise<Error | undefined> {
-    const { connection, replicas } = this.#parts;
+    const { connection, replicas } = this.#options;
     try {
       const count = Number(await connection.call('WAIT', [replicas, REPLICAS_WAIT_MS]));
       return count >= replicas ? undefined : new ReplicasLate(count, replicas);
@@ -190,7 +190,7 @@ export class ScriptBatches {
   }
 
   async #evaluate({ text: { text, sha }, shared, keys, args }: Batch): Promise<unknown> {
-    const { connection, form, now, place, data } = this.#parts;
+    const { connection, form, now, place, data } = this.#options;
     const known = data === undefined ? NO_WORDS : data();
     const words =
       form.cluster === true

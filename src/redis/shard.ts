@@ -22,7 +22,7 @@ export function nameOf({ host, port }: NodeAddress): string {
 }
 
 /** The options that the connections to all primaries share. */
-export interface ShardParts {
+export interface ShardOptions {
   readonly options: NodeOptions;
   /** Whether durable scripts have a connection of their own, because they wait for replicas. */
   readonly waits: boolean;
@@ -47,7 +47,7 @@ export class Shard implements ScriptShard {
   #closedSince: number | undefined = performance.now();
   #failsSince: number | undefined;
 
-  constructor(address: NodeAddress, { options, waits, access, log }: ShardParts) {
+  constructor(address: NodeAddress, { options, waits, access, log }: ShardOptions) {
     this.address = address;
     this.name = nameOf(address);
     this.redis = new Redis({ ...OPTIONS, ...options, ...address });

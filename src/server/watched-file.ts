@@ -10,7 +10,7 @@ import { SettingError } from '../config.ts';
  */
 const POLL_MS = 500;
 
-interface WatchedFileParts<Content> {
+interface WatchedFileOptions<Content> {
   /** The name of the setting that names the file. */
   readonly setting: string;
   readonly path: string;
@@ -28,7 +28,7 @@ interface WatchedFileParts<Content> {
  * problem. The file is polled, because editors and volume mounts replace files in ways that file-system events miss.
  */
 export class WatchedFile<Content> {
-  readonly #parts: WatchedFileParts<Content>;
+  readonly #options: WatchedFileOptions<Content>;
   readonly #path: string;
   #content: Content;
   #read: string;
@@ -37,15 +37,15 @@ export class WatchedFile<Content> {
   #isClosed = false;
 
   /** @throws SettingError that names the file and the bad places in it */
-  constructor(parts: WatchedFileParts<Content>) {
-    this.#parts = parts;
-    this.#path = resolve(parts.path);
+  constructor(options: WatchedFileOptions<Content>) {
+    this.#options = options;
+    this.#path = resolve(options.path);
     try {
       // The signature comes before the read: the next poll then sees a change in between.
       this.#read = this.#seen = signatureOf(statSync(this.#path, { bigint: true }));
-      this.#content = parseFile(this.#path, parts.parse);
+      this.#content = parseFile(this.#path, options.parse);
     } catch (error) {
-      throw new SettingError(`${parts.setting} ${this.#path}: ${(error as Error).message}`);
+      throw new SettingError(`${options.setting} ${this.#path}: ${(error as Error).message}`);
     }
     this.#pollLater();
   }
@@ -77,7 +77,7 @@ export class WatchedFile<Content> {
   }
 
   async #poll(): Promise<void> {
-    const { named, log, parse, changed } = this.#parts;
+    const { named, log, parse, changed } = this.#options;
     const file = this.#path;
     const signature = await stat(file, { bigint: true }).then(signatureOf, (error: Error) => error.message);
     const isStable = signature === this.#seen;

@@ -7,7 +7,7 @@ import type { DataMemory } from '../redis/known-data.ts';
 import type { RedisTrouble } from '../redis/trouble.ts';
 import type { DiskRoom } from '../server/redis-metrics.ts';
 import type { Reservations } from '../server/reservations.ts';
-import type { AppStore, StoreParts } from '../stores/store.ts';
+import type { AppStore, StoreOptions } from '../stores/store.ts';
 
 /** The options of a serving process besides its settings. */
 export interface ServiceOptions {
@@ -35,7 +35,7 @@ export interface ServiceOptions {
   /** Prometheus text of all workers. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
   /** For tests: an app store in place of the one that STORE names. */
-  store?: (parts: StoreParts) => AppStore;
+  store?: (options: StoreOptions) => AppStore;
   /** For tests: holdings in place of those that `holdings.ts` lists. */
   holdings?: readonly Holding[];
   /** For tests: a script that touches keys of two slots fails. */

@@ -6,7 +6,7 @@ import { isOfDisk, type RedisTrouble } from '../redis/trouble.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import type { PrivateRedisWatch } from './options.ts';
 
-export interface ReadinessParts {
+export interface ReadinessOptions {
   readonly connections: RedisConnections;
   readonly data: DataGuard;
   readonly keySecret: KeySecret;
@@ -15,7 +15,7 @@ export interface ReadinessParts {
 }
 
 /** Whether a process should get traffic, and why not. */
-export function readinessOf({ connections, data, keySecret, privateRedis, isDraining }: ReadinessParts): () => Promise<RedisHealth> {
+export function readinessOf({ connections, data, keySecret, privateRedis, isDraining }: ReadinessOptions): () => Promise<RedisHealth> {
   const redisHealth = oneAtATime(() =>
     connections.health().catch((error: Error): RedisHealth => {
       connections.met(error.message);

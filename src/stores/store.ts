@@ -205,7 +205,7 @@ export const SELLING_STORES = ['google', 'apple'] as const;
 export type SellingStore = (typeof SELLING_STORES)[number];
 
 /** The options of every store. */
-export interface StoreParts {
+export interface StoreOptions {
   readonly log: Logger;
   /** Milliseconds since 1970, by Redis's clock: for times that Redis keeps. */
   readonly now: () => number;

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import { GoogleStore } from './google/google-store.ts';
 import { checkGoogle, googleSettings } from './google/settings-from-config.ts';
 import type { GoogleSettings } from './google/settings.ts';
-import type { AppStore, StoreCheck, StoreParts } from './store.ts';
+import type { AppStore, StoreCheck, StoreOptions } from './store.ts';
 
 export function checkStore(config: Config): StoreCheck {
   switch (config.STORE) {
@@ -19,15 +19,15 @@ export function checkStore(config: Config): StoreCheck {
  * The app store that STORE names. `checkStore` has found no problem.
  * @param sandbox stands in for Google with STORE=sandbox
  */
-export function openStore(config: Config, parts: StoreParts, sandbox: StandIn | undefined): AppStore | undefined {
+export function openStore(config: Config, options: StoreOptions, sandbox: StandIn | undefined): AppStore | undefined {
   switch (config.STORE) {
     case 'google': {
       const settings = googleSettings(config);
-      return new GoogleStore({ ...parts, settings: () => settings });
+      return new GoogleStore({ ...options, settings: () => settings });
     }
     case 'sandbox':
       // The sandbox's endpoints go by Redis's clock, as the rest of the service does.
-      return new GoogleStore({ ...parts, wallClock: parts.now, settings: () => sandbox!.settings });
+      return new GoogleStore({ ...options, wallClock: options.now, settings: () => sandbox!.settings });
     case 'off':
       return undefined;
   }

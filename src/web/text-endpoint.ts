@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../declare.ts';
 import { sendEdition, SENDS_EDITION, type Edition, type Headers } from './edition.ts';
 
-type Shown = Pick<Services, 'docs'>;
+/** For the endpoints of the documents. */
+export type DocsServices = Pick<Services, 'docs'>;
 
 /** `Path` is the path itself: the types of the client list each endpoint by it. */
 interface ServedText<Path extends string> {
@@ -18,7 +19,7 @@ interface ServedText<Path extends string> {
 export function textEndpoint<const Path extends string>(
   text: ServedText<Path>,
   headers: Headers,
-  edition: (services: Shown) => Promise<Edition>,
+  edition: (services: DocsServices) => Promise<Edition>,
 ) {
   return endpoint({
     method: 'GET',
@@ -27,6 +28,6 @@ export function textEndpoint<const Path extends string>(
     reply: z.object({}),
     example: `curl -s $base${text.path}`,
     ...text,
-    handle: async ({ meta }, services: Shown) => sendEdition(await edition(services), meta, headers),
+    handle: async ({ meta }, services: DocsServices) => sendEdition(await edition(services), meta, headers),
   });
 }

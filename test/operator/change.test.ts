@@ -4,7 +4,7 @@ import { Refusal } from '../../src/errors.ts';
 import { adjust } from '../../src/operator/adjust.ts';
 import { ban, unban } from '../../src/operator/ban.ts';
 import { listBoard, removeEntry, resetBoard } from '../../src/operator/boards.ts';
-import { perform, recorded, type Operation, type OperatorParts } from '../../src/operator/operation.ts';
+import { perform, recorded, type Operation, type OperatorServices } from '../../src/operator/operation.ts';
 import { readLog, type LogEntry } from '../../src/operator/operator-log.ts';
 import { ReplicasLate } from '../../src/redis/script-call.ts';
 import { KeyChangeRefused } from '../../src/server/identity/server-key-changes.ts';
@@ -121,7 +121,7 @@ describe('the outcome in the log', () => {
 });
 
 test('a change that could not begin because Redis failed is reported as not made', async () => {
-  const failing = { ...parts, scripts: { run: () => Promise.reject(new Error('Connection is closed.')) } } as unknown as OperatorParts;
+  const failing = { ...parts, scripts: { run: () => Promise.reject(new Error('Connection is closed.')) } } as unknown as OperatorServices;
   const { accountId } = await account(30);
   const refusal = await perform(adjust, { accountId, coins: 1, key: 'a', reason: 'test' }, failing, operator).catch(
     (error: unknown) => error,

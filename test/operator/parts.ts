@@ -2,30 +2,30 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { openOperatorParts } from '../../src/operator/terminal/parts.ts';
-import type { OperatorParts } from '../../src/operator/operation.ts';
+import { openOperatorServices } from '../../src/operator/terminal/operator-services.ts';
+import type { OperatorServices } from '../../src/operator/operation.ts';
 import type { Role } from '../../src/server/identity/roles.ts';
 import { freshId, start, type StartOptions, type TestReply, type TestService } from '../harness.ts';
 import { testConfig } from '../environment.ts';
 import { makeServerKey } from '../server-keys.ts';
 
 export interface TestParts extends Disposable {
-  readonly parts: OperatorParts;
+  readonly parts: OperatorServices;
 }
 
 /** The parts of the operator's tool that operations use, on the Redis of a service. */
 export function openParts({ service, now }: TestService, scripts = new CallerScripts(service.connections.scripts, { now })): TestParts {
-  const { parts, closeParts } = openOperatorParts(testConfig(), service.connections, scripts, {
+  const { services: parts, closeServices } = openOperatorServices(testConfig(), service.connections, scripts, {
     log: pino({ level: 'silent' }),
     now,
   });
-  return { parts, [Symbol.dispose]: closeParts };
+  return { parts, [Symbol.dispose]: closeServices };
 }
 
 /** A service, and the parts of the tool on its Redis. */
 export interface Operated extends AsyncDisposable {
   readonly service: TestService;
-  readonly parts: OperatorParts;
+  readonly parts: OperatorServices;
 }
 
 export async function startOperated(): Promise<Operated> {

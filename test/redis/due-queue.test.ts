@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DueQueue, type DueQueueParts } from '../../src/redis/due-queue.ts';
+import { DueQueue, type DueQueueOptions } from '../../src/redis/due-queue.ts';
 import { Queue, queueKeyOf } from '../../src/redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
@@ -39,7 +39,7 @@ afterEach(() => Promise.all(queues.map((queue) => queue.close())));
 
 const finish = async (member: string): Promise<undefined> => void done.push(member);
 
-function open(work: DueQueueParts['work'] = finish, more: Partial<DueQueueParts> = {}): DueQueue {
+function open(work: DueQueueOptions['work'] = finish, more: Partial<DueQueueOptions> = {}): DueQueue {
   const log = pino({ level: 'silent' });
   const queue = new DueQueue({ name: 'due', work, leaseMs: LEASE_MS, scripts, log, now: () => now, pollIntervalMs: 50, ...more });
   queues.push(queue);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../src/accounts/ids.ts';
 import { refuse } from '../../src/errors.ts';
-import type { AppStore, StoreParts, StorePurchase } from '../../src/stores/store.ts';
+import type { AppStore, StoreOptions, StorePurchase } from '../../src/stores/store.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { until } from '../features/subscription/shop.ts';
@@ -17,7 +17,7 @@ class MoonStore implements AppStore {
   readonly sold = new Map<string, Sold>();
   readonly #now: () => number;
 
-  constructor({ now }: StoreParts) {
+  constructor({ now }: StoreOptions) {
     this.#now = now;
   }
 
@@ -62,7 +62,7 @@ class MoonStore implements AppStore {
 }
 
 const own = await forFile(startRedis());
-const branch = (store: (parts: StoreParts) => AppStore) => start({ redis: own.location, settings: { STORE: 'off' }, store });
+const branch = (store: (parts: StoreOptions) => AppStore) => start({ redis: own.location, settings: { STORE: 'off' }, store });
 let moon!: MoonStore;
 const service = await forFile(branch((parts) => (moon = new MoonStore(parts))));
 

@@ -54,10 +54,7 @@ const PUSH_DEADLINE_MS = 5000;
  * Pushes a notification, with the faults of SANDBOX_CHAOS.
  * @returns whether the receiver answered with 2xx. With SANDBOX_CHAOS: whether a push is scheduled
  */
-export async function deliverNotification(
-  services: Pick<SandboxServices, 'sandbox' | 'log' | 'now'>,
-  notification: object,
-): Promise<boolean> {
+export async function deliverNotification(services: SandboxServices, notification: object): Promise<boolean> {
   const { chaos } = services.sandbox;
   if (chaos === undefined) return pushNotification(services, notification);
   const deliveries = chaos.deliveries();
@@ -70,7 +67,7 @@ export async function deliverNotification(
  * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Unlike Pub/Sub it does not retry.
  * @returns whether the receiver answered with 2xx
  */
-export async function pushNotification(services: Pick<SandboxServices, 'sandbox' | 'log' | 'now'>, notification: object): Promise<boolean> {
+export async function pushNotification(services: SandboxServices, notification: object): Promise<boolean> {
   const now = services.now();
   const notified = services.sandbox.settings.notifications!;
   try {

@@ -1,7 +1,7 @@
-import type { Services } from '../../declare.ts';
+import type { Services, ScriptServices } from '../../declare.ts';
 import type { Sandbox } from './sandbox.ts';
 
-export type SandboxServices = Pick<Services, 'scripts' | 'log' | 'now'> & { readonly sandbox: Sandbox };
+export type SandboxServices = ScriptServices & Pick<Services, 'log'> & { readonly sandbox: Sandbox };
 
 export type ServicesWithStore = Pick<Services, keyof SandboxServices>;
 

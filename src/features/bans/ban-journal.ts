@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { ban, BANS_DUE, unban, type BanOptions } from '../../accounts/ban.ts';
-import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
+import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { follow, LATE_MS, standingOf } from '../../accounts/standing-reader.ts';
 import { Attempts } from '../../journal/attempts.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { within } from '../../redis/within.ts';
 
-export interface BanParts extends HoldingParts {
+export interface BanJournalOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
   readonly log: Logger;
 }
@@ -29,30 +29,30 @@ const POLL_INTERVAL_MS = 2000;
  * later steps hide it, and show it again when the ban ends. If the process dies, the queue runs these steps.
  */
 export class BanJournal {
-  readonly #parts: BanParts;
+  readonly #options: BanJournalOptions;
   readonly #journal: Journal;
   /** On a Cluster a score that a process checked before the ban may arrive after it. */
   readonly #lateMs: number;
 
-  constructor(parts: BanParts) {
-    this.#parts = parts;
-    this.#lateMs = parts.scripts.queueTags === 1 ? 0 : LATE_MS;
-    this.#journal = new Journal({ ...parts, name: BANS_DUE, takeOverMs: Math.max(TAKE_OVER_MS, this.#lateMs) });
+  constructor(options: BanJournalOptions) {
+    this.#options = options;
+    this.#lateMs = options.scripts.queueTags === 1 ? 0 : LATE_MS;
+    this.#journal = new Journal({ ...options, name: BANS_DUE, takeOverMs: Math.max(TAKE_OVER_MS, this.#lateMs) });
   }
 
   /** As `ban` of `accounts/ban.ts`. When this resolves, nobody sees the account's scores any more or, if that takes longer than HIDE_MS, soon after. */
   ban(accountId: string, options: BanOptions): ReturnType<typeof ban> {
-    return this.#decide(accountId, () => ban(accountId, options, this.#parts));
+    return this.#decide(accountId, () => ban(accountId, options, this.#options));
   }
 
   /** As `unban` of `accounts/ban.ts`, with the scores as in `ban`. */
   unban(accountId: string): ReturnType<typeof unban> {
-    return this.#decide(accountId, () => unban(accountId, this.#parts));
+    return this.#decide(accountId, () => unban(accountId, this.#options));
   }
 
   /** Finishes the hiding and showing that dead processes left, and shows the data of accounts whose ban has ended. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#parts.log, { pollIntervalMs: POLL_INTERVAL_MS });
+    return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#options.log, { pollIntervalMs: POLL_INTERVAL_MS });
   }
 
   /**
@@ -61,7 +61,7 @@ export class BanJournal {
    * @returns the end of the ban; undefined: the ban has no end, or there is no ban
    */
   async work(accountId: string): Promise<number | undefined> {
-    const { scripts, holdings } = this.#parts;
+    const { scripts, holdings } = this.#options;
     for (let done = ''; ;) {
       const { accountId: id, found } = await follow(
         accountId,
@@ -74,7 +74,7 @@ export class BanJournal {
       // The deletion erases the account's data.
       if (due === done || found.word === 'deleted') return isBanned ? found.ban.until : undefined;
       const attempts = new Attempts();
-      for (const { hide } of holdings) if (hide !== undefined) await attempts.at(hide({ accountId: id, isBanned }, this.#parts));
+      for (const { hide } of holdings) if (hide !== undefined) await attempts.at(hide({ accountId: id, isBanned }, this.#options));
       attempts.end();
       done = due;
     }
@@ -83,7 +83,7 @@ export class BanJournal {
   async #decide<Decision extends { readonly accountId: string }>(accountId: string, decide: () => Promise<Decision>): Promise<Decision> {
     const { decision, done } = await this.#journal.begin(accountId, decide, async () => {
       const nextAt = await this.work(accountId);
-      return this.#lateMs === 0 ? nextAt : Math.min(nextAt ?? Infinity, this.#parts.now() + this.#lateMs);
+      return this.#lateMs === 0 ? nextAt : Math.min(nextAt ?? Infinity, this.#options.now() + this.#lateMs);
     });
     await within(HIDE_MS, done, () => {});
     return decision;

@@ -22,7 +22,7 @@ export const addressGrowthKey = (day: string): string => `{grown}:${day}`;
 
 export const ADDRESS_GROWTH_KEYS = /^\{grown\}:\d{4}-\d\d-\d\d$/;
 
-interface AddressGrowthParts {
+interface AddressGrowthOptions {
   readonly budget: EntryBudget;
   readonly scripts: ScriptRunner;
   readonly log: Logger;
@@ -34,16 +34,16 @@ interface AddressGrowthParts {
  * be public. Redis deletes them after two days.
  */
 export class AddressGrowth {
-  readonly #parts: AddressGrowthParts;
+  readonly #options: AddressGrowthOptions;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(parts: AddressGrowthParts) {
-    this.#parts = parts;
+  constructor(options: AddressGrowthOptions) {
+    this.#options = options;
     this.#timer = setInterval(() => void this.write(), EVERY_MS).unref();
   }
 
   async write(): Promise<void> {
-    const { budget, scripts, log, now } = this.#parts;
+    const { budget, scripts, log, now } = this.#options;
     const grown = budget.grown().slice(0, AT_ONCE);
     if (grown.length === 0) return;
     const entries = grown.map(({ group, entries: count }) => `${group} ${count}`).join(' ');

@@ -64,7 +64,7 @@ export type BookingOutcome =
       readonly accountId: string;
     };
 
-export interface BookingParts {
+export interface BookingsOptions {
   readonly scripts: CallerScripts;
   readonly keySecret: KeySecret;
   readonly coinTotals: Pick<CoinTotals, 'applied'>;
@@ -81,15 +81,15 @@ export interface BookingParts {
  * later has to keep a record, which decides whether the entry was booked.
  */
 export class Bookings {
-  readonly #parts: BookingParts;
+  readonly #options: BookingsOptions;
 
-  constructor(parts: BookingParts) {
-    this.#parts = parts;
+  constructor(options: BookingsOptions) {
+    this.#options = options;
   }
 
   /** The caller's balance. */
   async balanceOf(caller: Caller): Promise<number> {
-    const [, coins] = await this.#parts.scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
+    const [, coins] = await this.#options.scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
     return Number(coins);
   }
 
@@ -104,7 +104,7 @@ export class Bookings {
    */
   async book(accountId: string, { type, coins, key, refusesBanned, purchase }: Booking): Promise<BookingOutcome> {
     if (!mayBook(type, coins)) throw new RangeError(`${coins} are no coins of an entry of type ${type}`);
-    const { scripts, keySecret, coinTotals, config } = this.#parts;
+    const { scripts, keySecret, coinTotals, config } = this.#options;
     const text = serviceKey(type, key);
     const letter = entryLetters[type];
     const {

@@ -6,7 +6,7 @@ import { readSecret, secretFinding, type HashReader } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { SecretUse } from './secret-use.ts';
 import { checkBucket, checkGuestBucket } from './bucket-check.ts';
-import { LedgerCheck, type BoughtCheck, type LedgerParts } from './ledger-check.ts';
+import { LedgerCheck, type BoughtCheck, type LedgerCheckOptions } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
 import { coinKeys } from './model.ts';
 
@@ -18,7 +18,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
   /** The one ledger that reports a missing or malformed secret. Without ledgers the secret may be missing. */
   let reporter: string | undefined;
   const use = new SecretUse();
-  const partsNow = async (probe: Probe): Promise<LedgerParts> => ({ hash: await hashNow(probe), checkBought, use });
+  const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use });
   return {
     keys: [
       {
@@ -27,9 +27,9 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         life: 'lasts',
         readsKey: true,
         check: async ([id], probe) => {
-          const parts = await partsNow(probe);
-          const findings = [...(await new LedgerCheck(id!, probe, parts).run()), ...use.foundEarly];
-          if (parts.hash !== undefined || (reporter ??= id) !== id) return findings;
+          const options = await partsNow(probe);
+          const findings = [...(await new LedgerCheck(id!, probe, options).run()), ...use.foundEarly];
+          if (options.hash !== undefined || (reporter ??= id) !== id) return findings;
           const secret = await readSecret(probe);
           return typeof secret === 'string' ? [...findings, secretFinding(secret)] : findings;
         },
@@ -65,9 +65,9 @@ async function checkSecret(probe: Probe): Promise<Finding[]> {
 }
 
 /** Checks that the ledger of a guest belongs to an account into which the guest moved. */
-async function checkGuestLedger(id: string, guest: string, probe: Probe, parts: LedgerParts): Promise<readonly Finding[]> {
+async function checkGuestLedger(id: string, guest: string, probe: Probe, options: LedgerCheckOptions): Promise<readonly Finding[]> {
   const found = (await standingIn(id, probe)).guests.find((standingGuest) => standingGuest.id === guest);
-  if (found !== undefined) return new LedgerCheck(id, probe, parts, found).run();
+  if (found !== undefined) return new LedgerCheck(id, probe, options, found).run();
   const lost = await missingAccount(id, probe);
   if (lost !== undefined) return [lost];
   const key = coinKeys.guestLedger(id, guest);

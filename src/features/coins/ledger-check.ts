@@ -19,7 +19,7 @@ export type BoughtCheck = (
 ) => Promise<readonly Finding[]>;
 
 /** The parts that the checks of all ledgers share. */
-export interface LedgerParts {
+export interface LedgerCheckOptions {
   /** Undefined without a secret. */
   readonly hash: KeyHash | undefined;
   readonly checkBought: BoughtCheck;
@@ -42,21 +42,21 @@ export class LedgerCheck {
   readonly #ledger: string;
   readonly #guest: { readonly id: string; readonly isFiled: boolean } | undefined;
   readonly #probe: Probe;
-  readonly #parts: LedgerParts;
+  readonly #options: LedgerCheckOptions;
   /** Findings about other things than the ledger itself. */
   readonly #findings: Finding[] = [];
   readonly #kinds: LedgerFindings;
   readonly #chain: ChainCheck;
 
   /** @param guest a guest of the account, to check its ledger. A filed ledger has no index: `guest-auditor.ts` checks it. */
-  constructor(id: string, probe: Probe, parts: LedgerParts, guest?: { readonly id: string; readonly isFiled: boolean }) {
+  constructor(id: string, probe: Probe, options: LedgerCheckOptions, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;
     this.#kinds = new LedgerFindings(guest === undefined ? `account ${id}` : `guest ${guest.id} of account ${id}`);
     this.#ledger = guest === undefined ? coinKeys.ledger(id) : coinKeys.guestLedger(id, guest.id);
     this.#guest = guest;
     this.#probe = probe;
-    this.#parts = parts;
-    this.#chain = new ChainCheck(this.#ledger, parts.hash, this.#kinds, probe.now());
+    this.#options = options;
+    this.#chain = new ChainCheck(this.#ledger, options.hash, this.#kinds, probe.now());
   }
 
   async run(): Promise<Finding[]> {
@@ -87,13 +87,13 @@ export class LedgerCheck {
     await this.#checkPrizes();
     if (bought.length > 0) {
       const ledger = { accountId: this.#id, guestId: this.#guest?.id };
-      this.#findings.push(...(await this.#parts.checkBought(ledger, bought, adjusted, this.#probe)));
+      this.#findings.push(...(await this.#options.checkBought(ledger, bought, adjusted, this.#probe)));
     }
     if (keys === undefined || this.#guest?.isFiled === true) return;
     // `ledger-auditor.ts` reports a missing secret once, instead of with each ledger.
-    if (this.#parts.hash === undefined) return;
+    if (this.#options.hash === undefined) return;
     // Buckets are read after the entries, so that the key of each entry read is already in its bucket.
-    const check = new IndexCheck(this.#ledger, keys, this.#probe, this.#kinds, this.#parts.use);
+    const check = new IndexCheck(this.#ledger, keys, this.#probe, this.#kinds, this.#options.use);
     await check.run(isOnePage ? (bucket as [string, string[]]) : undefined);
   }
 

@@ -11,6 +11,8 @@ import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../coins/model.ts';
 import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
 
+type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'store' | 'scripts' | 'now'>;
+
 export const previewScript = defineScript({
   file: new URL('preview.lua', import.meta.url),
   keys: ['account', 'ledger'],
@@ -83,7 +85,7 @@ export const deleteAccount = endpoint({
   // Google's keys may have to be fetched, and a move of the guest to be finished.
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/delete -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ body, meta }, services: Pick<Services, 'tokens' | 'deletions' | 'store' | 'scripts' | 'now'>) {
+  async handle({ body, meta }, services: DeletionServices) {
     const { tokens, deletions, now } = services;
     const proof = await proofOf(body, services);
     if ('code' in proof) return proof;
@@ -111,7 +113,7 @@ type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigu
 /** @throws Refusal `bad_token`, `app_store_unavailable` while the store's keys cannot be fetched */
 async function proofOf(
   { token, installId, confirm }: { token?: string | undefined; installId?: string | undefined; confirm?: string | undefined },
-  { store, scripts, now }: Pick<Services, 'store' | 'scripts' | 'now'>,
+  { store, scripts, now }: DeletionServices,
 ): Promise<Proof | ProofRefusal> {
   if (token === undefined) {
     if (installId === undefined)
@@ -136,11 +138,7 @@ async function proofOf(
 }
 
 /** The answer to the first call. */
-async function offer(
-  proof: Proof,
-  client: { readonly address: string },
-  { scripts, tokens, now }: Pick<Services, 'scripts' | 'tokens' | 'now'>,
-) {
+async function offer(proof: Proof, client: { readonly address: string }, { scripts, tokens, now }: DeletionServices) {
   const ordinal = await proof.ordinal();
   const accountId = proof.accountIdAt(ordinal);
   const caller = callerFrom(client, accountId, undefined, undefined);

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
-import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
+import { keyNames, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { LATE_MS, runWhereItIs } from '../../accounts/standing-reader.ts';
 import { parseGuests, standingChanges, standingLibrary } from '../../accounts/standing.ts';
@@ -30,7 +30,7 @@ const eraseAccount = defineScript({
   durable: true,
 });
 
-export interface DeletionParts extends HoldingParts {
+export interface DeletionJournalOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
   readonly metrics: { accountDeleted(): void };
   readonly log: Logger;
@@ -53,12 +53,12 @@ const GUESTS_AT_ONCE = 20;
  * that the request or the queue can continue them (docs/decisions/deletion.md).
  */
 export class DeletionJournal {
-  readonly #parts: DeletionParts;
+  readonly #options: DeletionJournalOptions;
   readonly #journal: Journal;
 
-  constructor(parts: DeletionParts) {
-    this.#parts = parts;
-    this.#journal = new Journal({ ...parts, name: DELETIONS_DUE, takeOverMs: TAKE_OVER_MS });
+  constructor(options: DeletionJournalOptions) {
+    this.#options = options;
+    this.#journal = new Journal({ ...options, name: DELETIONS_DUE, takeOverMs: TAKE_OVER_MS });
   }
 
   /**
@@ -71,7 +71,7 @@ export class DeletionJournal {
   async delete(accountId: string, by: 'owner' | 'operator'): Promise<void> {
     const { decision: refusal, done } = await this.#journal.begin(
       accountId,
-      () => this.#mark(accountId, this.#parts.now(), by),
+      () => this.#mark(accountId, this.#options.now(), by),
       async (refused) => (refused === undefined || refused.code === 'account_deleted' ? this.#erase(accountId) : undefined),
     );
     if (refusal !== undefined) throw refusal;
@@ -98,7 +98,7 @@ export class DeletionJournal {
    * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
    */
   async #mark(accountId: string, at: number, by: string) {
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     const { word, figures } = await runWhereItIs(accountId, scripts, (id) =>
       scripts.run(markDeleted, { standing: standingKey(id) }, { at, by }),
     );
@@ -113,7 +113,7 @@ export class DeletionJournal {
    * @returns when the last check of it is due; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
-    const { scripts, now, metrics, holdings } = this.#parts;
+    const { scripts, now, metrics, holdings } = this.#options;
     const keys = { standing: standingKey(accountId) };
     const [word, time, movedIn = ''] = await scripts.run(readDeletion, keys, {});
     if (word !== 'left') return undefined;
@@ -124,7 +124,7 @@ export class DeletionJournal {
     // The guests are erased before the account: a score that a move hands over meanwhile is then found with the guest, or with the account.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
       await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => attempts.at(this.#eraseGuest(id, accountId, at))));
-    for (const { erase } of holdings) if (erase !== undefined) await attempts.at(erase({ accountId, owners, guests }, this.#parts));
+    for (const { erase } of holdings) if (erase !== undefined) await attempts.at(erase({ accountId, owners, guests }, this.#options));
     attempts.end();
     // On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
@@ -140,12 +140,12 @@ export class DeletionJournal {
   async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
     const refusal = await this.#mark(guestId, at, accountId);
     if (refusal?.code === 'forbidden')
-      this.#parts.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
+      this.#options.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
     else await this.#erase(guestId, [guestId, accountId]);
   }
 
   /** Erases the accounts that dead processes left. On a Cluster it also checks each deleted account a last time. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#parts.log);
+    return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#options.log);
   }
 }

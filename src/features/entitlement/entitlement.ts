@@ -4,6 +4,8 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf } from './model.ts';
 
+type EntitlementServices = Pick<Services, 'scripts' | 'config' | 'proofs' | 'now' | 'wallClock'>;
+
 export const entitlement = endpoint({
   method: 'GET',
   path: '/v1/entitlement',
@@ -43,7 +45,7 @@ export const entitlement = endpoint({
     },
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
-  async handle({ caller, query }, services: Pick<Services, 'scripts' | 'config' | 'proofs' | 'now' | 'wallClock'>) {
+  async handle({ caller, query }, services: EntitlementServices) {
     const { config, now, wallClock, proofs } = services;
     if (caller === undefined) return entitlementOf({}, now(), config.TRIAL_DAYS);
     const fields = await readFields(caller, [...entitlementFields, 'installVerifiedAt'], services);

@@ -28,7 +28,7 @@ const DROP_MS = 1000;
 /** Redis sweeps a chunk in less than a millisecond: 40,000 events a second cost it a few percent of its time. */
 const FORGET_MS = 25;
 
-export interface UpkeepParts {
+export interface LogUpkeepOptions {
   readonly scripts: ScriptRunner;
   readonly config: { readonly EVENTS_DAYS: number };
   /** Milliseconds since 1970. */
@@ -37,18 +37,18 @@ export interface UpkeepParts {
 
 /** Drops old events, and removes the data of deleted accounts from the log, in small steps. */
 export class LogUpkeep {
-  readonly #parts: UpkeepParts;
+  readonly #options: LogUpkeepOptions;
   #droppedAt = -Infinity;
   #sweptAt = -Infinity;
   #isSweeping = false;
 
-  constructor(parts: UpkeepParts) {
-    this.#parts = parts;
+  constructor(options: LogUpkeepOptions) {
+    this.#options = options;
   }
 
   /** Takes a step, if one is due. */
   async step(): Promise<void> {
-    const { scripts, config, now } = this.#parts;
+    const { scripts, config, now } = this.#options;
     const { state, chunks, forgotten } = eventKeys;
     const tick = performance.now();
     if (tick > this.#droppedAt + DROP_MS) {

@@ -100,7 +100,7 @@ export interface EventReader {
 /** The log never had this position. */
 export class AheadOfLog extends Error {}
 
-export interface EventLogParts {
+export interface EventLogOptions {
   readonly scripts: ScriptRunner;
   readonly subscriber: Subscriptions;
 }
@@ -137,16 +137,16 @@ async function findEnds(time: number | '', scripts: ScriptRunner) {
 
 /** The log of events, for readers. The relay writes it (`relay.ts`). */
 export class EventLog implements EventReader {
-  readonly #parts: EventLogParts;
+  readonly #options: EventLogOptions;
   /** The position after the last readable event, as far as this process knows. */
   #readable: Position = 0;
   #messages = 0;
   readonly #waiting = new Set<{ readonly after: Position; readonly wake: () => void }>();
   readonly #poll: NodeJS.Timeout;
 
-  constructor(parts: EventLogParts) {
-    this.#parts = parts;
-    const { subscriber } = parts;
+  constructor(options: EventLogOptions) {
+    this.#options = options;
+    const { subscriber } = options;
     subscriber.on('ready', (isConcerned) => {
       // After a failed subscription another `ready` follows.
       if (isConcerned(EVENTS_CHANNEL)) subscriber.subscribe(EVENTS_CHANNEL).catch(() => {});
@@ -162,7 +162,7 @@ export class EventLog implements EventReader {
   async read(after: Position, limit: number, types: readonly EventType[] = []): Promise<EventPage> {
     const messages = this.#messages;
     const args = { after, limit, letters: lettersOf(types), most: MOST_ENTRIES_READ };
-    const [word, next, isEnd, ...found] = await this.#parts.scripts.run(readLog, { ...keys, forgotten: eventKeys.forgotten }, args);
+    const [word, next, isEnd, ...found] = await this.#options.scripts.run(readLog, { ...keys, forgotten: eventKeys.forgotten }, args);
     if (word === 'ahead') return this.#readAhead(after, messages);
     if (isEnd === '1') this.#ends(Number(next), messages);
     const events: EventRecord[] = [];
@@ -181,7 +181,7 @@ export class EventLog implements EventReader {
 
   /** A failover may have lost the end of the log. Later events must get positions after those that readers already have. */
   async #readAhead(after: Position, messages: number): Promise<EventPage> {
-    const [word] = await this.#parts.scripts.run(skipAhead, { state: keys.state }, { position: after, most: MOST_AHEAD });
+    const [word] = await this.#options.scripts.run(skipAhead, { state: keys.state }, { position: after, most: MOST_AHEAD });
     if (word === 'refused') throw new AheadOfLog(`the log has no position ${after}`);
     this.#ends(after, messages);
     return { events: [], positions: [], next: after, isEnd: true };
@@ -192,7 +192,7 @@ export class EventLog implements EventReader {
     let [at, looked, oldest] = [before ?? '', 0, ''] as [Position | '', number, string];
     for (let reads = 0; reads < BACK_READS && events.length < limit && at !== 0; reads++) {
       const args = { before: at, owners: accountIds.join(' '), limit: limit - events.length, most: MOST_ENTRIES_READ };
-      const [, next, count, last = '', ...found] = await this.#parts.scripts.run(
+      const [, next, count, last = '', ...found] = await this.#options.scripts.run(
         readBack,
         { ...keys, forgotten: eventKeys.forgotten },
         args,
@@ -231,7 +231,7 @@ export class EventLog implements EventReader {
   }
 
   #find(time: number | '') {
-    return findEnds(time, this.#parts.scripts);
+    return findEnds(time, this.#options.scripts);
   }
 
   async news(after: Position, waitMs: number, signal?: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { OUTBOX } from '../../redis/outbox.ts';
 import { defineScript } from '../../redis/script.ts';
 import { SLOTS, tagOf } from '../../redis/slots.ts';
 import { eventKeys, forwardedKey } from './model.ts';
-import { LogUpkeep, type UpkeepParts } from './log-upkeep.ts';
+import { LogUpkeep, type LogUpkeepOptions } from './log-upkeep.ts';
 import type { OutboxNews } from './outbox-news.ts';
 import { RelayCounts } from './relay-counts.ts';
 import type { Metrics } from '../../server/metrics.ts';
@@ -85,8 +85,8 @@ const RETRY_MS = 200;
 const SWEPT_AT_ONCE = 128;
 const SWEEP_MS = 100;
 
-export interface RelayParts extends UpkeepParts {
-  readonly config: UpkeepParts['config'] & { readonly REDIS_WAIT_REPLICAS: number };
+export interface RelayOptions extends LogUpkeepOptions {
+  readonly config: LogUpkeepOptions['config'] & { readonly REDIS_WAIT_REPLICAS: number };
   readonly metrics: Metrics;
   readonly outboxNews: OutboxNews;
   readonly log: Logger;
@@ -113,7 +113,7 @@ interface Element {
  * last appended element of each outbox, so the next relay neither loses nor repeats an event.
  */
 export class Relay {
-  readonly #parts: RelayParts;
+  readonly #options: RelayOptions;
   readonly #counts: RelayCounts;
   readonly #upkeep: LogUpkeep;
   readonly #holder = randomBytes(9).toString('base64url');
@@ -133,10 +133,10 @@ export class Relay {
   readonly #running: Promise<void>;
   #wake: (() => void) | undefined;
 
-  constructor(parts: RelayParts) {
-    this.#parts = parts;
-    this.#counts = new RelayCounts(parts.metrics);
-    this.#upkeep = new LogUpkeep(parts);
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.#counts = new RelayCounts(options.metrics);
+    this.#upkeep = new LogUpkeep(options);
     this.#running = this.#run();
   }
 
@@ -145,7 +145,7 @@ export class Relay {
     this.#isClosed = true;
     this.#wake?.();
     await this.#running;
-    this.#parts.outboxNews.close();
+    this.#options.outboxNews.close();
     if (this.#isHolder) await this.#lease(0).catch(() => {});
   }
 
@@ -159,7 +159,7 @@ export class Relay {
           await this.#upkeep.step();
         }
       } catch (error) {
-        this.#parts.log.debug({ reason: (error as Error).message }, 'the relay of events failed and tries again');
+        this.#options.log.debug({ reason: (error as Error).message }, 'the relay of events failed and tries again');
         pauseMs = RETRY_MS;
       }
       this.#counts.isHolder = this.#isHolder;
@@ -187,7 +187,7 @@ export class Relay {
     this.#renewedAt = startedAt;
     if (word === 'others') {
       this.#isHolder = false;
-      this.#parts.outboxNews.relay(undefined);
+      this.#options.outboxNews.relay(undefined);
       return;
     }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
@@ -200,7 +200,7 @@ export class Relay {
   /** This process relays from now on. */
   async #begin(): Promise<void> {
     this.#isHolder = true;
-    this.#parts.outboxNews.relay((tags) => {
+    this.#options.outboxNews.relay((tags) => {
       for (const tag of tags) this.#tags.add(tag);
       // If the relay is at work, it finds these events when it next reads the outboxes.
       if (performance.now() > this.#newsAt + BUSY_POLL_MS) this.#wake?.();
@@ -212,16 +212,16 @@ export class Relay {
   }
 
   #lease(leaseMs: number) {
-    return this.#parts.scripts.run(leaseRelay, { state: eventKeys.state, chunks: eventKeys.chunks }, { holder: this.#holder, leaseMs });
+    return this.#options.scripts.run(leaseRelay, { state: eventKeys.state, chunks: eventKeys.chunks }, { holder: this.#holder, leaseMs });
   }
 
   /** Whether readers may see events before any replica has them. */
   get #showsAtOnce(): boolean {
-    return this.#parts.config.REDIS_WAIT_REPLICAS === 0;
+    return this.#options.config.REDIS_WAIT_REPLICAS === 0;
   }
 
   get #isCluster(): boolean {
-    return this.#parts.scripts.isOnCluster;
+    return this.#options.scripts.isOnCluster;
   }
 
   /** @returns milliseconds until the outboxes are read again */
@@ -243,7 +243,7 @@ export class Relay {
   /** Finds the slots whose outboxes are not empty. */
   async #sweep(slot: number, count: number): Promise<void> {
     const tags = Array.from({ length: count }, (_, index) => tagOf(slot + index));
-    const counts = await Promise.allSettled(tags.map((tag) => this.#parts.scripts.run(countOutbox, { outbox: `${tag}${OUTBOX}` }, {})));
+    const counts = await Promise.allSettled(tags.map((tag) => this.#options.scripts.run(countOutbox, { outbox: `${tag}${OUTBOX}` }, {})));
     counts.forEach((counted, index) => {
       if (counted.status === 'fulfilled' && counted.value[1] !== '0') this.#tags.add(tags[index]!);
     });
@@ -257,7 +257,7 @@ export class Relay {
       .filter((outbox) => outbox !== undefined)
       .toSorted((one, other) => one.elements[0]!.microseconds - other.elements[0]!.microseconds);
     this.#counts.waiting = taken.reduce((sum, outbox) => sum + (outbox === undefined ? 0 : outbox.elements.length + outbox.left), 0);
-    this.#counts.lagSeconds = news.length === 0 ? 0 : Math.max(0, this.#parts.now() / 1000 - news[0]!.elements[0]!.microseconds / 1e6);
+    this.#counts.lagSeconds = news.length === 0 ? 0 : Math.max(0, this.#options.now() / 1000 - news[0]!.elements[0]!.microseconds / 1e6);
     if (news.length === 0) return 'nothing';
     await Promise.all(
       news.flatMap(({ elements }) => elements.flatMap(({ elsewhere }) => elsewhere)).map((event) => this.#forward(...event)),
@@ -270,14 +270,14 @@ export class Relay {
 
   async #forward(letter: string, id: string, accountId: string, words: string): Promise<void> {
     const keys = { account: accountKey(accountId), forwarded: forwardedKey(accountId) };
-    await this.#parts.scripts.run(forwardEvent, keys, { id, letter, words });
+    await this.#options.scripts.run(forwardEvent, keys, { id, letter, words });
   }
 
   async #take(tag: string) {
     const seen = this.#last.get(tag) ?? '';
     try {
       const args = { last: seen, limit: ELEMENTS_AT_ONCE, limitBytes: BYTES_AT_ONCE };
-      const [, left, ...texts] = await this.#parts.scripts.run(takeOutbox, { outbox: `${tag}${OUTBOX}` }, args);
+      const [, left, ...texts] = await this.#options.scripts.run(takeOutbox, { outbox: `${tag}${OUTBOX}` }, args);
       if (texts.length === 0) return undefined;
       // The outbox is read again: that call drops these elements, and takes more.
       this.#tags.add(tag);
@@ -285,7 +285,7 @@ export class Relay {
     } catch (error) {
       // A primary that is down must not hold up the others.
       this.#tags.add(tag);
-      this.#parts.log.debug({ reason: (error as Error).message, outbox: tag }, 'an outbox could not be read; the relay tries again');
+      this.#options.log.debug({ reason: (error as Error).message, outbox: tag }, 'an outbox could not be read; the relay tries again');
       return undefined;
     }
   }
@@ -293,7 +293,7 @@ export class Relay {
   /** @returns the position after the appended events; 0 if another relay appended first */
   async #append(tag: string, seen: string, elements: readonly Element[]): Promise<number> {
     const last = elements.at(-1)!.begin;
-    const [word, figure] = await this.#parts.scripts.run(
+    const [word, figure] = await this.#options.scripts.run(
       appendLog,
       { state: eventKeys.state, chunks: eventKeys.chunks, forgotten: eventKeys.forgotten },
       {
@@ -312,7 +312,7 @@ export class Relay {
   }
 
   async #show(readable: number): Promise<void> {
-    await this.#parts.scripts.run(showLog, { state: eventKeys.state }, { readable });
+    await this.#options.scripts.run(showLog, { state: eventKeys.state }, { readable });
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fieldValues } from '../../accounts/fields.ts';
-import { type ExportedAccount, type ExportedShape, type ExportPages, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
+import { type ExportedAccount, type ExportedShape, type ExportPages, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { parseGuests } from '../../accounts/standing.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
@@ -56,7 +56,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
       nextCursor: z.string().optional().meta({ description: 'For the next page. Left out on the last one.', example: 'e16' }),
     }),
     example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,
-    handle: async (call, services: HoldingParts) => (await exportPage(call, contents, services)) as never,
+    handle: async (call, services: HoldingServices) => (await exportPage(call, contents, services)) as never,
   });
 }
 
@@ -75,8 +75,8 @@ interface ExportCall {
 
 type Page = { accountId: string; nextCursor?: string } & Record<string, unknown>;
 
-async function exportPage({ caller, query, meta }: ExportCall, contents: Contents, parts: HoldingParts) {
-  return pageFrom(query.cursor, await accountOf(caller, parts), contents, meta, parts);
+async function exportPage({ caller, query, meta }: ExportCall, contents: Contents, services: HoldingServices) {
+  return pageFrom(query.cursor, await accountOf(caller, services), contents, meta, services);
 }
 
 async function pageFrom(
@@ -84,10 +84,10 @@ async function pageFrom(
   account: ExportedAccount,
   { holdings, paged }: Contents,
   meta: ExportCall['meta'],
-  parts: HoldingParts,
+  services: HoldingServices,
 ): Promise<Page> {
   const startedAt = performance.now();
-  const firstPages = cursor === undefined ? holdings.map(({ exported }) => exported?.firstPage?.(account, parts)) : [];
+  const firstPages = cursor === undefined ? holdings.map(({ exported }) => exported?.firstPage?.(account, services)) : [];
   const page: Page = Object.assign({ accountId: account.accountId }, ...(await Promise.all(firstPages)));
   let current = cursor === undefined ? 0 : paged.findIndex(({ letter }) => letter === cursor[0]);
   let place = cursor?.slice(1);
@@ -95,7 +95,7 @@ async function pageFrom(
     const { letter, firstPlace, read } = paged[current]!;
     if (reads >= MOST_READS || performance.now() - startedAt > MOST_MS || meta.isOver)
       return { ...page, nextCursor: letter + (place ?? firstPlace) };
-    const part = await read(account, place ?? firstPlace, parts);
+    const part = await read(account, place ?? firstPlace, services);
     for (const [name, found] of Object.entries(part.lists)) page[name] = [...((page[name] as unknown[] | undefined) ?? []), ...found];
     reads += part.reads;
     place = part.next;
@@ -105,7 +105,7 @@ async function pageFrom(
 }
 
 /** Like every script for a caller, this checks the caller's session too. */
-async function accountOf(caller: Caller, { scripts }: HoldingParts): Promise<ExportedAccount> {
+async function accountOf(caller: Caller, { scripts }: HoldingServices): Promise<ExportedAccount> {
   const { accountId, accountKey } = caller;
   const [, movedIn = '', generation, ...fields] = await scripts.runAs(caller, factsScript, { account: accountKey }, {});
   return {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { HeldFields } from '../../accounts/fields.ts';
 import { joinHeldKey } from '../../accounts/held-keys.ts';
-import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
+import { keyNames, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import type { Refusal } from '../../errors.ts';
@@ -10,7 +10,7 @@ import { coinKeys } from '../coins/model.ts';
 import { moveKeys, type MoveTarget } from './model.ts';
 import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk, thawGuest } from './steps.ts';
 
-export interface MoveParts extends HoldingParts {
+export interface MoveOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
   /** `KeySecret` of the coins. */
   readonly keySecret: { readonly text: string; hashOf(key: string): number; otherData(): Refusal };
@@ -42,14 +42,14 @@ const MOST_ROUNDS = 20;
 
 /** Finishes the move of a frozen guest, or takes it back. Any number of helpers may do so at the same time. */
 export class MoveFinisher {
-  readonly #parts: MoveParts;
+  readonly #options: MoveOptions;
   /** The fields that an account may take over of a guest. */
   readonly #fields: readonly HeldFields[];
   readonly #names: readonly string[];
 
-  constructor(parts: MoveParts) {
-    this.#parts = parts;
-    this.#fields = parts.holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge !== 'own'));
+  constructor(options: MoveOptions) {
+    this.#options = options;
+    this.#fields = options.holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge !== 'own'));
     this.#names = this.#fields.flatMap(({ names }) => names);
   }
 
@@ -68,7 +68,7 @@ export class MoveFinisher {
   /** @returns the guest's move, or else what `finish` answers with */
   async #readFrozen(guestId: string): Promise<FrozenMove | string | undefined> {
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
-    const [word, id, ...frozen] = await this.#parts.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
+    const [word, id, ...frozen] = await this.#options.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
     if (word === 'still') return undefined;
     if (word === 'moved') return id!;
     const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = frozen as [string, MoveTarget['store'], ...string[]];
@@ -90,7 +90,7 @@ export class MoveFinisher {
     for (let round = 0, position = 0; round < MOST_ROUNDS; round++) {
       if ((await this.#copy(move, position)) === 'thawed') return 'thawed';
       const [word, copied] = await this.#accept(move);
-      if (word === 'other_data') throw this.#parts.keySecret.otherData();
+      if (word === 'other_data') throw this.#options.keySecret.otherData();
       if (word !== 'incomplete') return word;
       position = Number(copied);
     }
@@ -102,7 +102,7 @@ export class MoveFinisher {
    * account decides: a failover may have lost the freeze.
    */
   async #copy(move: FrozenMove, from: number): Promise<'copied' | 'thawed'> {
-    const { scripts, keySecret } = this.#parts;
+    const { scripts, keySecret } = this.#options;
     const { guestId, moveId, target, seq, isSmall } = move;
     const keys = { ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
     const copyKeys = keysOfMove(target.accountId, moveId);
@@ -120,7 +120,7 @@ export class MoveFinisher {
   }
 
   #accept({ guestId, moveId, target, day, seq, entries, creditedToday, fields }: FrozenMove) {
-    const { scripts, keySecret } = this.#parts;
+    const { scripts, keySecret } = this.#options;
     const { accountId: targetId, store } = target;
     return scripts.run(
       acceptGuest,
@@ -139,7 +139,7 @@ export class MoveFinisher {
   }
 
   async #closeGuest({ guestId, moveId, target }: FrozenMove): Promise<void> {
-    const { scripts, log, holdings, now } = this.#parts;
+    const { scripts, log, holdings, now } = this.#options;
     const names = keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'goes').join(' ');
     const args = { moveId, targetId: target.accountId, names };
     const [word] = await scripts.run(closeGuest, { standing: standingKey(guestId) }, args);
@@ -156,7 +156,7 @@ export class MoveFinisher {
 
   /** The copy goes before the guest thaws: once it has thawed, nobody looks for the copy any more. */
   async #takeBack({ guestId, moveId, target, seq }: FrozenMove): Promise<void> {
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     for (let from = '0'; from !== '';) {
       const [word, next] = await scripts.run(clearStaged, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
       // Redis lost the refusal, so that the account may still accept the copy: it has to decide again before the guest thaws.
@@ -172,13 +172,13 @@ export class MoveFinisher {
    * @returns whether more may still arrive
    */
   async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
-    const { holdings, scripts, now } = this.#parts;
+    const { holdings, scripts, now } = this.#options;
     const attempts = new Attempts();
     for (const name of keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'joins'))
       await attempts.at(joinHeldKey(guestId, accountId, name, scripts));
     let mayArrive = false;
     for (const { handOver } of holdings)
-      if (handOver !== undefined && (await attempts.at(handOver({ guestId, accountId, isLast }, this.#parts))) === true) mayArrive = true;
+      if (handOver !== undefined && (await attempts.at(handOver({ guestId, accountId, isLast }, this.#options))) === true) mayArrive = true;
     attempts.end();
     return mayArrive;
   }

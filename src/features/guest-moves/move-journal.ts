@@ -10,7 +10,7 @@ import { within } from '../../redis/within.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { moveKeys, type Moved, type MoveTarget, type NotMovedReason } from './model.ts';
-import { MoveFinisher, type MoveParts } from './finisher.ts';
+import { MoveFinisher, type MoveOptions } from './finisher.ts';
 import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './steps.ts';
 
 /** The outcome of a move that this process began. */
@@ -43,16 +43,16 @@ const OPEN_SECONDS = 30;
  * move does so, or a later request of the guest, or the queue.
  */
 export class MoveJournal {
-  readonly #parts: MoveParts;
+  readonly #options: MoveOptions;
   readonly #journal: Journal;
   readonly #finisher: MoveFinisher;
   /** Guests whose moves this process is finishing. Requests of a frozen guest share the work. */
   readonly #finishing = new Map<string, Promise<string | undefined>>();
 
-  constructor(parts: MoveParts) {
-    this.#parts = parts;
-    this.#journal = new Journal({ ...parts, name: moveKeys.unfinished, takeOverMs: TAKE_OVER_MS });
-    this.#finisher = new MoveFinisher(parts);
+  constructor(options: MoveOptions) {
+    this.#options = options;
+    this.#journal = new Journal({ ...options, name: moveKeys.unfinished, takeOverMs: TAKE_OVER_MS });
+    this.#finisher = new MoveFinisher(options);
   }
 
   /**
@@ -61,7 +61,7 @@ export class MoveJournal {
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */
   async begin(guest: Caller, target: MoveTarget): Promise<Moved> {
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     const guestId = guest.accountId;
     // Most refusals come here, before anything is written.
     const told = await this.#freeze(guest, target, '');
@@ -103,7 +103,7 @@ export class MoveJournal {
     if (word !== 'frozen') return { outcome: { moved: false, reason: word as NotMovedReason } };
     const movedInto = await afterWrites(this.#finish(guest.accountId));
     const record = moveKeys.record(target.accountId, moveId);
-    const [outcome, ...figures] = await afterWrites(this.#parts.scripts.run(outcomeOfMove, { record }, {}));
+    const [outcome, ...figures] = await afterWrites(this.#options.scripts.run(outcomeOfMove, { record }, {}));
     if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
     // Redis lost the record of the move, and the guest was thawed. A new sign-in moves it.
     if (outcome !== 'accepted') throw refuse('store_unavailable', { retryAfterMs: 1000 });
@@ -135,26 +135,26 @@ export class MoveJournal {
     const state = moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
     const movedInto = await this.#finish(guestId);
     if (movedInto !== undefined) await this.#handOver(guestId, movedInto, moveId === LATE);
-    else if (state === 'open') return this.#parts.now() + TAKE_OVER_MS;
+    else if (state === 'open') return this.#options.now() + TAKE_OVER_MS;
     return undefined;
   }
 
   /** @param isLate a check by the queue, LATE_MS after the move */
   async #handOver(guestId: string, movedInto: string, isLate = false): Promise<void> {
-    const { scripts, now } = this.#parts;
+    const { scripts, now } = this.#options;
     const isLast = isLate || scripts.queueTags === 1;
     if (await this.#finisher.handOver(guestId, movedInto, isLast))
       await this.#journal.bring(`${guestId} ${movedInto} ${LATE}`, now() + LATE_MS);
   }
 
   async #stateOf(targetId: string, moveId: string): Promise<string> {
-    const [state] = await this.#parts.scripts.run(outcomeOfMove, { record: moveKeys.record(targetId, moveId) }, {});
+    const [state] = await this.#options.scripts.run(outcomeOfMove, { record: moveKeys.record(targetId, moveId) }, {});
     return state;
   }
 
   /** @param moveId '': only tells whether the guest may move */
   async #freeze(guest: Caller, target: MoveTarget, moveId: string): Promise<string> {
-    const { scripts, keySecret, now } = this.#parts;
+    const { scripts, keySecret, now } = this.#options;
     const { accountId } = guest;
     // A session proves that a pairing was claimed, and not that its holder has the install. A move is as final as a deletion.
     const fromPairing = guest.session?.kind === 'pairing' ? 1 : 0;
@@ -176,6 +176,6 @@ export class MoveJournal {
 
   /** Finishes the moves that a process left behind. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((member) => this.work(member), TAKE_OVER_MS, this.#parts.log);
+    return this.#journal.takeOver((member) => this.work(member), TAKE_OVER_MS, this.#options.log);
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { BANS_DUE } from '../../accounts/ban.ts';
-import type { HoldingParts } from '../../accounts/holdings.ts';
+import type { HoldingServices } from '../../accounts/holdings.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
@@ -231,7 +231,7 @@ export async function moveScores(
   guestId: string,
   accountId: string,
   isLast: boolean,
-  { scripts, catalogue }: Pick<HoldingParts, 'catalogue'> & { readonly scripts: ScriptRunner },
+  { scripts, catalogue }: Pick<HoldingServices, 'catalogue'> & { readonly scripts: ScriptRunner },
 ): Promise<boolean> {
   const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});

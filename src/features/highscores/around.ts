@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { defineScript } from '../../redis/script.ts';
+import type { BoardServices } from './entries.ts';
 import { PLAYER_ID } from './entry.ts';
 import {
   boardArgs,
@@ -66,7 +67,7 @@ export const aroundMe = endpoint({
   }),
   errors: ['identity_required', 'season_not_found'],
   example: `curl -s "$base/v1/highscores/pebble-drop/around?limit=5" -H 'x-install-id: install-0001'`,
-  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE, season }, meta }, services: AroundServices) {
+  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE, season }, meta }, services: BoardServices) {
     const { scripts, catalogue } = services;
     if (caller === undefined && playerId === '') return refuse('identity_required');
     chargeEntries(2 * Number(limit), meta);
@@ -82,5 +83,3 @@ export const aroundMe = endpoint({
     return { game, you: entries[Number(own) - Number(place)]!, entries, ...ofSeason };
   },
 });
-
-type AroundServices = Pick<Services, 'scripts' | 'catalogue'>;

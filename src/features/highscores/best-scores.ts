@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HoldingParts } from '../../accounts/holdings.ts';
+import type { HoldingServices } from '../../accounts/holdings.ts';
 import { GameId } from '../catalogue/model.ts';
 import { readEntry } from './account-scores.ts';
 import { aroundScript } from './around.ts';
@@ -14,13 +14,13 @@ export const BestScore = BoardEntry.omit({ rank: true }).extend({
 export async function bestScores(
   accountId: string,
   games: readonly string[],
-  parts: Pick<HoldingParts, 'scripts' | 'catalogue'>,
+  services: HoldingServices,
 ): Promise<z.output<typeof BestScore>[]> {
-  const found = await Promise.all(games.map((game) => bestOn(game, accountId, parts)));
+  const found = await Promise.all(games.map((game) => bestOn(game, accountId, services)));
   return found.flatMap((score) => score ?? []);
 }
 
-async function bestOn(game: string, accountId: string, { scripts, catalogue }: Pick<HoldingParts, 'scripts' | 'catalogue'>) {
+async function bestOn(game: string, accountId: string, { scripts, catalogue }: HoldingServices) {
   const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
   const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
   if (word === 'none') return undefined;

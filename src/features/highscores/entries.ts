@@ -19,6 +19,9 @@ import {
   SeasonParameter,
 } from './model.ts';
 
+/** For endpoints that read a board's entries in the order that the catalogue gives. */
+export type BoardServices = Pick<Services, 'scripts' | 'catalogue'>;
+
 export const entriesScript = defineScript({
   file: new URL('entries.lua', import.meta.url),
   keys: ['scores'],
@@ -68,10 +71,7 @@ export const boardEntries = endpoint({
   }),
   errors: ['season_not_found'],
   example: `curl -s "$base/v1/highscores/pebble-drop/entries?limit=50"`,
-  async handle(
-    { params: { game }, query: { limit = PAGE_SIZE, cursor, season }, meta },
-    services: Pick<Services, 'scripts' | 'catalogue'>,
-  ) {
+  async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor, season }, meta }, services: BoardServices) {
     const { scripts, catalogue } = services;
     const last = cursor === undefined ? undefined : placeIn(cursor)!;
     // A season's cursor stays in that season, even after its end.

@@ -27,7 +27,7 @@ export const scoreHolding = {
   name: 'scores',
   // On a Cluster a score may arrive after the deletion has begun. Until its last step the set has to name the board of such a score.
   keys: [{ name: 'boards', type: 'set', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
-  handOver: ({ guestId, accountId, isLast }, parts) => moveScores(guestId, accountId, isLast, parts),
+  handOver: ({ guestId, accountId, isLast }, services) => moveScores(guestId, accountId, isLast, services),
   erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),
   hide: ({ accountId, isBanned }, { scripts }) => hideScores(accountId, isBanned, scripts),
   exported: {
@@ -48,11 +48,11 @@ export const scoreHolding = {
         .object({ count: z.number().int(), games: z.array(z.string()), scores: z.array(BestScore) })
         .meta({ description: `${MOST_BOARDS} games at most, and the best score on the first ${MOST_SCORES} of them.` }),
     },
-    async show({ accountId }, parts) {
+    async show({ accountId }, services) {
       const keys = { boards: boardKeys.ofAccount(accountId) };
-      const [, count, ...sample] = await parts.scripts.run(sampleBoards, keys, { most: MOST_BOARDS });
+      const [, count, ...sample] = await services.scripts.run(sampleBoards, keys, { most: MOST_BOARDS });
       const games = sample.toSorted();
-      return { boards: { count: Number(count), games, scores: await bestScores(accountId, games.slice(0, MOST_SCORES), parts) } };
+      return { boards: { count: Number(count), games, scores: await bestScores(accountId, games.slice(0, MOST_SCORES), services) } };
     },
   },
   auditors: () => [boardAuditor, seasonAuditor],

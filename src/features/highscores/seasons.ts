@@ -67,7 +67,7 @@ const SLICE_MS = 5000;
 /** If a process dies, another goes on after this long: a season has to be paid within a minute. */
 const LEASE_MS = 15_000;
 
-export interface SeasonParts {
+export interface SeasonsOptions {
   readonly scripts: CallerScripts;
   /** `Bookings` of the coins. */
   readonly bookings: {
@@ -82,12 +82,12 @@ export interface SeasonParts {
 
 /** Closes seasons after their end, pays their prizes, and deletes old boards. */
 export class Seasons {
-  readonly #parts: SeasonParts;
+  readonly #options: SeasonsOptions;
   readonly #journal: Journal;
 
-  constructor(parts: SeasonParts) {
-    this.#parts = parts;
-    this.#journal = new Journal({ name: SEASONS_DUE, takeOverMs: LEASE_MS, ...parts });
+  constructor(options: SeasonsOptions) {
+    this.#options = options;
+    this.#journal = new Journal({ name: SEASONS_DUE, takeOverMs: LEASE_MS, ...options });
   }
 
   /**
@@ -99,12 +99,12 @@ export class Seasons {
   }
 
   takeOver(): DueQueue {
-    return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#parts.log);
+    return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#options.log);
   }
 
   /** @returns when the season is due again; undefined: never */
   async work(member: string): Promise<number | undefined> {
-    const { scripts, now, log } = this.#parts;
+    const { scripts, now, log } = this.#options;
     const [game = '', season = ''] = member.split(' ');
     const [state, waitMs] = await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season });
     if (state === 'none') return undefined;
@@ -119,7 +119,7 @@ export class Seasons {
 
   /** @returns after how many milliseconds the season is due again; undefined: every payout has its outcome */
   async #pay(game: string, season: string): Promise<number | undefined> {
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     const endsAt = performance.now() + SLICE_MS;
     for (;;) {
       const begunAt = performance.now();
@@ -145,7 +145,7 @@ export class Seasons {
   async #payOne(game: string, season: string, playerId: string, payout: string): Promise<string> {
     const [accountId = '', coins = '0', known] = payout.split(' ');
     if (known !== undefined || accountId === '-' || payout === '') return `${playerId} ${known ?? 'deleted'}`;
-    const booked = this.#parts.bookings.book(accountId, {
+    const booked = this.#options.bookings.book(accountId, {
       type: 'prize',
       coins: Number(coins),
       // The key names the player, not the account: the account may also get payouts of guests that moved into it.
@@ -155,7 +155,7 @@ export class Seasons {
     return booked.then(
       ({ word }) => `${playerId} ${word === 'done' || word === 'replayed' ? 'paid' : word}`,
       (error: unknown) => {
-        this.#parts.log.debug(
+        this.#options.log.debug(
           { reason: (error as Error).message, game, season, playerId },
           'a prize could not be booked: it is tried again',
         );

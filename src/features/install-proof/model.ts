@@ -1,4 +1,8 @@
+import type { Services } from '../../declare.ts';
 import { z } from 'zod';
+
+/** For the endpoints of an install proof. */
+export type ProofServices = Pick<Services, 'scripts' | 'store' | 'now'>;
 
 /** Life of a nonce: time for Google's attestation, over a slow link too. */
 export const NONCE_LIFE_SECONDS = 300;

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
-import { Nonce, NONCE_LIFE_SECONDS, nonceKey } from './model.ts';
+import { Nonce, NONCE_LIFE_SECONDS, nonceKey, type ProofServices } from './model.ts';
 import { storeUnconfigured } from '../../stores/store-token.ts';
 
 export const giveNonce = defineScript({
@@ -41,7 +41,7 @@ export const storeInstallNonce = endpoint({
   errors: ['store_unconfigured'],
   creates: true,
   example: `curl -s $base/v1/account/store-install/nonce -H 'x-install-id: install-0001'`,
-  async handle({ caller }, { scripts, store, now }: Pick<Services, 'scripts' | 'store' | 'now'>) {
+  async handle({ caller }, { scripts, store, now }: ProofServices) {
     if (store?.installs === undefined) return storeUnconfigured();
     const args = {
       owner: caller?.accountId ?? '',

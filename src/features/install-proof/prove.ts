@@ -7,9 +7,9 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint, type ScriptServices } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
-import { Nonce, nonceKey } from './model.ts';
+import { Nonce, nonceKey, type ProofServices } from './model.ts';
 import { StoreToken, storeUnconfigured } from '../../stores/store-token.ts';
 import type { InstallProofs } from '../../stores/store.ts';
 
@@ -65,7 +65,7 @@ export const storeInstall = endpoint({
     `sed 's/.*"integrityToken":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/account/store-install -H 'content-type: application/json' ` +
     `-d '{"nonce":"'$nonce'","integrityToken":"'$token'","installId":"install-0001"}'`,
-  async handle({ caller, body: { nonce, integrityToken }, meta }, services: Pick<Services, 'scripts' | 'store' | 'now'>) {
+  async handle({ caller, body: { nonce, integrityToken }, meta }, services: ProofServices) {
     const { scripts, store, now } = services;
     if (store?.installs === undefined) return storeUnconfigured();
 
@@ -101,7 +101,7 @@ async function verify(installs: InstallProofs, ...asked: Parameters<InstallProof
  * counted, and creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
-async function recordProof(accountId: string, { scripts, now }: Pick<Services, 'scripts' | 'now'>): Promise<void> {
+async function recordProof(accountId: string, { scripts, now }: ScriptServices): Promise<void> {
   const { word, figures } = await runWhereItIs(accountId, scripts, (id) =>
     scripts.run(keepProof, { account: accountKey(id), standing: standingKey(id) }, { at: now() }),
   );

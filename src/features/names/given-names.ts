@@ -7,7 +7,7 @@ import { GIVEN_NAMES, readIndex } from './model.ts';
 /** A message may get lost with its connection. */
 const POLL_INTERVAL_MS = 3000;
 
-export interface GivenNamesParts {
+export interface GivenNamesOptions {
   readonly scripts: ScriptRunner;
   readonly subscriber: Subscriptions;
   readonly log: Logger;
@@ -15,15 +15,15 @@ export interface GivenNamesParts {
 
 /** The names that operators gave accounts, in the memory of this process. While Redis is away those of the last read count. */
 export class GivenNames {
-  readonly #parts: GivenNamesParts;
+  readonly #options: GivenNamesOptions;
   readonly #poll: NodeJS.Timeout;
   #names: ReadonlyMap<string, string> = new Map();
   #version = '';
   #lastProblem: string | undefined;
 
-  constructor(parts: GivenNamesParts) {
-    this.#parts = parts;
-    const { subscriber } = parts;
+  constructor(options: GivenNamesOptions) {
+    this.#options = options;
+    const { subscriber } = options;
     subscriber.on('ready', (isConcerned) => {
       if (isConcerned(GIVEN_NAMES)) void this.#listen();
     });
@@ -44,13 +44,13 @@ export class GivenNames {
 
   async #listen(): Promise<void> {
     // A subscription that fails is followed by another `ready`.
-    await this.#parts.subscriber.subscribe(GIVEN_NAMES).catch(() => {});
+    await this.#options.subscriber.subscribe(GIVEN_NAMES).catch(() => {});
     await this.#read();
   }
 
   async #read(): Promise<void> {
     try {
-      const [word, version = '', ...names] = await this.#parts.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
+      const [word, version = '', ...names] = await this.#options.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
       // Reads may overlap, but answers arrive in the order of the states, and the next read corrects any exception.
       if (word === 'index') [this.#names, this.#version] = [new Map(pairsOf(names)), version];
       this.#lastProblem = undefined;
@@ -58,7 +58,7 @@ export class GivenNames {
       const { message } = error as Error;
       // The main connection logs outages.
       const level = redisFailure(error) === undefined ? 'warn' : 'debug';
-      if (message !== this.#lastProblem) this.#parts.log[level]({ reason: message }, 'the given names could not be read');
+      if (message !== this.#lastProblem) this.#options.log[level]({ reason: message }, 'the given names could not be read');
       this.#lastProblem = message;
     }
   }

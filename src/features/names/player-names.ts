@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { AllowedNames } from './allowed-names.ts';
-import { GivenNames, type GivenNamesParts } from './given-names.ts';
+import { GivenNames, type GivenNamesOptions } from './given-names.ts';
 
 /** The names under which players are shown on boards, in rooms and to the browsers that they sign in. */
 export class PlayerNames {
@@ -8,9 +8,9 @@ export class PlayerNames {
   readonly #given: GivenNames;
 
   /** @throws SettingError for a bad NAME_WORDS_FILE */
-  constructor(config: Pick<Config, 'NAME_WORDS_FILE'>, parts: GivenNamesParts) {
-    this.#allowed = new AllowedNames(config, parts.log);
-    this.#given = new GivenNames(parts);
+  constructor(config: Pick<Config, 'NAME_WORDS_FILE'>, options: GivenNamesOptions) {
+    this.#allowed = new AllowedNames(config, options.log);
+    this.#given = new GivenNames(options);
   }
 
   /**

@@ -11,6 +11,8 @@ import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { positionOf } from './feed.ts';
 import { givenSecrets, mayBePairToken, pairedSessionName, pairKeys, PairStatus, PairToken, secretHash, type PairedKind } from './model.ts';
 
+type StatusServices = Pick<Services, 'scripts' | 'sessions' | 'hub' | 'feeds' | 'now'>;
+
 const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
   keys: ['pair'],
@@ -54,7 +56,7 @@ export const pairingStatus = endpoint({
   example:
     `token=$(curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json' | ` +
     `sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); curl -s "$base/v1/pair/status?token=$token" -b cookies.txt -c cookies.txt`,
-  async handle({ query, meta }, { scripts, sessions, hub, feeds, now }: Pick<Services, 'scripts' | 'sessions' | 'hub' | 'feeds' | 'now'>) {
+  async handle({ query, meta }, { scripts, sessions, hub, feeds, now }: StatusServices) {
     if (!mayBePairToken(query.token)) return refuse('pair_not_found');
     if (query.wait !== undefined) {
       const since = query.since === undefined ? undefined : positionOf(query.since);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
+import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { joinListing, listedPart, listedParts } from './listing.ts';
 import { LISTED, Purchase, shownPurchase } from './model.ts';
 import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
@@ -52,7 +52,7 @@ export const purchaseHolding = {
   },
 } satisfies Holding;
 
-async function release(purchaseId: string, owners: readonly string[], scripts: HoldingParts['scripts']): Promise<void> {
+async function release(purchaseId: string, owners: readonly string[], scripts: HoldingServices['scripts']): Promise<void> {
   const document = await readPurchase(purchaseId, scripts);
   // An operator may have given the purchase to another account, which keeps it.
   if (document !== undefined && owners.includes(document.owner)) await releasePurchase(purchaseId, document.owner, scripts);
@@ -60,7 +60,7 @@ async function release(purchaseId: string, owners: readonly string[], scripts: H
 
 async function shown<Shown>(
   listed: readonly (readonly [purchaseId: string, at: string])[],
-  scripts: HoldingParts['scripts'],
+  scripts: HoldingServices['scripts'],
   show: (purchaseId: string, document: NonNullable<Awaited<ReturnType<typeof readPurchase>>>) => Shown,
 ): Promise<Shown[]> {
   const documents = await Promise.all(listed.map(([purchaseId]) => readPurchase(purchaseId, scripts)));

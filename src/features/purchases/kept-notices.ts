@@ -29,7 +29,7 @@ const REFUNDED_MS = 3 * 86_400_000;
 /** Between two checks while the settings of the store are missing. */
 const UNCONFIGURED_WAIT_MS = 3_600_000;
 
-export interface KeptNoticesParts {
+export interface KeptNoticesOptions {
   readonly scripts: ScriptRunner;
   readonly purchases: Pick<PurchaseJournal, 'noticed' | 'sellerOf'>;
   readonly counts: PurchaseCounts;
@@ -43,12 +43,12 @@ export interface KeptNoticesParts {
  * product. They are kept, and the store is asked again, so that a bound purchase needs no app.
  */
 export class KeptNotices {
-  readonly #parts: KeptNoticesParts;
+  readonly #options: KeptNoticesOptions;
   readonly #journal: Journal;
 
-  constructor(parts: KeptNoticesParts) {
-    this.#parts = parts;
-    const { scripts, now } = parts;
+  constructor(options: KeptNoticesOptions) {
+    this.#options = options;
+    const { scripts, now } = options;
     this.#journal = new Journal({ name: purchaseKeys.noticesDue, takeOverMs: LEASE_MS, scripts, now });
   }
 
@@ -59,7 +59,7 @@ export class KeptNotices {
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
   async noticed(store: SellingStore, proof: string, packageName: string, isOfPurchase: boolean): Promise<boolean> {
-    const { scripts, purchases, log, now } = this.#parts;
+    const { scripts, purchases, log, now } = this.#options;
     const { word, ...about } = await purchases.noticed(store, proof, packageName);
     if (word === 'recorded') return true;
     if (word === 'ignored' || !isOfPurchase) return false;
@@ -83,7 +83,7 @@ export class KeptNotices {
 
   /** Repeats kept notifications as they become due, until the returned queue is closed. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#parts.log);
+    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log);
   }
 
   /**
@@ -91,7 +91,7 @@ export class KeptNotices {
    * @returns when it is due again; undefined: never
    */
   async check(purchaseId: string): Promise<number | undefined> {
-    const { scripts, purchases, counts, now } = this.#parts;
+    const { scripts, purchases, counts, now } = this.#options;
     const notice = await readNotice(purchaseId, scripts);
     if (notice === undefined) return undefined;
     if (notice.dueAt > now()) return notice.dueAt;
@@ -121,7 +121,7 @@ export class KeptNotices {
     { noticedAt, unknowns, faults }: KeptNotice,
     change: { readonly unknowns?: number; readonly waitMs?: number } = {},
   ): Promise<number | undefined> {
-    const { scripts, log, now } = this.#parts;
+    const { scripts, log, now } = this.#options;
     if (noticedAt + REFUNDED_MS < now()) {
       log.error({ purchaseId }, 'gave up a notification of a purchase: the app store refunds what is not granted within three days');
       await dropNotice(purchaseId, '', scripts);

@@ -22,7 +22,7 @@ export interface PurchaseBookings {
   ): Promise<Booked>;
 }
 
-interface Parts {
+interface MoveServices {
   readonly scripts: CallerScripts;
   readonly bookings: PurchaseBookings;
 }
@@ -43,8 +43,12 @@ export interface PurchaseMove {
  * Gives a purchase to another account, once per key. The record changes first; then one entry in each ledger moves the coins. If the
  * process dies in between, the queue finishes the move. Later refunds concern the new owner.
  */
-export async function movePurchase(purchaseId: string, move: PurchaseMove, parts: Parts & { readonly now: () => number }): Promise<Moved> {
-  const { scripts, now } = parts;
+export async function movePurchase(
+  purchaseId: string,
+  move: PurchaseMove,
+  services: MoveServices & { readonly now: () => number },
+): Promise<Moved> {
+  const { scripts, now } = services;
   const journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
   let moved: Moved = { word: 'unknown' };
   const { decision, done } = await journal.begin(
@@ -53,7 +57,7 @@ export async function movePurchase(purchaseId: string, move: PurchaseMove, parts
     async (decided) => {
       moved = decided;
       if ('document' in decided) {
-        const { document } = await bookTransfer(purchaseId, decided.document, parts);
+        const { document } = await bookTransfer(purchaseId, decided.document, services);
         moved = { ...decided, document };
       }
       // The queue then checks the purchase, because a notification may have arrived during the move.
@@ -69,7 +73,7 @@ export async function movePurchase(purchaseId: string, move: PurchaseMove, parts
 export async function bookTransfer(
   purchaseId: string,
   moving: PurchaseDocument,
-  { scripts, bookings }: Parts,
+  { scripts, bookings }: MoveServices,
 ): Promise<{ readonly document: PurchaseDocument; readonly word: 'done' | 'deleted' | 'balance_limit' }> {
   let document = moving;
   for (let { transfer } = document; transfer !== undefined; { transfer } = document) {

@@ -41,7 +41,7 @@ const REFUNDED_TELL_MS = 7 * 86_400_000;
 /** How often a call starts again because another call has changed the purchase. */
 const TRIES = 30;
 
-export interface PurchaseParts {
+export interface PurchaseJournalOptions {
   readonly scripts: CallerScripts;
   readonly bookings: PurchaseBookings;
   readonly catalogue: { productSoldAs(store: SellingStore, sku: string): { productId: string; coins: number } | undefined };
@@ -87,18 +87,18 @@ interface Followed {
  * repeated: a script on the purchase's record decides the next ledger entry, and the entry's key comes from that record.
  */
 export class PurchaseJournal {
-  readonly #parts: PurchaseParts;
+  readonly #options: PurchaseJournalOptions;
   readonly #journal: Journal;
 
-  constructor(parts: PurchaseParts) {
-    this.#parts = parts;
-    const { scripts, now } = parts;
+  constructor(options: PurchaseJournalOptions) {
+    this.#options = options;
+    const { scripts, now } = options;
     this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
   }
 
   /** The configured store's products, if it sells as `store`. Undefined: it does not, or its settings are missing. */
   sellerOf(store: SellingStore): OneTimeProducts | undefined {
-    const products = this.#parts.store?.products;
+    const products = this.#options.store?.products;
     return products?.sellsAs === store && products.packageNames.length > 0 ? products : undefined;
   }
 
@@ -109,7 +109,7 @@ export class PurchaseJournal {
    * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be repeated
    */
   async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
-    const { scripts, catalogue, takesTests, now } = this.#parts;
+    const { scripts, catalogue, takesTests, now } = this.#options;
     const purchaseId = purchaseIdOf(store, purchase.id);
     for (let tries = 0; tries < TRIES; tries++) {
       const known = await readPurchase(purchaseId, scripts);
@@ -146,7 +146,7 @@ export class PurchaseJournal {
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
   async noticed(store: SellingStore, proof: string, packageName: string): Promise<Noticed> {
-    const { scripts, now } = this.#parts;
+    const { scripts, now } = this.#options;
     const seller = this.sellerOf(store);
     if (seller === undefined || !seller.packageNames.includes(packageName)) return { word: 'ignored' };
     const purchaseId = purchaseIdOf(store, proof);
@@ -165,12 +165,12 @@ export class PurchaseJournal {
 
   /** Makes the queue check a purchase soon. */
   bring(purchaseId: string): Promise<void> {
-    return this.#journal.bring(purchaseId, this.#parts.now());
+    return this.#journal.bring(purchaseId, this.#options.now());
   }
 
   /** Records a full refund from the store's list of refunds. Does nothing where the store's answer about the purchase counts refunds. */
   async takeBackAll(purchaseId: string): Promise<void> {
-    const { scripts, now } = this.#parts;
+    const { scripts, now } = this.#options;
     const { done } = await this.#journal.begin(
       purchaseId,
       (act) => recordVoid(purchaseId, act, scripts),
@@ -181,7 +181,7 @@ export class PurchaseJournal {
 
   /** Checks purchases as they become due, until the returned queue is closed. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#parts.log, { atOnce: CHECKS_AT_ONCE });
+    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log, { atOnce: CHECKS_AT_ONCE });
   }
 
   /**
@@ -189,7 +189,7 @@ export class PurchaseJournal {
    * @returns when the purchase is due again; undefined: never
    */
   async check(purchaseId: string): Promise<number | undefined> {
-    const { scripts, now, log, counts, catalogue } = this.#parts;
+    const { scripts, now, log, counts, catalogue } = this.#options;
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
     // Coins first: the store may be unavailable.
@@ -225,7 +225,7 @@ export class PurchaseJournal {
     const named = known?.owner ?? boundAccountOf(purchase);
     if (named === undefined) return accountId;
     if (named === '-') return undefined;
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     const { word, accountId: owner } = await settled(named, scripts);
     if (word === 'deleted') return undefined;
     // A guest that calls may have moved into the owner's account during the request to the store.
@@ -235,7 +235,7 @@ export class PurchaseJournal {
 
   /** Books, lists and reports a purchase as its record requires. Safe to repeat, and to stop after any step. */
   async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
-    const { scripts, now, log, counts } = this.#parts;
+    const { scripts, now, log, counts } = this.#options;
     const isDue = isUnbooked(recorded);
     const { document, balance, word } = await this.#book(purchaseId, recorded);
     // The process that recorded the purchase may have died before it listed it.
@@ -265,8 +265,8 @@ export class PurchaseJournal {
     purchaseId: string,
     due: PurchaseDocument,
   ): Promise<{ document: PurchaseDocument; balance: number | undefined; word: 'done' | 'deleted' | 'balance_limit' }> {
-    const { scripts, bookings, counts } = this.#parts;
-    const moved = await bookTransfer(purchaseId, due, this.#parts);
+    const { scripts, bookings, counts } = this.#options;
+    const moved = await bookTransfer(purchaseId, due, this.#options);
     let { document } = moved;
     let balance: number | undefined;
     if (moved.word !== 'done') return { document, balance, word: moved.word };

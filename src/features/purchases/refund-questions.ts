@@ -43,7 +43,7 @@ const OVERLAP_MS = 24 * 3_600_000;
 /** A check this long after a refund has certainly seen the refund, even if the clocks differ. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
-export interface RefundQuestionParts {
+export interface RefundQuestionsOptions {
   readonly scripts: ScriptRunner;
   readonly purchases: Pick<PurchaseJournal, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: SellingStore;
@@ -59,15 +59,15 @@ export interface RefundQuestionParts {
  * one Redis only one asks.
  */
 export class RefundQuestions {
-  readonly #parts: RefundQuestionParts;
+  readonly #options: RefundQuestionsOptions;
   readonly #holder = randomBytes(9).toString('base64url');
   readonly #timer: NodeJS.Timeout;
   #nextAt = 0;
   #asking: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(parts: RefundQuestionParts) {
-    this.#parts = parts;
+  constructor(options: RefundQuestionsOptions) {
+    this.#options = options;
     this.#timer = setInterval(() => this.#poll(), POLL_MS);
   }
 
@@ -78,19 +78,19 @@ export class RefundQuestions {
   }
 
   #poll(): void {
-    const seller = this.#parts.purchases.sellerOf(this.#parts.store);
-    if (seller === undefined || this.#asking !== undefined || !this.#parts.mayWrite()) return;
-    const waitMs = this.#nextAt - this.#parts.now();
+    const seller = this.#options.purchases.sellerOf(this.#options.store);
+    if (seller === undefined || this.#asking !== undefined || !this.#options.mayWrite()) return;
+    const waitMs = this.#nextAt - this.#options.now();
     // A longer wait shows that the clock was set back.
     if (waitMs > 0 && waitMs <= seller.askEveryMs) return;
     this.#asking = this.#askIfDue(seller)
       // Other log lines report an outage of Redis.
-      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not ask the app store for refunds'))
+      .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not ask the app store for refunds'))
       .finally(() => (this.#asking = undefined));
   }
 
   async #askIfDue(seller: OneTimeProducts): Promise<void> {
-    const { scripts, counts, store, now } = this.#parts;
+    const { scripts, counts, store, now } = this.#options;
     const asked = refundsAskedKey(store);
     const args = { holder: this.#holder, everyMs: seller.askEveryMs, leaseMs: LEASE_MS };
     const [word, at] = await scripts.run(leaseRefunds, { asked }, args);
@@ -108,7 +108,7 @@ export class RefundQuestions {
 
   /** @returns whether the store has answered */
   async #ask(seller: OneTimeProducts, since: number): Promise<boolean> {
-    const { counts, log } = this.#parts;
+    const { counts, log } = this.#options;
     try {
       for await (const part of seller.takenBack(Math.max(0, since))) {
         if (this.#isClosed) return false;
@@ -125,7 +125,7 @@ export class RefundQuestions {
 
   /** Makes a purchase due for a check, unless a check has already seen the refund. */
   async #notice(store: SellingStore, { id, quantity, at }: TakenBack): Promise<void> {
-    const { scripts, purchases } = this.#parts;
+    const { scripts, purchases } = this.#options;
     const purchaseId = purchaseIdOf(store, id);
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
+import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
 import { roomKeys, Seat, weeksWithSeats } from './model.ts';
 import { codesEntered, leaveRooms, seatsIn, seatsPage } from './seats.ts';
@@ -21,15 +21,15 @@ export const seatHolding = {
       whenDeleted: 'goes_last',
     },
   ],
-  erase: ({ accountId, owners }, parts) => leaveRooms(accountId, owners, parts),
+  erase: ({ accountId, owners }, services) => leaveRooms(accountId, owners, services),
   exported: {
     shape: { seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. A seat may come twice.' }) },
     pages: {
       letter: 'r',
       firstPlace: '0.0',
       isPlace: isSetsCursor,
-      async read({ owners }, place, parts) {
-        const { seats, cursor, reads } = await seatsPage(owners, place, parts);
+      async read({ owners }, place, services) {
+        const { seats, cursor, reads } = await seatsPage(owners, place, services);
         return { lists: { seats }, next: cursor, reads };
       },
     },
@@ -38,15 +38,15 @@ export const seatHolding = {
     shape: {
       rooms: z.array(Seat).meta({ description: `Its seats in rooms: in the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
     },
-    show: async ({ owners }, parts) => ({ rooms: await seatsOf(owners, parts) }),
+    show: async ({ owners }, services) => ({ rooms: await seatsOf(owners, services) }),
   },
 } satisfies Holding;
 
 /** @param owners the account, then its guests */
-async function seatsOf(owners: readonly string[], parts: Pick<HoldingParts, 'scripts' | 'now'>): Promise<z.output<typeof Seat>[]> {
+async function seatsOf(owners: readonly string[], services: HoldingServices): Promise<z.output<typeof Seat>[]> {
   const asked = owners.slice(0, MOST_GUESTS + 1);
-  const entered = await Promise.all(asked.map((owner) => codesEntered(owner, MOST_ROOMS, parts)));
+  const entered = await Promise.all(asked.map((owner) => codesEntered(owner, MOST_ROOMS, services)));
   const codes = [...new Set(entered.flat())].slice(0, MOST_ROOMS);
-  const seats = await Promise.all(codes.map((code) => seatsIn(code, asked, parts)));
+  const seats = await Promise.all(codes.map((code) => seatsIn(code, asked, services)));
   return seats.flat();
 }

@@ -39,7 +39,7 @@ const ROOMS_AT_ONCE = 100;
 /** The channel on which scripts publish the id of an account that moved, was banned or deleted, or whose session ended. */
 const STANDINGS_CHANNEL = 'standings';
 
-export interface PresenceParts {
+export interface PresenceOptions {
   readonly subscriber: Subscriptions;
   readonly scripts: CallerScripts;
   readonly config: Config;
@@ -77,7 +77,7 @@ const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned
  * from Redis for longer than a lease first puts the room into the queue, as for a hello. If a `bye` is lost, the lease runs out.
  */
 export class Presence {
-  readonly #parts: PresenceParts;
+  readonly #options: PresenceOptions;
   readonly #queue: DueQueue;
   /** This process's leases by room code and member. */
   readonly #members = new Map<string, Map<string, Connected>>();
@@ -89,15 +89,15 @@ export class Presence {
   readonly #toldAgain = new Map<string, boolean>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(parts: PresenceParts) {
-    this.#parts = parts;
-    const { subscriber } = parts;
+  constructor(options: PresenceOptions) {
+    this.#options = options;
+    const { subscriber } = options;
     // A published change takes effect at once. If the subscriber was disconnected, it takes effect at the next renewal.
     subscriber.on('message', (channel, accountId) => channel === STANDINGS_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(STANDINGS_CHANNEL).catch(() => {}));
-    this.#timer = setInterval(() => void this.#renew(), parts.renewalMs ?? RENEW_INTERVAL_MS);
+    this.#timer = setInterval(() => void this.#renew(), options.renewalMs ?? RENEW_INTERVAL_MS);
     this.#queue = new DueQueue({
-      ...parts,
+      ...options,
       name: roomKeys.due,
       work: (code) => this.#check(code),
       leaseMs: CHECK_LEASE_MS,
@@ -125,7 +125,7 @@ export class Presence {
     this.#greetings.set(accountId, greetings.add(greeting));
     try {
       const member = memberOf(accountId, connectionId);
-      const { scripts, now } = this.#parts;
+      const { scripts, now } = this.#options;
       await this.#queue.ahead(code, now() + LEASE_MS, connectionId);
       const args = { ...this.#args('hello', [member]), accountId, tab: tab ?? '' };
       const [word, playerId, isHost, handOverAt = '', own = '', order = ''] = await scripts.runAs(
@@ -186,7 +186,7 @@ export class Presence {
   async #checkAgain(greeting: Greeting, caller: Caller, code: string, member: string): Promise<void> {
     greeting.isTold = false;
     try {
-      await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
+      await this.#options.scripts.runAs(caller, checkCaller, {}, {});
     } catch (error) {
       await this.#end(code, [member]);
       throw error;
@@ -236,7 +236,7 @@ export class Presence {
   async #renewLeases(code: string, members: readonly string[]): Promise<void> {
     const { membersWithoutLease: without } = await this.#update('renew', code, members);
     if (without === '') return;
-    const dueAt = this.#parts.now() + LEASE_MS;
+    const dueAt = this.#options.now() + LEASE_MS;
     await Promise.all(without.split(' ').map((member) => this.#queue.ahead(code, dueAt, connectionOf(member))));
     // A connection that ended meanwhile must not get a lease again.
     const staying = without.split(' ').filter((member) => this.#members.get(code)?.has(member) === true);
@@ -246,7 +246,7 @@ export class Presence {
   /** Why the caller may not act any more. If the check fails, the caller keeps its leases: its data may be on a primary that is down. */
   async #refusalOf(caller: Caller): Promise<Refusal | undefined> {
     try {
-      await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
+      await this.#options.scripts.runAs(caller, checkCaller, {}, {});
     } catch (error) {
       if (error instanceof SessionEnded) return invalidBearer();
       if (error instanceof Refusal && CLOSED.has(error.code)) return error;
@@ -294,13 +294,13 @@ export class Presence {
   }
 
   async #update(event: 'bye' | 'renew' | 'grant' | 'check', code: string, members: readonly string[]) {
-    const answer = await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
+    const answer = await this.#options.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
     const [, nextCheck = '', handOverAt = '', membersWithoutLease = ''] = answer;
     return { nextCheck, handOverAt, membersWithoutLease };
   }
 
   #failed(error: unknown): void {
-    this.#parts.log.debug({ reason: (error as Error).message }, 'could not update the presence in a room');
+    this.#options.log.debug({ reason: (error as Error).message }, 'could not update the presence in a room');
   }
 
   #keys(code: string) {
@@ -308,7 +308,7 @@ export class Presence {
   }
 
   #args(event: string, members: readonly string[]) {
-    const { config } = this.#parts;
+    const { config } = this.#options;
     return {
       event,
       accountId: '',

@@ -114,20 +114,20 @@ interface Written extends Done {
   readonly isContended?: true;
 }
 
-export interface RoomActsParts extends LobbyServices {
+export interface RoomActsOptions extends LobbyServices {
   readonly budgets: SeatBudgets;
 }
 
 /** Performs the acts of players and servers, over HTTP and over the channel. */
 export class RoomActs {
-  readonly #parts: RoomActsParts;
+  readonly #options: RoomActsOptions;
   /** Runs this process's merges of a room one after the other, so that they do not compete. */
   readonly #turns = new Turns();
   /** The state of a room after this process's last merge. */
   readonly #states = new LruCache<string, string>(STATES_REMEMBERED);
 
-  constructor(parts: RoomActsParts) {
-    this.#parts = parts;
+  constructor(options: RoomActsOptions) {
+    this.#options = options;
   }
 
   /** @throws Refusal with one of `actCodes`, or for a caller who may not act */
@@ -152,7 +152,7 @@ export class RoomActs {
   /** Updates lists after the act. An act over a channel that changes no list needs no update: the channel already shows presence. */
   #list({ action, by }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
-    const { roomList } = this.#parts;
+    const { roomList } = this.#options;
     const who = isKey(by) ? 'server' : 'player';
     if (!LISTED.has(action)) return roomList.touched(fields, who);
     if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields, who);
@@ -160,7 +160,7 @@ export class RoomActs {
 
   async #change(act: Act, nextCode = ''): Promise<Done> {
     const { action, body, by, code } = act;
-    const { scripts, config, now } = this.#parts;
+    const { scripts, config, now } = this.#options;
     // A server takes no seat.
     const keys = { room: roomKeys.room(code), seats: isKey(by) ? '' : roomKeys.seats(by.accountId, now()) };
     const args = {
@@ -238,7 +238,7 @@ export class RoomActs {
 
   async #writeText(act: Act, from: string, text: string): Promise<Written | MergeFrom> {
     const { action, body, by, code } = act;
-    const { scripts, config } = this.#parts;
+    const { scripts, config } = this.#options;
     const keys = { room: roomKeys.room(code) };
     const hands = Object.entries(body.seats ?? {}).map(([id, hand]) => `${id}\n${hand}\n`);
     const args = {
@@ -278,7 +278,7 @@ export class RoomActs {
 
   async #send(act: Act): Promise<Done> {
     const { body, by, code } = act;
-    const { scripts, config, budgets } = this.#parts;
+    const { scripts, config, budgets } = this.#options;
     const waitMs = isKey(by) ? 0 : budgets.chargeMessage(budgetOf(code, by.accountId));
     if (waitMs > 0) throw rateLimited(waitMs, 'Too many messages from this seat.');
     const keys = { room: roomKeys.room(code) };
@@ -316,7 +316,7 @@ export class RoomActs {
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
     const name = record === undefined ? undefined : (JSON.parse(`{${record}}`) as { name: string }).name;
-    return (await openLobby(host, name, settingsOf(fields, startWhenFull === '1'), this.#parts)).get('code')!;
+    return (await openLobby(host, name, settingsOf(fields, startWhenFull === '1'), this.#options)).get('code')!;
   }
 
   /**
@@ -325,7 +325,7 @@ export class RoomActs {
    */
   async #hostOf(seatedId: string, address: string): Promise<Caller | undefined> {
     if (seatedId === '') return undefined;
-    const { accountId } = await settled(seatedId, this.#parts.scripts);
+    const { accountId } = await settled(seatedId, this.#options.scripts);
     return callerFrom({ address }, accountId, undefined, undefined);
   }
 }

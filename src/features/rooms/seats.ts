@@ -38,7 +38,7 @@ const renameSeatsIn = defineScript({
   library: roomLibrary,
 });
 
-interface RoomParts {
+interface SeatServices {
   readonly scripts: ScriptRunner;
   readonly now: () => number;
 }
@@ -53,7 +53,7 @@ const CODES_A_PAGE = 100;
 export async function leaveRooms(
   accountId: string,
   owners: readonly string[],
-  { scripts, now, config }: RoomParts & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
+  { scripts, now, config }: SeatServices & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
 ): Promise<void> {
   for (const at of weeksWithSeats(now())) {
     let cursor = '0';
@@ -74,13 +74,13 @@ const MOST_RENAMED = 200;
 export async function renameSeats(
   owners: readonly string[],
   name: string,
-  parts: RoomParts & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
+  services: SeatServices & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
 ): Promise<number> {
-  const { scripts, config } = parts;
+  const { scripts, config } = services;
   const args = { owners: owners.join(' '), name: JSON.stringify(name), ttlMs: ttlMsOf(config) };
   let renamed = 0;
   for (const owner of owners)
-    for (const code of await codesEntered(owner, MOST_RENAMED, parts)) {
+    for (const code of await codesEntered(owner, MOST_RENAMED, services)) {
       const [word] = await scripts.run(renameSeatsIn, { room: roomKeys.room(code) }, args);
       if (word === 'renamed') renamed++;
     }
@@ -88,7 +88,7 @@ export async function renameSeats(
 }
 
 /** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left some of them. */
-export async function codesEntered(accountId: string, most: number, { scripts, now }: RoomParts): Promise<string[]> {
+export async function codesEntered(accountId: string, most: number, { scripts, now }: SeatServices): Promise<string[]> {
   const codes = new Set<string>();
   for (const at of weeksWithSeats(now()).toReversed()) {
     let cursor = '0';
@@ -111,11 +111,7 @@ const readSeats = defineScript({
 });
 
 /** The seats of given accounts in a room. None if the room does not exist. */
-export async function seatsIn(
-  code: string,
-  owners: readonly string[],
-  { scripts }: Pick<RoomParts, 'scripts'>,
-): Promise<z.output<typeof Seat>[]> {
+export async function seatsIn(code: string, owners: readonly string[], { scripts }: SeatServices): Promise<z.output<typeof Seat>[]> {
   const [, game = '', phase = '', ...words] = await scripts.run(readSeats, { room: roomKeys.room(code) }, { owners: owners.join(' ') });
   return [...fieldsOf(words)].map(([playerId, record]) => {
     const { name, joinedAt } = JSON.parse(`{${record}}`) as Pick<z.output<typeof Player>, 'name' | 'joinedAt'>;
@@ -138,9 +134,9 @@ const ROOMS_A_CALL = 5;
 export async function seatsPage(
   owners: readonly [accountId: string, ...guests: string[]],
   cursor: string,
-  parts: RoomParts,
+  services: SeatServices,
 ): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined; reads: number }> {
-  const { scripts, now } = parts;
+  const { scripts, now } = services;
   const weeks = weeksInPlace(now());
   const sets = {
     length: owners.length * weeks.length,
@@ -160,6 +156,6 @@ export async function seatsPage(
   const ownersOf = new Map<string, Set<string>>();
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
-  const found = await Promise.all([...ownersOf].map(([code, accountIds]) => seatsIn(code, [...accountIds], parts)));
+  const found = await Promise.all([...ownersOf].map(([code, accountIds]) => seatsIn(code, [...accountIds], services)));
   return { seats: found.flat(), cursor: page.cursor, reads: page.reads + READS_A_ROOM * found.length };
 }

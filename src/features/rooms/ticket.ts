@@ -7,6 +7,9 @@ import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { isRoomCode, PlayerId, RoomCode, roomKeys, roomLibraries } from './model.ts';
 
+/** For the endpoints that sign and verify tickets. */
+export type TicketServices = Pick<Services, 'scripts' | 'tokens' | 'now'>;
+
 const findSeat = defineScript({
   file: new URL('find-seat.lua', import.meta.url),
   keys: ['room'],
@@ -62,7 +65,7 @@ export const roomTicket = endpoint({
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code/ticket -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ params: { code }, caller }, { scripts, tokens, now }: Pick<Services, 'scripts' | 'tokens' | 'now'>) {
+  async handle({ params: { code }, caller }, { scripts, tokens, now }: TicketServices) {
     if (!isRoomCode(code)) return refuse('room_not_found');
     const [word, playerId = '', seatedId = ''] = await scripts.runAs(
       caller,

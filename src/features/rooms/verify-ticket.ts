@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { credentialWord } from '../../accounts/account.ts';
 import { AccountId } from '../../accounts/ids.ts';
 import { refuse } from '../../errors.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { PlayerId, RoomCode, roomKeys, roomLibrary } from './model.ts';
 import { callerNamed } from '../../server/identity/caller.ts';
-import { ticketIn, TICKET_SECONDS } from './ticket.ts';
+import { ticketIn, TICKET_SECONDS, type TicketServices } from './ticket.ts';
 
 const useTicket = defineScript({
   file: new URL('use-ticket.lua', import.meta.url),
@@ -39,7 +39,7 @@ export const verifyTicket = endpoint({
   reply: z.object({ playerId: PlayerId, accountId: AccountId }),
   errors: ['server_only', 'forbidden', 'bad_token'],
   example: `curl -s $base/v1/rooms/BCDFG/ticket/verify -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"ticket":"ticket-of-a-player"}'`,
-  async handle({ params: { code }, body: { ticket }, key }, { tokens, scripts, now }: Pick<Services, 'tokens' | 'scripts' | 'now'>) {
+  async handle({ params: { code }, body: { ticket }, key }, { tokens, scripts, now }: TicketServices) {
     if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope rooms.' });
     const claims = tokens.verify('ticket', ticket, now());
     const { code: ofCode, playerId, seatedId, accountId, sessionId } = ticketIn(claims?.subject ?? '');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint, type ScriptServices } from '../../declare.ts';
 import { AccountId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
 import { noteSession } from '../../accounts/session-list.ts';
@@ -22,7 +22,7 @@ export const session = endpoint({
     installVerified: z.boolean().optional().meta({ description: 'Whether an install of this account was proven genuine.' }),
   }),
   example: `curl -s $base/v1/session -b cookies.txt`,
-  async handle({ caller, meta }, services: Pick<Services, 'scripts' | 'now'>) {
+  async handle({ caller, meta }, services: ScriptServices) {
     if (caller?.session === undefined) return { authenticated: false };
     // A cookie is renewed by the pipeline.
     const renewal = meta.hasBearer ? caller.session.renewal : undefined;

@@ -1,9 +1,10 @@
+import type { SessionServices } from './model.ts';
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { signedOutKey } from '../../accounts/account-keys.ts';
 import { checksCaller, refusesNobody } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Reply, Unchecked } from '../../server/http/endpoint.ts';
@@ -52,7 +53,7 @@ export const endSession = endpoint({
   example:
     `curl -s $base/v1/sessions/end -b cookies.txt -H 'content-type: application/json' ` +
     `-d "{\\"id\\":\\"$(curl -s $base/v1/sessions -b cookies.txt | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')\\"}"`,
-  async handle({ caller, body: { id }, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
+  async handle({ caller, body: { id }, meta }, { scripts, sessions }: SessionServices) {
     const { accountId, session } = caller;
     if (!SESSION_ID.test(id)) return new Unchecked(refuse('session_not_found'));
     const current = session?.id === id;

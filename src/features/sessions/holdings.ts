@@ -18,8 +18,8 @@ export const sessionHolding = {
         .optional()
         .meta({ description: 'On the first page, if any are listed: as in `GET /v1/sessions`.' }),
     },
-    async firstPage({ caller }, parts) {
-      const sessions = await listedSessions(caller, parts);
+    async firstPage({ caller }, services) {
+      const sessions = await listedSessions(caller, services);
       return sessions.length === 0
         ? {}
         : { sessions: sessions.map((session) => signedInBrowser(session, session.id === caller.session?.id)) };
@@ -39,8 +39,8 @@ export const sessionHolding = {
         }),
       }),
     },
-    async show({ accountId, standing }, parts) {
-      const listed = await sessionsForOperator(operatorFor(accountId), parts);
+    async show({ accountId, standing }, services) {
+      const listed = await sessionsForOperator(operatorFor(accountId), services);
       const newest = listed.toSorted((one, other) => other.createdAt - one.createdAt);
       return { sessions: { signOutsEverywhere: standing.generation, listed: newest.map(operatorSession) } };
     },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { listedSessions, MOST_SESSIONS, USER_AGENT_LIMIT, type ListedSession } from '../../accounts/session-list.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint, type ScriptServices } from '../../declare.ts';
 import type { Session } from '../../server/identity/sessions.ts';
 import { SignedInBrowser, signedInBrowser } from './model.ts';
 
@@ -20,7 +20,7 @@ export const listSessions = endpoint({
   query: z.object({ installId: OptionalInstallId }),
   reply: z.object({ sessions: z.array(SignedInBrowser) }),
   example: `curl -s $base/v1/sessions -b cookies.txt`,
-  async handle({ caller, meta }, services: Pick<Services, 'scripts' | 'now'>) {
+  async handle({ caller, meta }, services: ScriptServices) {
     const listed = await listedSessions(caller, services);
     const { session } = caller;
     const others = listed.filter(({ id }) => id !== session?.id).toSorted(newestFirst);

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { openAccount } from '../../accounts/account.ts';
-import { HandedToken, handOver, SessionForm } from './model.ts';
+import { HandedToken, handOver, SessionForm, type SessionServices } from './model.ts';
 
 export const login = endpoint({
   method: 'POST',
@@ -18,7 +18,7 @@ export const login = endpoint({
   reply: z.object({ accountId: AccountId, expiresAt: z.iso.datetime(), sessionToken: HandedToken }),
   creates: true,
   example: `curl -s $base/v1/login -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ caller, body, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
+  async handle({ caller, body, meta }, { scripts, sessions }: SessionServices) {
     const { accountId } = caller;
     const [, generation = ''] = await scripts.runAs(caller, openAccount, {}, {});
     const session = sessions.start({ accountId, generation, kind: 'login' });

@@ -1,3 +1,4 @@
+import type { SessionServices } from './model.ts';
 import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { credentialWord } from '../../accounts/account.ts';
@@ -12,7 +13,7 @@ import { cookieValue } from '../../server/identity/cookies.ts';
 import { Reply, type RequestMeta } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie, SESSION_COOKIE, type Sessions } from '../../server/identity/sessions.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 
 export const signOut = defineScript({
   file: new URL('sign-out.lua', import.meta.url),
@@ -64,7 +65,7 @@ export const logout = endpoint({
   reply: z.object({}),
   errors: ['identity_required', 'forbidden'],
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
-  async handle({ caller, body, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
+  async handle({ caller, body, meta }, { scripts, sessions }: SessionServices) {
     const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
     const session = caller?.session;
     if (body.everywhere === true) {

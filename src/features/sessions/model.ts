@@ -1,8 +1,12 @@
+import type { Services } from '../../declare.ts';
 import { z } from 'zod';
 import type { ListedSession } from '../../accounts/session-list.ts';
 import { Reply, type RequestMeta } from '../../server/http/endpoint.ts';
 import { sessionCookie, type StartedSession } from '../../server/identity/sessions.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
+
+/** For endpoints that start, check or end sessions. */
+export type SessionServices = Pick<Services, 'scripts' | 'sessions'>;
 
 /** A session's token: what the cookie svc_session holds, for clients without cookies. */
 export const SessionToken = z

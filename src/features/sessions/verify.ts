@@ -1,3 +1,4 @@
+import type { SessionServices } from './model.ts';
 import { z } from 'zod';
 import { credentialWord } from '../../accounts/account.ts';
 import { AccountId } from '../../accounts/ids.ts';
@@ -40,11 +41,7 @@ export const verifySession = endpoint({
 });
 
 /** Whether the session has not ended and its account is open. Asks Redis. */
-async function isOpen(
-  session: Session,
-  client: { readonly address: string },
-  { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>,
-): Promise<boolean> {
+async function isOpen(session: Session, client: { readonly address: string }, { scripts, sessions }: SessionServices): Promise<boolean> {
   const word = await credentialWord(callerFrom(client, session.accountId, session, undefined), scripts);
   if (word === 'session_ended') sessions.markEnded(session);
   return word === 'open';

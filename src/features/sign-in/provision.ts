@@ -12,7 +12,7 @@ import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';
 import { sessionIdOf, type Session } from '../../server/identity/sessions.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint, type Services, type ScriptServices } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { DebtCoins, shownBalance } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
@@ -87,10 +87,7 @@ export const storeProvision = endpoint({
   creates: true,
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
-  async handle(
-    { caller, session: brought, body, meta },
-    services: SignInServices & Pick<Services, 'store' | 'sessions' | 'metrics' | 'coinTotals'>,
-  ) {
+  async handle({ caller, session: brought, body, meta }, services: ProvisionServices) {
     const { store, scripts, sessions, metrics, coinTotals } = services;
     if (store?.signIn === undefined) return storeUnconfigured();
     const { subject } = await store.signIn.verify(body.token);
@@ -149,6 +146,8 @@ async function refuseOtherGuest(
 
 type SignInServices = Pick<Services, 'moves' | 'scripts' | 'now'>;
 
+type ProvisionServices = SignInServices & Pick<Services, 'store' | 'sessions' | 'metrics' | 'coinTotals'>;
+
 interface SignedIn {
   readonly accountId: string;
   readonly created: boolean;
@@ -189,7 +188,7 @@ async function signIn(subject: string, caller: Caller | undefined, services: Sig
 async function provisionAccount(
   { accountId, store }: MoveTarget,
   caller: Caller | undefined,
-  { scripts, now }: Pick<Services, 'scripts' | 'now'>,
+  { scripts, now }: ScriptServices,
 ): Promise<{ created: boolean; generation: string } | undefined> {
   const keys = { account: accountKey(accountId), accountStanding: standingKey(accountId) };
   const args = { store, now: now() };

@@ -11,7 +11,14 @@ import { checkCaller, readFields } from '../../accounts/account.ts';
 import { PurchaseToken, type AppStore, type StorePurchase, type Subscriptions } from '../../stores/store.ts';
 import { storeUnconfigured } from '../../stores/store-token.ts';
 import { finishPurchase } from './finish-purchase.ts';
-import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
+import {
+  Subscription,
+  subscriptionFactsOf,
+  subscriptionFields,
+  subscriptionKeys,
+  subscriptionOf,
+  type SubscriptionServices,
+} from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
 import { accountOf, hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
 import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
@@ -74,23 +81,23 @@ export const claimSubscription = endpoint({
     if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
     if (owned === 'retired') return currentSubscription(caller, services);
 
-    const parts = { ...services, store, subscriptions };
+    const claimServices = { ...services, store, subscriptions };
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
     const purchase = await subscriptions.read(token, soldBy, traceparent);
     if (typeof purchase === 'string') {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
-      await queued(hash, parts, (act) => checkPurchase(hash, act, parts));
+      await queued(hash, claimServices, (act) => checkPurchase(hash, act, claimServices));
       return currentSubscription(caller, services);
     }
     const lineage = await lineageOf(purchase, subscriptions, scripts);
-    return recordPurchase(caller, { token, hash, purchase, lineage, traceparent }, parts);
+    return recordPurchase(caller, { token, hash, purchase, lineage, traceparent }, claimServices);
   },
 });
 
-type PurchaseServices = StateServices & Pick<Services, 'store' | 'log'>;
+type PurchaseServices = SubscriptionServices & Pick<Services, 'store' | 'log'>;
 
-type Parts = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
+type ClaimServices = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
 
 /**
  * Whether the caller may claim a purchase, by its record. A guest's purchase goes to the next account that sends its token, unless the app
@@ -113,7 +120,7 @@ async function claimOf(
  * unless the older one has ended and the new purchase replaces it.
  * @returns `isBound`: an id that the app gave to the store names the caller
  */
-async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: Parts) {
+async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: ClaimServices) {
   const owner = await storeOwnerOf(purchase, lineage, scripts);
   if (owner.word === 'nobody') return { isOthers: false, isBound: false };
   if (owner.word === 'deleted') return { isOthers: true, isBound: false };
@@ -137,15 +144,15 @@ interface Bought {
  * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the check and the script: then
  * the script does nothing, and the next check decides.
  */
-async function claim(caller: Caller, bought: Bought, act: string, parts: Parts) {
+async function claim(caller: Caller, bought: Bought, act: string, services: ClaimServices) {
   const { token, hash, purchase } = bought;
-  const { scripts, now } = parts;
+  const { scripts, now } = services;
   const stated = purchaseArguments(purchase, firstCheckAt(purchase, now()));
   return untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
     const { word } = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };
-    const { isOthers, isBound } = await claimByStore(caller, bought, parts);
+    const { isOthers, isBound } = await claimByStore(caller, bought, services);
     // The record of an owner may be older than this rule, or an operator gave the purchase to that account.
     if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
     const args = {
@@ -166,22 +173,21 @@ async function claim(caller: Caller, bought: Bought, act: string, parts: Parts) 
  * Records the purchase, then acknowledges it. The queue holds it before: after a crash in between the next check finishes what has to
  * follow, and acknowledges it.
  */
-async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
+async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
   const { hash } = bought;
   let refused = false;
-  await queued(hash, parts, async (act) => {
-    const outcome = await claim(caller, bought, act, parts);
+  await queued(hash, services, async (act) => {
+    const outcome = await claim(caller, bought, act, services);
     refused = outcome.word === 'purchase_owned';
-    if (outcome.word !== 'recorded') return (await finishPurchase(hash, parts))?.dueAt;
-    if (outcome.leftAnother) parts.log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
-    return acknowledgeRecorded({ ...bought, act }, parts);
+    if (outcome.word !== 'recorded') return (await finishPurchase(hash, services))?.dueAt;
+    if (outcome.leftAnother)
+      services.log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
+    return acknowledgeRecorded({ ...bought, act }, services);
   });
-  return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, parts));
+  return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, services));
 }
 
-type StateServices = Pick<Services, 'scripts' | 'config' | 'now'>;
-
-async function currentSubscription(caller: Caller, services: StateServices) {
+async function currentSubscription(caller: Caller, services: SubscriptionServices) {
   const fields = await readFields(caller, subscriptionFields, services);
   return subscriptionOf(subscriptionFactsOf(fields, services.config.SUBSCRIPTION_REPORTS), services.now());
 }

@@ -4,7 +4,7 @@ import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Services } from '../../declare.ts';
+import type { ScriptServices } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
 import { accountOf, purchaseJournal, queued, readPurchase, untilSettled, wordsOf, type PurchaseDocument } from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
@@ -56,8 +56,6 @@ export const releaseScript = defineScript({
   durable: true,
 });
 
-type Parts = Pick<Services, 'scripts' | 'now'>;
-
 /**
  * Makes other keys follow a purchase: its line in the owner's account, the lines of earlier owners, and the purchase that it replaces.
  *
@@ -69,17 +67,21 @@ type Parts = Pick<Services, 'scripts' | 'now'>;
  * @returns the purchase without work to do; undefined: nobody recorded it, or its owner was deleted
  * @throws Error if Redis is away
  */
-export async function finishPurchase(hash: string, parts: Parts, chain: readonly string[] = []): Promise<PurchaseDocument | undefined> {
-  const { scripts } = parts;
+export async function finishPurchase(
+  hash: string,
+  services: ScriptServices,
+  chain: readonly string[] = [],
+): Promise<PurchaseDocument | undefined> {
+  const { scripts } = services;
   const purchase = subscriptionKeys.purchase(hash);
   const { document } = await untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.todo.length === 0) return { document };
-    const put = document.todo.includes('line') ? await putLine(hash, document, parts) : 'put';
+    const put = document.todo.includes('line') ? await putLine(hash, document, services) : 'put';
     if (put === 'changed') return undefined;
-    for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, parts);
-    if (document.todo.includes('leave')) await new Queue(subscriptionKeys.unowned, scripts).bring(hash, parts.now());
-    for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, parts, chain);
+    for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, services);
+    if (document.todo.includes('leave')) await new Queue(subscriptionKeys.unowned, scripts).bring(hash, services.now());
+    for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, services, chain);
     const [word] = await scripts.run(finishedScript, { purchase }, { revision: document.revision });
     if (word !== 'finished') return undefined;
     if (put === 'deleted' && (await release(hash, document.owner, scripts))) return { document: undefined };
@@ -97,7 +99,7 @@ function lineKeys(accountId: string, hash: string) {
 }
 
 /** @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was deleted */
-async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: Parts): Promise<'put' | 'changed' | 'deleted'> {
+async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: ScriptServices): Promise<'put' | 'changed' | 'deleted'> {
   const { owner, revision, retiredBy } = document;
   const words = retiredBy === '' ? wordsOf(document) : '';
   const put = async (accountId: string) => {
@@ -118,7 +120,7 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
 }
 
 /** Removes the line from an earlier owner's account, unless it is the present owner's, by a move or because the purchase came back. */
-async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: Parts): Promise<void> {
+async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: ScriptServices): Promise<void> {
   await untilSettled(async () => {
     const accountId = await accountOf(earlier, scripts);
     // A deleted account has no lines.
@@ -130,28 +132,34 @@ async function dropLine(hash: string, earlier: string, document: PurchaseDocumen
   });
 }
 
-async function retire(linked: string, by: string, document: PurchaseDocument, parts: Parts, chain: readonly string[]): Promise<void> {
-  await queued(linked, parts, async (act) => {
+async function retire(
+  linked: string,
+  by: string,
+  document: PurchaseDocument,
+  services: ScriptServices,
+  chain: readonly string[],
+): Promise<void> {
+  await queued(linked, services, async (act) => {
     const keys = { purchase: subscriptionKeys.purchase(linked) };
-    await parts.scripts.run(retireScript, keys, { by, newOwner: document.owner, act });
+    await services.scripts.run(retireScript, keys, { by, newOwner: document.owner, act });
     // Two purchases that name each other as replaced would lead in circles.
-    if (!chain.includes(linked)) await finishPurchase(linked, parts, [...chain, by]);
+    if (!chain.includes(linked)) await finishPurchase(linked, services, [...chain, by]);
     return undefined;
   });
 }
 
 /** @returns false if the purchase has changed meanwhile */
-async function release(hash: string, owner: string, scripts: Parts['scripts']): Promise<boolean> {
+async function release(hash: string, owner: string, scripts: ScriptServices['scripts']): Promise<boolean> {
   const [word] = await scripts.run(releaseScript, { purchase: subscriptionKeys.purchase(hash) }, { owner });
   return word === 'released';
 }
 
 /** Releases all purchases of an account that was deleted. */
-export async function releasePurchases(accountId: string, parts: Parts): Promise<void> {
+export async function releasePurchases(accountId: string, services: ScriptServices): Promise<void> {
   let at = '0';
   do {
-    const { cursor, members } = await purchasesRecordedBy(accountId, at, parts.scripts);
-    await Promise.all(members.map((hash) => releasePurchase(hash, parts)));
+    const { cursor, members } = await purchasesRecordedBy(accountId, at, services.scripts);
+    await Promise.all(members.map((hash) => releasePurchase(hash, services)));
     at = cursor;
   } while (at !== '0');
 }
@@ -160,11 +168,11 @@ export async function releasePurchases(accountId: string, parts: Parts): Promise
  * Forgets a purchase if its owner was deleted. If another purchase replaced it, a mark stays (`release-purchase.lua`). The work that other
  * keys still have to follow is done first. The queue checks the purchase once more, finds nothing to check, and forgets it too.
  */
-async function releasePurchase(hash: string, parts: Parts): Promise<void> {
+async function releasePurchase(hash: string, services: ScriptServices): Promise<void> {
   await untilSettled(async () => {
-    const document = await finishPurchase(hash, parts);
-    if (document === undefined || (await accountOf(document.owner, parts.scripts)) !== undefined) return true;
-    return (await release(hash, document.owner, parts.scripts)) || undefined;
+    const document = await finishPurchase(hash, services);
+    if (document === undefined || (await accountOf(document.owner, services.scripts)) !== undefined) return true;
+    return (await release(hash, document.owner, services.scripts)) || undefined;
   });
-  await purchaseJournal(parts).bring(hash, parts.now());
+  await purchaseJournal(services).bring(hash, services.now());
 }

@@ -26,7 +26,7 @@ export const subscriptionHolding = {
     { name: 'purchases', type: 'set', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
     { name: /revised:.*/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
-  erase: ({ accountId }, parts) => releasePurchases(accountId, parts),
+  erase: ({ accountId }, services) => releasePurchases(accountId, services),
   exported: {
     shape: {
       subscriptionReport: z

@@ -1,7 +1,11 @@
 import { z } from 'zod';
+import type { Services } from '../../declare.ts';
 import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
 import { storeStates, type StoreState, type StoreSubscription } from '../../stores/store.ts';
 import { purchaseAt } from './purchase-expiry.ts';
+
+/** For endpoints that answer with the caller's subscription. */
+export type SubscriptionServices = Pick<Services, 'scripts' | 'config' | 'now'>;
 
 export const subscriptionKeys = {
   /**

@@ -1,4 +1,4 @@
-import type { Services } from '../../declare.ts';
+import type { ScriptServices } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
@@ -27,14 +27,14 @@ interface SubscriptionMove {
 export async function moveSubscriptionPurchase(
   hash: string,
   { ownerSeen, owner, key }: SubscriptionMove,
-  parts: Pick<Services, 'scripts' | 'now'>,
+  services: ScriptServices,
 ): Promise<(typeof moveScript)['answers'][number]> {
-  const { scripts } = parts;
+  const { scripts } = services;
   let word: (typeof moveScript)['answers'][number] = 'changed';
-  await queued(hash, parts, async (act) => {
+  await queued(hash, services, async (act) => {
     const isOwner = Number(ownerSeen !== '' && (await accountOf(ownerSeen, scripts)) === owner);
     [word] = await scripts.run(moveScript, { purchase: subscriptionKeys.purchase(hash) }, { ownerSeen, owner, isOwner, key, act });
-    const document = word === 'moved' || word === 'replayed' ? await finishPurchase(hash, parts) : await readPurchase(hash, scripts);
+    const document = word === 'moved' || word === 'replayed' ? await finishPurchase(hash, services) : await readPurchase(hash, scripts);
     return document?.dueAt;
   });
   return word;

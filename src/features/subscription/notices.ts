@@ -1,4 +1,4 @@
-import type { Services } from '../../declare.ts';
+import type { ScriptServices } from '../../declare.ts';
 import type { Subscriptions } from '../../stores/store.ts';
 import { refuse } from '../../errors.ts';
 import { Queue } from '../../redis/queue.ts';
@@ -7,8 +7,6 @@ import { schedulePurchase } from './purchase-check.ts';
 import { queued, readPurchase } from './purchase-document.ts';
 import { purchaseHash } from './purchase-token.ts';
 import { noteUnowned } from './unowned-purchase.ts';
-
-type Parts = Pick<Services, 'scripts' | 'now'>;
 
 /**
  * Purchases without an owner, at about a kilobyte each. The store confirms each within seconds, so only invented tokens, or an outage of the
@@ -28,33 +26,33 @@ const FULL_RETRY_MS = 60_000;
 export async function subscriptionNoticed(
   token: string,
   packageName: string,
-  parts: Parts & { readonly subscriptions: Subscriptions | undefined },
+  services: ScriptServices & { readonly subscriptions: Subscriptions | undefined },
 ): Promise<boolean> {
   const hash = purchaseHash(token);
-  const document = await readPurchase(hash, parts.scripts);
+  const document = await readPurchase(hash, services.scripts);
   // The store has confirmed the app of a purchase with a state.
-  if (document !== undefined && (document.owner !== '' || document.state !== '')) return checkSoon(token, parts);
+  if (document !== undefined && (document.owner !== '' || document.state !== '')) return checkSoon(token, services);
   // Notifications may name apps of other services too.
-  if (parts.subscriptions?.packageNames.includes(packageName) !== true) return false;
-  if (document === undefined && (await new Queue(subscriptionKeys.unowned, parts.scripts).isFull(hash, MOST_UNOWNED))) {
+  if (services.subscriptions?.packageNames.includes(packageName) !== true) return false;
+  if (document === undefined && (await new Queue(subscriptionKeys.unowned, services.scripts).isFull(hash, MOST_UNOWNED))) {
     const message = 'Too many purchases without an owner wait for the app store: send the notification again later.';
     throw refuse('store_unavailable', { message, retryAfterMs: FULL_RETRY_MS });
   }
-  return (await noteUnowned(hash, { token, packageName }, parts)) || checkSoon(token, parts);
+  return (await noteUnowned(hash, { token, packageName }, services)) || checkSoon(token, services);
 }
 
 /**
  * Makes the check of a purchase due now, because a notification says that the purchase may have changed. False: the token has
  * no record here, or another purchase replaced its purchase.
  */
-export async function checkSoon(token: string, parts: Parts): Promise<boolean> {
-  const { scripts, now } = parts;
+export async function checkSoon(token: string, services: ScriptServices): Promise<boolean> {
+  const { scripts, now } = services;
   const hash = purchaseHash(token);
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.retiredBy !== '') return false;
-  if (document.owner === '' && (await noteUnowned(hash, { token, packageName: document.packageName }, parts))) return true;
+  if (document.owner === '' && (await noteUnowned(hash, { token, packageName: document.packageName }, services))) return true;
   let isScheduled = false;
-  await queued(hash, parts, async (act) => {
+  await queued(hash, services, async (act) => {
     const keys = { purchase: subscriptionKeys.purchase(hash) };
     const [word] = await scripts.run(schedulePurchase, keys, { dueAt: now(), faults: 0, unknowns: '', hintedAt: now(), act });
     isScheduled = word === 'scheduled';

@@ -2,7 +2,7 @@ import { refuse, Refusal } from '../../errors.ts';
 import { backoffMs } from '../../journal/backoff.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Services } from '../../declare.ts';
+import type { Services, ScriptServices } from '../../declare.ts';
 import type { AppStore, StorePurchase } from '../../stores/store.ts';
 import { FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
@@ -18,19 +18,19 @@ export const schedulePurchase = defineScript({
   answers: ['scheduled', 'unknown'],
 });
 
-export type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: AppStore };
+export type CheckServices = ScriptServices & Pick<Services, 'log'> & { store: AppStore };
 
 /** The fields that an answer without a purchase does not tell. */
 const NOTHING_KNOWN = { buyer: undefined, linkedToken: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
 /** Does the due work of a purchase: steps that a dead process left, and a check. Resolves with the time of the next check. */
-async function checkDue(hash: string, parts: CheckParts): Promise<number | undefined> {
-  const document = await finishPurchase(hash, parts);
+async function checkDue(hash: string, services: CheckServices): Promise<number | undefined> {
+  const document = await finishPurchase(hash, services);
   // Nobody owns it, or another purchase replaced it.
   if (document === undefined || document.token === '' || document.owner === '' || document.retiredBy !== '') return undefined;
   // The queue may be early: an act wrote ahead, or recorded a later time.
-  if (document.dueAt !== undefined && document.dueAt > parts.now()) return document.dueAt;
-  return checkPurchase(hash, '', parts);
+  if (document.dueAt !== undefined && document.dueAt > services.now()) return document.dueAt;
+  return checkPurchase(hash, '', services);
 }
 
 /**
@@ -39,8 +39,8 @@ async function checkDue(hash: string, parts: CheckParts): Promise<number | undef
  * @param act of `queued`; '' for a check that the queue started
  * @returns the time of the next check; undefined: there is none
  */
-export async function checkPurchase(hash: string, act: string, parts: CheckParts): Promise<number | undefined> {
-  const { scripts, now, log, store } = parts;
+export async function checkPurchase(hash: string, act: string, services: CheckServices): Promise<number | undefined> {
+  const { scripts, now, log, store } = services;
   const { subscriptions } = store;
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.token === '' || document.retiredBy !== '') return undefined;
@@ -78,20 +78,20 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
       retires: false,
       acknowledged: true,
     };
-    return updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, { faults: 0, act }, parts);
+    return updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, { faults: 0, act }, services);
   }
   const isUnacknowledged = needsAcknowledgement(answer, now());
   const acknowledged = isUnacknowledged
     ? await subscriptions.acknowledge({ packageName, productId: answer.productId, token })
     : answer.acknowledged;
   const faults = isUnacknowledged && !acknowledged ? faultsBefore + 1 : 0;
-  return updatePurchase(hash, { ...answer, acknowledged }, { faults, act }, parts);
+  return updatePurchase(hash, { ...answer, acknowledged }, { faults, act }, services);
 }
 
 /** A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few scripts. */
 export const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
-export function purchaseChecks(parts: CheckParts): DueQueue {
-  return purchaseJournal(parts).takeOver((hash) => checkDue(hash, parts), LEASE_MS, parts.log);
+export function purchaseChecks(services: CheckServices): DueQueue {
+  return purchaseJournal(services).takeOver((hash) => checkDue(hash, services), LEASE_MS, services.log);
 }

@@ -1,7 +1,7 @@
 import { backoffMs } from '../../journal/backoff.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Services } from '../../declare.ts';
+import type { Services, ScriptServices } from '../../declare.ts';
 import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import type { StorePurchase, Subscriptions } from '../../stores/store.ts';
@@ -50,15 +50,15 @@ export async function updatePurchase(
   hash: string,
   purchase: StorePurchase,
   { faults, act }: { readonly faults: number; readonly act: string },
-  parts: Pick<Services, 'scripts' | 'now'>,
+  services: ScriptServices,
 ): Promise<number | undefined> {
-  const { scripts, now } = parts;
+  const { scripts, now } = services;
   const soon = faults > 0 ? now() + backoffMs(faults) : Infinity;
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
   const args = { now: now(), ...purchaseArguments(purchase, next === Infinity ? undefined : next), faults, act };
   const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
   // The purchase of a deleted account was released.
-  if (word !== 'stale' && (await finishPurchase(hash, parts)) === undefined) return undefined;
+  if (word !== 'stale' && (await finishPurchase(hash, services)) === undefined) return undefined;
   return dueAt === '' ? undefined : Number(dueAt);
 }
 
@@ -82,15 +82,15 @@ export interface JustRecorded {
  */
 export async function acknowledgeRecorded(
   { hash, token, purchase, act, traceparent }: JustRecorded,
-  parts: Pick<Services, 'scripts' | 'now' | 'log'> & { readonly subscriptions: Subscriptions },
+  services: ScriptServices & Pick<Services, 'log'> & { readonly subscriptions: Subscriptions },
 ): Promise<number | undefined> {
   const { packageName, productId } = purchase;
-  const document = await afterWrites(finishPurchase(hash, parts));
-  if (document === undefined || !needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
-  if (!(await parts.subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document.dueAt;
+  const document = await afterWrites(finishPurchase(hash, services));
+  if (document === undefined || !needsAcknowledgement(purchase, services.now())) return document?.dueAt;
+  if (!(await services.subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document.dueAt;
   // If this fails, the next check learns from the app store that the purchase is acknowledged.
-  return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, parts).catch((error: unknown) => {
-    parts.log.debug(
+  return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, services).catch((error: unknown) => {
+    services.log.debug(
       { reason: (error as Error).message },
       'the acknowledgement of a purchase could not be recorded: the next check records it',
     );

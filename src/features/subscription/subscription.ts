@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
-import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionOf } from './model.ts';
+import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionOf, type SubscriptionServices } from './model.ts';
 
 export const subscription = endpoint({
   method: 'GET',
@@ -17,7 +17,7 @@ export const subscription = endpoint({
   query: z.object({ installId: OptionalInstallId }),
   reply: Subscription,
   example: `curl -s $base/v1/subscription -H 'x-install-id: install-0001'`,
-  async handle({ caller }, services: Pick<Services, 'scripts' | 'config' | 'now'>) {
+  async handle({ caller }, services: SubscriptionServices) {
     if (caller === undefined) return subscriptionOf({}, services.now());
     const fields = await readFields(caller, subscriptionFields, services);
     return subscriptionOf(subscriptionFactsOf(fields, services.config.SUBSCRIPTION_REPORTS), services.now());

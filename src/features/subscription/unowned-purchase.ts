@@ -1,4 +1,4 @@
-import type { Services } from '../../declare.ts';
+import type { ScriptServices } from '../../declare.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { backoffMs } from '../../journal/backoff.ts';
 import { Journal } from '../../journal/journal.ts';
@@ -9,7 +9,7 @@ import type { StorePurchase } from '../../stores/store.ts';
 import { nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { LEASE_MS, schedulePurchase, type CheckParts } from './purchase-check.ts';
+import { LEASE_MS, schedulePurchase, type CheckServices } from './purchase-check.ts';
 import { queued, readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
 import { followedBy, hasOwner, lineageOf, storeOwnerOf, type Lineage, type StoreOwner } from './store-owner.ts';
@@ -68,11 +68,11 @@ function unownedJournal({ scripts, now }: { readonly scripts: ScriptRunner; read
 export async function noteUnowned(
   hash: string,
   of: { readonly token: string; readonly packageName: string },
-  parts: Pick<Services, 'scripts' | 'now'>,
+  services: ScriptServices,
 ): Promise<boolean> {
-  const { decision, done } = await unownedJournal(parts).begin(
+  const { decision, done } = await unownedJournal(services).begin(
     hash,
-    (act) => parts.scripts.run(noticeScript, { purchase: subscriptionKeys.purchase(hash) }, { ...of, act }),
+    (act) => services.scripts.run(noticeScript, { purchase: subscriptionKeys.purchase(hash) }, { ...of, act }),
     async ([word, dueAt]) => (word === 'noticed' ? Number(dueAt) : undefined),
   );
   await done;
@@ -80,16 +80,16 @@ export async function noteUnowned(
 }
 
 /** The queue of purchases that nobody owns. */
-export function unownedChecks(parts: CheckParts): DueQueue {
-  return unownedJournal(parts).takeOver((hash) => checkUnowned(hash, parts), LEASE_MS, parts.log);
+export function unownedChecks(services: CheckServices): DueQueue {
+  return unownedJournal(services).takeOver((hash) => checkUnowned(hash, services), LEASE_MS, services.log);
 }
 
 /**
  * Asks the app store about a purchase that nobody owns, and makes the account its owner that the answer names.
  * @returns the time of the next check; undefined: it has an owner, or the app store waits for no acknowledgement
  */
-export async function checkUnowned(hash: string, parts: CheckParts): Promise<number | undefined> {
-  const { scripts, now, log, store } = parts;
+export async function checkUnowned(hash: string, services: CheckServices): Promise<number | undefined> {
+  const { scripts, now, log, store } = services;
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.owner !== '') return undefined;
   const { token, packageName, dueAt, faults, unknowns } = document;
@@ -104,19 +104,19 @@ export async function checkUnowned(hash: string, parts: CheckParts): Promise<num
     if (typeof answer !== 'string') lineage = await lineageOf(answer, store.subscriptions, scripts);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return repeatLater(hash, { faults: faults + 1, unknowns }, parts);
+    return repeatLater(hash, { faults: faults + 1, unknowns }, services);
   }
   if (answer === 'unknown' && unknowns + 1 < UNKNOWN_TRIES)
-    return repeatLater(hash, { faults: unknowns + 1, unknowns: unknowns + 1 }, parts);
-  if (typeof answer === 'string' || isNeverPaid(answer)) return forget(hash, askedAt, parts);
+    return repeatLater(hash, { faults: unknowns + 1, unknowns: unknowns + 1 }, services);
+  if (typeof answer === 'string' || isNeverPaid(answer)) return forget(hash, askedAt, services);
 
   const owner = await storeOwnerOf(answer, lineage, scripts);
-  if (owner.word === 'account') return adopt(hash, { token, purchase: answer, owner }, parts);
+  if (owner.word === 'account') return adopt(hash, { token, purchase: answer, owner }, services);
   const next = nextCheckAt(answer, now());
   if (owner.word === 'deleted' || answer.acknowledged || next === undefined) {
     const reason = owner.word === 'deleted' ? 'its account was deleted' : `it is ${answer.acknowledged ? 'acknowledged' : answer.state}`;
     log.info({ purchase: hash.slice(0, 6), reason }, 'a notification named a purchase that belongs to nobody');
-    return forget(hash, askedAt, parts);
+    return forget(hash, askedAt, services);
   }
   const follows = followedBy(answer, lineage);
   const refundedAt = (refundAt(answer) ?? -Infinity) + AFTER_REFUND_MS;
@@ -154,7 +154,7 @@ function followedAt({ follows, noticedAt = 0 }: PurchaseDocument, dueAt: number,
 async function repeatLater(
   hash: string,
   counts: { readonly faults: number; readonly unknowns: number },
-  { scripts, now }: CheckParts,
+  { scripts, now }: CheckServices,
 ): Promise<number | undefined> {
   const dueAt = now() + backoffMs(counts.faults);
   const args = { dueAt, ...counts, hintedAt: '', act: '' };
@@ -163,7 +163,7 @@ async function repeatLater(
 }
 
 /** @returns when the purchase is due again, because a notification arrived meanwhile */
-async function forget(hash: string, askedAt: number, { scripts, now }: CheckParts): Promise<number | undefined> {
+async function forget(hash: string, askedAt: number, { scripts, now }: CheckServices): Promise<number | undefined> {
   const [word] = await scripts.run(forgetScript, { purchase: subscriptionKeys.purchase(hash) }, { askedAt });
   return word === 'kept' ? now() : undefined;
 }
@@ -175,9 +175,9 @@ interface Adoption {
 }
 
 /** Records the purchase for its owner, and acknowledges it. After a crash in between the queue of checks finishes both. */
-async function adopt(hash: string, { token, purchase, owner }: Adoption, parts: CheckParts): Promise<undefined> {
-  const { scripts, now, store } = parts;
-  await queued(hash, parts, async (act) => {
+async function adopt(hash: string, { token, purchase, owner }: Adoption, services: CheckServices): Promise<undefined> {
+  const { scripts, now, store } = services;
+  await queued(hash, services, async (act) => {
     const [word] = await scripts.run(
       adoptScript,
       { purchase: subscriptionKeys.purchase(hash) },
@@ -191,7 +191,7 @@ async function adopt(hash: string, { token, purchase, owner }: Adoption, parts: 
       },
     );
     // An app sent the token meanwhile.
-    if (word === 'changed') return (await finishPurchase(hash, parts))?.dueAt;
-    return acknowledgeRecorded({ hash, token, purchase, act }, { ...parts, subscriptions: store.subscriptions! });
+    if (word === 'changed') return (await finishPurchase(hash, services))?.dueAt;
+    return acknowledgeRecorded({ hash, token, purchase, act }, { ...services, subscriptions: store.subscriptions! });
   });
 }

@@ -31,7 +31,7 @@ const READ_AGAIN_MS = 1000;
 /** How long a shutdown waits for open requests. */
 const CLOSE_MS = 3000;
 
-export interface DeliveryParts {
+export interface HookDeliveryOptions {
   readonly events: EventSource;
   readonly reads: Pick<SharedReads, 'read'>;
   readonly waitingEvents: Pick<WaitingEvents, 'at'>;
@@ -55,7 +55,7 @@ export interface DeliveryParts {
  */
 export class HookDelivery {
   readonly id: string;
-  readonly #parts: DeliveryParts;
+  readonly #options: HookDeliveryOptions;
   readonly #sender: Pick<Sender, 'send' | 'close'>;
   readonly #stop = new AbortController();
   readonly #health = new EndpointHealth();
@@ -77,16 +77,16 @@ export class HookDelivery {
   #roomMade = (): void => {};
 
   /** @param leaseEnd on the clock of `performance.now()` */
-  constructor(held: HeldHook, hook: HookRecord, leaseEnd: number, parts: DeliveryParts) {
+  constructor(held: HeldHook, hook: HookRecord, leaseEnd: number, options: HookDeliveryOptions) {
     this.id = held.id;
-    this.#parts = parts;
+    this.#options = options;
     this.#text = held.text;
     this.#hook = hook;
     this.#turn = held.turn;
     this.#leaseEnd = leaseEnd;
-    this.#sender = parts.openSender(hook.url);
-    this.#places = parts.places.join(() => this.#beginNext());
-    parts.counts.begun(held.id);
+    this.#sender = options.openSender(hook.url);
+    this.#places = options.places.join(() => this.#beginNext());
+    options.counts.begun(held.id);
     void this.#begin(held);
   }
 
@@ -99,7 +99,7 @@ export class HookDelivery {
     const oldestAt = this.#backlog?.oldestAt;
     return {
       id: this.id,
-      lagSeconds: oldestAt === undefined ? 0 : Math.max(0, (this.#parts.now() - oldestAt) / 1000),
+      lagSeconds: oldestAt === undefined ? 0 : Math.max(0, (this.#options.now() - oldestAt) / 1000),
       waitingAccounts: this.#backlog?.waitingAccounts ?? 0,
       isDown: this.#health.isDown,
     };
@@ -145,7 +145,7 @@ export class HookDelivery {
   }
 
   async #begin({ cursor, asked }: HeldHook): Promise<void> {
-    const { events, scripts, begins, log } = this.#parts;
+    const { events, scripts, begins, log } = this.#options;
     try {
       // One hook at a time: the waiting events of a hook may take some milliseconds to read.
       const [start, waiting, oldest] = await begins.take('', () =>
@@ -170,7 +170,7 @@ export class HookDelivery {
   }
 
   async #readOn(backlog: Backlog): Promise<void> {
-    const { events, reads, log } = this.#parts;
+    const { events, reads, log } = this.#options;
     let problem = '';
     while (!this.isOver) {
       if (backlog.isFull) {
@@ -203,7 +203,7 @@ export class HookDelivery {
     const backlog = this.#backlog;
     if (performance.now() > this.#leaseEnd) this.abandon();
     if (backlog === undefined || this.isOver || this.#isClosing || this.#goneAt !== undefined) return undefined;
-    const now = this.#parts.now();
+    const now = this.#options.now();
     const { isDown, probeAt } = this.#health;
     if (isDown && (this.#sending.size > 0 || now < probeAt)) return undefined;
     const job = backlog.next(now, isDown);
@@ -217,7 +217,7 @@ export class HookDelivery {
   }
 
   async #deliver(backlog: Backlog, job: Job): Promise<void> {
-    const { now, waitingEvents, log } = this.#parts;
+    const { now, waitingEvents, log } = this.#options;
     let event = performance.now() - job.readAt < FRESH_MS ? job.event : undefined;
     if (event === undefined) {
       try {
@@ -236,7 +236,7 @@ export class HookDelivery {
 
   /** @param attempt undefined: the log has dropped the event */
   #end(backlog: Backlog, job: Job, event: EventRecord | undefined, at: number, attempt: Attempt | undefined): void {
-    const { now, counts, log } = this.#parts;
+    const { now, counts, log } = this.#options;
     const endedAt = now();
     const isSuccess = attempt !== undefined && isDelivered(attempt);
     if (attempt?.status === 410) this.#goneAt = endedAt;
@@ -270,7 +270,7 @@ export class HookDelivery {
     if (this.#backlog === undefined) return;
     for (const text of asked.slice(this.#askedDone)) {
       const { event, position } = JSON.parse(text) as { event: string; position: number };
-      if (!this.#backlog.ask(event, position, this.#parts.now())) return;
+      if (!this.#backlog.ask(event, position, this.#options.now())) return;
       this.#askedDone++;
       this.#noteSoon(0);
     }
@@ -289,17 +289,17 @@ export class HookDelivery {
   #noteNow(): void {
     if (this.isOver || this.#isClosing || this.#noting !== undefined) return;
     this.#noteAt = Infinity;
-    this.#noting = this.#note(this.#parts.leaseMs)
+    this.#noting = this.#note(this.#options.leaseMs)
       .catch((error: unknown) => {
         // The script may have run before the connection broke, so the state in Redis is unknown. The next holder reads it again.
-        this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'the progress of a webhook could not be stored');
+        this.#options.log.debug({ hook: this.id, reason: (error as Error).message }, 'the progress of a webhook could not be stored');
         this.abandon();
       })
       .finally(() => (this.#noting = undefined));
   }
 
   async #note(leaseMs: number): Promise<void> {
-    const { scripts, holder, counts, log } = this.#parts;
+    const { scripts, holder, counts, log } = this.#options;
     const backlog = this.#backlog!;
     const [attempts, askedDone, goneAt, turn] = [this.#attempts, this.#askedDone, this.#goneAt, this.#turn];
     this.#attempts = [];

@@ -74,7 +74,7 @@ export interface ListedHook extends HookRecord {
   readonly text: string;
 }
 
-export interface HooksParts {
+export interface HooksOptions {
   readonly scripts: ScriptRunner;
   readonly config: { readonly WEBHOOKS_PRIVATE: 'on' | 'off' };
   /** Milliseconds since 1970. */
@@ -85,14 +85,14 @@ export interface HooksParts {
 
 /** Reads and changes the hooks in Redis. The process that delivers sees a change within a second. */
 export class Hooks {
-  readonly #parts: HooksParts;
+  readonly #options: HooksOptions;
   readonly allowsPrivate: boolean;
   readonly resolve: Resolve;
 
-  constructor(parts: HooksParts) {
-    this.#parts = parts;
-    this.allowsPrivate = parts.config.WEBHOOKS_PRIVATE === 'on';
-    this.resolve = parts.resolve ?? (this.allowsPrivate ? resolvePrivate : resolvePublic());
+  constructor(options: HooksOptions) {
+    this.#options = options;
+    this.allowsPrivate = options.config.WEBHOOKS_PRIVATE === 'on';
+    this.resolve = options.resolve ?? (this.allowsPrivate ? resolvePrivate : resolvePublic());
   }
 
   /** All hooks, oldest first. Hooks with unreadable records are left out: they get no events. */
@@ -107,7 +107,7 @@ export class Hooks {
 
   /** @param id '': all */
   async #read(id: string): Promise<ListedHook[]> {
-    const [, ...words] = await this.#parts.scripts.run(listHooks, { hooks: hookKeys.hooks }, { id });
+    const [, ...words] = await this.#options.scripts.run(listHooks, { hooks: hookKeys.hooks }, { id });
     const hooks: ListedHook[] = [];
     for (let at = 0; at < words.length; at += 5) {
       const [of = '', text = '', cursor, waiting, held] = words.slice(at, at + 5);
@@ -145,7 +145,7 @@ export class Hooks {
    * @returns undefined if the most hooks exist already
    */
   async add(hook: { url: string; types?: readonly EventType[] | undefined }, cursor: number | undefined) {
-    const { scripts, now } = this.#parts;
+    const { scripts, now } = this.#options;
     const [id, secret] = [newHookId(), newSecret()];
     const { url, types } = hook;
     const record: HookRecord = { url, ...(types === undefined ? {} : { types: [...types] }), secrets: [{ secret }], createdAt: now() };
@@ -157,7 +157,7 @@ export class Hooks {
   /** Makes a new secret. The older ones, of earlier rotations too, sign until `oldUntil` at most. Of too many, the oldest end at once. */
   async rotate(id: string, oldUntil: number): Promise<{ secret: string; record: HookRecord } | undefined> {
     const secret = newSecret();
-    const now = this.#parts.now();
+    const now = this.#options.now();
     const record = await this.#change(id, (hook) => {
       const old = hook.secrets
         .map(({ until = Infinity, ...oldSecret }) => ({ ...oldSecret, until: Math.min(until, oldUntil) }))
@@ -169,7 +169,7 @@ export class Hooks {
 
   /** @returns undefined if there is no such hook */
   disable(id: string): Promise<HookRecord | undefined> {
-    const at = this.#parts.now();
+    const at = this.#options.now();
     return this.#change(id, (hook) => (hook.disabled === undefined ? { ...hook, disabled: { by: 'operator', at } } : hook));
   }
 
@@ -182,7 +182,7 @@ export class Hooks {
   async remove(id: string): Promise<boolean> {
     const { hooks, state, waiting, delivered, failed, asked } = hookKeys;
     const keys = { hooks, state: state(id), waiting: waiting(id), delivered: delivered(id), failed: failed(id), asked: asked(id) };
-    const [word] = await this.#parts.scripts.run(removeHook, keys, { id });
+    const [word] = await this.#options.scripts.run(removeHook, keys, { id });
     return word === 'removed';
   }
 
@@ -194,7 +194,7 @@ export class Hooks {
   /** @param limit bounds the successful attempts and the failed attempts separately */
   async #attempts(id: string, limit: number): Promise<Attempted[]> {
     const keys = { delivered: hookKeys.delivered(id), failed: hookKeys.failed(id) };
-    const [, _deliveredCount, ...texts] = await this.#parts.scripts.run(readAttempts, keys, { limit });
+    const [, _deliveredCount, ...texts] = await this.#options.scripts.run(readAttempts, keys, { limit });
     const all = texts.map((text) => JSON.parse(text) as Attempted);
     return all.toSorted((one, other) => other.at - one.at);
   }
@@ -209,14 +209,14 @@ export class Hooks {
   /** Delivers an event once more, outside the order of its account. */
   async askAgain(id: string, asking: { readonly event: string; readonly position: number }): Promise<'asked' | 'none' | 'full'> {
     const keys = { hooks: hookKeys.hooks, asked: hookKeys.asked(id) };
-    const [word] = await this.#parts.scripts.run(askAgain, keys, { id, asking: JSON.stringify(asking), most: MOST_ASKED });
+    const [word] = await this.#options.scripts.run(askAgain, keys, { id, asking: JSON.stringify(asking), most: MOST_ASKED });
     return word;
   }
 
   /** The hook gets all events of the log from this position on. @returns false if there is no such hook */
   async replay(id: string, cursor: number): Promise<boolean> {
     const keys = { hooks: hookKeys.hooks, state: hookKeys.state(id) };
-    const [word] = await this.#parts.scripts.run(setCursor, keys, { id, cursor });
+    const [word] = await this.#options.scripts.run(setCursor, keys, { id, cursor });
     return word === 'set';
   }
 
@@ -227,7 +227,7 @@ export class Hooks {
       if (hook === undefined) return undefined;
       const record = changed(parseHook(hook.text)!);
       const args = { id, before: hook.text, after: JSON.stringify(record), most: MOST_HOOKS, cursor: '' };
-      const [word] = await this.#parts.scripts.run(changeHook, { hooks: hookKeys.hooks, state: hookKeys.state(id) }, args);
+      const [word] = await this.#options.scripts.run(changeHook, { hooks: hookKeys.hooks, state: hookKeys.state(id) }, args);
       if (word === 'changed') return record;
     }
     throw new Error(`other operators keep changing the hook ${id}`);

@@ -48,7 +48,7 @@ export interface Message {
   readonly body: string;
 }
 
-export interface SenderParts {
+export interface SenderOptions {
   readonly url: string;
   /** WEBHOOKS_PRIVATE=on */
   readonly allowsPrivate: boolean;
@@ -75,22 +75,22 @@ export function isDelivered({ status, error }: Attempt): boolean {
  * cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
  */
 export class Sender {
-  readonly #parts: SenderParts;
+  readonly #options: SenderOptions;
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #request: typeof httpRequest;
-  readonly #options: RequestOptions;
+  readonly #requestOptions: RequestOptions;
   readonly #isBarred: boolean;
 
-  constructor(parts: SenderParts) {
-    this.#parts = parts;
-    const { connections: maxSockets, ca, allowsPrivate } = parts;
-    const url = new URL(parts.url);
+  constructor(options: SenderOptions) {
+    this.#options = options;
+    const { connections: maxSockets, ca, allowsPrivate } = options;
+    const url = new URL(options.url);
     const host = hostOf(url);
     const isPlain = url.protocol === 'http:';
-    const options = { keepAlive: true, maxSockets, timeout: IDLE_MS };
-    this.#agent = isPlain ? new HttpAgent(options) : new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca }) });
+    const agentOptions = { keepAlive: true, maxSockets, timeout: IDLE_MS };
+    this.#agent = isPlain ? new HttpAgent(agentOptions) : new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) });
     this.#request = isPlain ? httpRequest : httpsRequest;
-    this.#options = { ...urlToHttpOptions(url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
+    this.#requestOptions = { ...urlToHttpOptions(url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
     // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` for names only, so addresses are checked here.
     this.#isBarred = (isPlain && !allowsPrivate) || (isIP(host) !== 0 && !isReachable(host, allowsPrivate));
   }
@@ -101,7 +101,7 @@ export class Sender {
    */
   async send({ id, body }: Message, secrets: readonly string[]): Promise<Attempt> {
     const begunAt = performance.now();
-    const timestamp = Math.floor(this.#parts.now() / 1000);
+    const timestamp = Math.floor(this.#options.now() / 1000);
     const headers = {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
@@ -110,7 +110,7 @@ export class Sender {
       'webhook-timestamp': timestamp,
       'webhook-signature': signatures(secrets, id, timestamp, body),
     };
-    const endsAt = begunAt + (this.#parts.answerMs ?? ANSWER_MS);
+    const endsAt = begunAt + (this.#options.answerMs ?? ANSWER_MS);
     const attempt = await this.#post(headers, body, endsAt, true).catch((error: NodeJS.ErrnoException): Omit<Attempt, 'durationMs'> => ({
       error: wordOf(error),
     }));
@@ -133,11 +133,11 @@ export class Sender {
     mayRepeat: boolean,
   ): Promise<Omit<Attempt, 'durationMs'>> {
     if (this.#isBarred) return { error: 'private_address' };
-    const request = this.#request({ ...this.#options, headers });
+    const request = this.#request({ ...this.#requestOptions, headers });
     // A timer costs less than a signal for each request.
     const timer = setTimeout(() => request.destroy(new Late()), Math.max(0, endsAt - performance.now()));
     try {
-      return await answerTo(request, body, this.#parts.now);
+      return await answerTo(request, body, this.#options.now);
     } catch (error) {
       const isClosed = request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '');
       if (!mayRepeat || !isClosed) throw error;
@@ -148,7 +148,7 @@ export class Sender {
   }
 
   readonly #lookup: LookupFunction = (hostname, { all }, callback) => {
-    const { resolve, allowsPrivate } = this.#parts;
+    const { resolve, allowsPrivate } = this.#options;
     resolve(hostname).then(
       (found) => {
         const addresses = found

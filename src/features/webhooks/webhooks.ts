@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { Turns } from '../../server/turns.ts';
 import { leasedHooks } from './delivery-state.ts';
-import { HookDelivery, LEASE_MARGIN_MS, TICK_MS, type DeliveryParts } from './hook-delivery.ts';
+import { HookDelivery, LEASE_MARGIN_MS, TICK_MS, type HookDeliveryOptions } from './hook-delivery.ts';
 import type { Hooks } from './hooks.ts';
 import { parseHook, type EventSource } from './model.ts';
 import { MOST_OF_A_HOOK, RequestPlaces } from './request-places.ts';
@@ -18,7 +18,7 @@ const POLL_MS = 1000;
 /** If a process does not renew its lease for this long, another process goes on. */
 const LEASE_MS = 5000;
 
-export interface WebhooksParts {
+export interface WebhooksOptions {
   readonly events: EventSource;
   readonly scripts: ScriptRunner;
   readonly hooks: Pick<Hooks, 'resolve' | 'allowsPrivate'>;
@@ -28,17 +28,19 @@ export interface WebhooksParts {
   readonly now: () => number;
   /** Milliseconds since 1970, by this machine's clock, which receivers compare with theirs. */
   readonly wallClock: () => number;
-  /** For tests: as of `SenderParts`. */
+  /** For tests, as in `SenderOptions`. */
   readonly answerMs?: number;
 }
 
+type SharedOptions = Pick<HookDeliveryOptions, 'reads' | 'waitingEvents' | 'places' | 'begins'>;
+
 /** Delivers events to hooks. Of all processes on one Redis, one at a time delivers a hook. */
 export class Webhooks {
-  readonly #parts: WebhooksParts;
+  readonly #options: WebhooksOptions;
   readonly #holder = randomBytes(9).toString('base64url');
   readonly #deliveries = new Map<string, HookDelivery>();
   /** The parts that all deliveries of the process share. */
-  readonly #shared: Pick<DeliveryParts, 'reads' | 'waitingEvents' | 'places' | 'begins'>;
+  readonly #shared: SharedOptions;
   readonly #tick: NodeJS.Timeout;
   /** Unreadable records by hook: each is logged once. */
   readonly #unreadable = new Map<string, string>();
@@ -46,9 +48,9 @@ export class Webhooks {
   #polling: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(parts: WebhooksParts) {
-    this.#parts = parts;
-    const { events } = parts;
+  constructor(options: WebhooksOptions) {
+    this.#options = options;
+    const { events } = options;
     this.#shared = {
       reads: new SharedReads(events),
       waitingEvents: new WaitingEvents(events),
@@ -58,7 +60,7 @@ export class Webhooks {
     this.#tick = setInterval(() => {
       for (const delivery of this.#deliveries.values()) if (!delivery.isOver) delivery.tick();
     }, TICK_MS);
-    parts.counts.figures = () => [...this.#deliveries.values()].map(({ figures }) => figures);
+    options.counts.figures = () => [...this.#deliveries.values()].map(({ figures }) => figures);
     this.#pollAndPlan();
   }
 
@@ -74,14 +76,14 @@ export class Webhooks {
   #pollAndPlan(): void {
     this.#polling = this.#poll()
       // Other log lines report an outage of Redis.
-      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for webhooks'))
+      .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not look for webhooks'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), POLL_MS);
       });
   }
 
   async #poll(): Promise<void> {
-    const { scripts, counts } = this.#parts;
+    const { scripts, counts } = this.#options;
     const leaseEnd = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
     const held = await leasedHooks(scripts, this.#holder, LEASE_MS);
     for (const hook of held) {
@@ -100,7 +102,7 @@ export class Webhooks {
   }
 
   #begin(held: Awaited<ReturnType<typeof leasedHooks>>[number], leaseEnd: number): void {
-    const { hooks, wallClock, log, answerMs } = this.#parts;
+    const { hooks, wallClock, log, answerMs } = this.#options;
     const hook = parseHook(held.text);
     if (hook === undefined) {
       if (this.#unreadable.get(held.id) !== held.text)
@@ -118,7 +120,7 @@ export class Webhooks {
         now: wallClock,
         ...(answerMs === undefined ? {} : { answerMs }),
       });
-    const parts = { ...this.#parts, ...this.#shared, openSender, holder: this.#holder, leaseMs: LEASE_MS };
-    this.#deliveries.set(held.id, new HookDelivery(held, hook, leaseEnd, parts));
+    const options = { ...this.#options, ...this.#shared, openSender, holder: this.#holder, leaseMs: LEASE_MS };
+    this.#deliveries.set(held.id, new HookDelivery(held, hook, leaseEnd, options));
   }
 }

@@ -5,7 +5,7 @@ import { check } from '../../server/http/request-data.ts';
 import { needsKey, nameOfQuestion } from '../confirmation.ts';
 import { operations, performWith, refuseWithoutKey } from '../endpoints.ts';
 import { keyOperations } from '../server-keys.ts';
-import type { OperatorParts } from '../operation.ts';
+import type { OperatorServices } from '../operation.ts';
 
 /** Room for the longest body of an operation, plus its name. */
 const BODY_BYTES = 129 * 1024;
@@ -38,7 +38,7 @@ export const ask = endpoint({
   errors: ['server_only', ...new Set(changes.flatMap(({ errors = [] }) => errors))],
   example: '',
   deadlineMs: 20_000,
-  async handle({ key, body: { operation: name, input } }, services: OperatorParts) {
+  async handle({ key, body: { operation: name, input } }, services: OperatorServices) {
     if (key === undefined) return refuseWithoutKey();
     const declared = changes.find((change) => change.name === name);
     if (declared === undefined) return invalid('operation', 'Is no change of operators');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../../accounts/fields.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint, type Services, type ScriptServices } from '../../declare.ts';
 import { roles } from '../../server/identity/roles.ts';
 import { ServerKeyChanges } from '../../server/identity/server-key-changes.ts';
 import { revision } from '../../web/revision.ts';
@@ -96,7 +96,7 @@ export const serverKeys = endpoint({
   }),
   errors: ['server_only', 'forbidden'],
   example: '',
-  async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
+  async handle({ key }, { scripts, now }: ScriptServices) {
     if (key === undefined) return refuseWithoutKey();
     const { role = 'admin' } = key;
     if (role !== 'admin') return refuseRole(role, 'admin');
@@ -125,7 +125,7 @@ export const operatorNames = endpoint({
   reply: z.object({ operators: z.array(z.object({ id: z.string(), name: z.string() })) }),
   errors: ['server_only', 'forbidden'],
   example: '',
-  async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
+  async handle({ key }, { scripts, now }: ScriptServices) {
     if (key === undefined) return refuseWithoutKey();
     const keys = await new ServerKeyChanges(scripts, now).operators();
     return { operators: keys.map(({ id, name }) => ({ id, name })) };

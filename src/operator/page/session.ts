@@ -30,7 +30,7 @@ const signedIn = ({ id, name, role = 'admin', game }: ServerKey, { SUPPORT_ADJUS
   supportAdjustCoins: SUPPORT_ADJUST_COINS,
 });
 
-type Parts = Pick<Services, 'consoleSessions' | 'config'>;
+type ConsoleServices = Pick<Services, 'consoleSessions' | 'config'>;
 
 /** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
 const signIn = endpoint({
@@ -46,7 +46,7 @@ const signIn = endpoint({
   reply: SignedIn,
   errors: ['server_only'],
   example: '',
-  async handle({ key, meta }, { consoleSessions, config }: Parts) {
+  async handle({ key, meta }, { consoleSessions, config }: ConsoleServices) {
     if (key === undefined || key.console !== undefined) return refuseWithoutKey();
     const { secure } = meta.cookieScope;
     const before = consoleSessions.heldBy(meta.cookie, secure);
@@ -90,7 +90,7 @@ const confirm = endpoint({
   reply: z.object({ confirmedUntil: z.iso.datetime() }),
   errors: ['server_only', 'bad_key', 'forbidden'],
   example: '',
-  async handle({ key, meta }, { consoleSessions }: Parts) {
+  async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
     if (key === undefined || key.console !== undefined) return refuseWithoutKey();
     const held = consoleSessions.heldBy(meta.cookie, meta.cookieScope.secure);
     if (held === undefined) return refuse('bad_key', { message: 'This session of the console has ended: sign in again.', isOver: true });
@@ -112,7 +112,7 @@ const signOut = endpoint({
   reply: z.object({}),
   errors: ['server_only'],
   example: '',
-  async handle({ key, meta }, { consoleSessions }: Parts) {
+  async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
     if (key?.console === undefined) return refuseWithoutKey();
     await consoleSessions.end(key.id, key.console);
     return new Reply({}, { cookies: [consoleCookie('', meta.cookieScope.secure)] });

@@ -55,7 +55,7 @@ export class BulkGrant {
       this.#tool.signal.throwIfAborted();
       const group = this.#rows.slice(from, from + CHECKED_AT_ONCE);
       const ids = group.map(({ accountId }) => accountId);
-      const previews = await previewGrants(ids, this.#tool.parts);
+      const previews = await previewGrants(ids, this.#tool.services);
       for (const [index, row] of group.entries()) {
         row.preview = previews[index]!;
         const account = row.preview.movedTo ?? row.accountId;
@@ -78,7 +78,7 @@ export class BulkGrant {
 
   async run(): Promise<Outcome> {
     const { coins, key, reason, file, report } = this.#terms;
-    const { operator, parts, confirm } = this.#tool;
+    const { operator, services, confirm } = this.#tool;
     const count = this.#toGrant().length;
     if (count === 0) return this.previewed();
     process.stderr.write(`${this.#previewText()}\n\n`);
@@ -91,7 +91,7 @@ export class BulkGrant {
       noted: (isWhole: boolean) => ({ ...this.#counts(), ...(isWhole ? {} : { stopped: 'yes' }) }),
       act: () => afterWrites(this.#grantAll()),
     };
-    const ended = await recorded(change, parts).then(
+    const ended = await recorded(change, services).then(
       ({ reply }) => reply,
       (error: Error) => {
         if (redisFailure(error) === undefined) throw error;
@@ -112,17 +112,17 @@ export class BulkGrant {
   /** @returns false if it was stopped in the middle */
   async #grantAll(): Promise<boolean> {
     const { coins, key, reason } = this.#terms;
-    const { parts, operator, signal } = this.#tool;
+    const { services, operator, signal } = this.#tool;
     // The tool reads the secret only when a change needs it, so it may not be known yet.
-    if (!parts.keySecret.isKnown) await parts.keySecret.read();
+    if (!services.keySecret.isKnown) await services.keySecret.read();
     const rows = this.#toGrant();
     const progress = new Progress('Granted to', rows.length);
     for (let from = 0; from < rows.length; from += GRANT_GROUP) {
       if (signal.aborted) return false;
-      await parts.grantPace.turn();
+      await services.grantPace.turn();
       const group = rows.slice(from, from + GRANT_GROUP);
       const grants = group.map(({ accountId }) => ({ accountId, coins }));
-      const results = await grantGroup(grants, { key, reason, by: operator.key ?? operator.by }, parts);
+      const results = await grantGroup(grants, { key, reason, by: operator.key ?? operator.by }, services);
       for (const [index, row] of group.entries()) row.granted = results[index]!;
       progress.at(from + group.length);
     }

@@ -1,6 +1,6 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Config } from '../../config.ts';
-import type { Operator, OperatorParts } from '../operation.ts';
+import type { Operator, OperatorServices } from '../operation.ts';
 import type { Role } from '../../server/identity/roles.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
 
@@ -56,7 +56,7 @@ export interface Tool {
   readonly scripts: CallerScripts;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly parts: OperatorParts;
+  readonly services: OperatorServices;
   readonly operator: Operator;
   /**
    * To be called before a change of a service's data, and before reporting that something does not exist: the tool may be connected to

@@ -22,13 +22,13 @@ const toFile: NamedCommand = {
     if (path === undefined) throw new Failure('"log export" needs --file FILE.');
     const { data, error } = filters.safeParse(flags);
     if (error !== undefined) throw new Failure(`${String(error.issues[0]!.path[0])}: ${error.issues[0]!.message}.`);
-    return async ({ parts, operator, checkData, signal }) => {
+    return async ({ services, operator, checkData, signal }) => {
       await checkData();
       writing(path, () => writeFileSync(path, ''));
       let entries = 0;
       for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
         signal.throwIfAborted();
-        const part = await perform<z.output<typeof exportLog.reply>>(exportLog, { ...data, cursor }, parts, operator);
+        const part = await perform<z.output<typeof exportLog.reply>>(exportLog, { ...data, cursor }, services, operator);
         if (part instanceof Refusal) throw new Failure(part.message);
         writing(path, () => appendFileSync(path, part.csv));
         entries += part.entries;

@@ -59,7 +59,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
       return async (tool) => {
         if (changes || (takesReason && flags['reason'] !== undefined)) await tool.checkData();
         const account = isOfAccount ? { accountId: await accountOf(who, tool) } : {};
-        const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.parts, tool.operator, (question) =>
+        const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.services, tool.operator, (question) =>
           tool.confirm(question),
         );
         if (reply instanceof Refusal) {
@@ -131,19 +131,19 @@ function once<Value>(make: () => Value): () => Value {
 
 /** Runs a change that only the tool has, between the two halves of its entry in the operators' log. */
 export async function loggedChange<Result>(
-  { parts, operator }: Tool,
+  { services, operator }: Tool,
   change: Pick<Change<Result>, 'what' | 'why' | 'noted'> & { readonly action: string },
   act: () => Promise<Result>,
 ): Promise<Result> {
-  return (await recorded({ ...change, by: operator.by, act }, parts)).reply as Result;
+  return (await recorded({ ...change, by: operator.by, act }, services)).reply as Result;
 }
 
 /**
  * The account that a word names.
  * @throws Failure if there is none, or several
  */
-async function accountOf(who: string, { parts, checkData }: Tool): Promise<string> {
-  const accounts = await beforeChange(accountsNamed(who, parts));
+async function accountOf(who: string, { services, checkData }: Tool): Promise<string> {
+  const accounts = await beforeChange(accountsNamed(who, services));
   if (accounts.length === 0) {
     await checkData();
     throw new Failure(`${NO_ACCOUNT} It may be mistyped, or an install that never wrote anything.`);

@@ -114,7 +114,7 @@ const revoke: Command = {
       const key = await refusing(changesOf(tool).find(id));
       const isRevoked = { text: `${id} was revoked already.`, json: { id, revoked: true, wasRevoked: true } };
       if (key.state === 'revoked') return isRevoked;
-      const made = await madeBy(id, await changesOf(tool).list(), tool.parts);
+      const made = await madeBy(id, await changesOf(tool).list(), tool.services);
       const { question, what } = revocation(key, made);
       await tool.confirm(question);
       const change = { action: 'keys revoke', what, why };

@@ -6,25 +6,25 @@ import type { Exchange } from './exchange.ts';
 import { refusalOf, sendRefusal } from './refusals.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
-export interface AnswerParts {
+export interface AnswersOptions {
   readonly origins: Origins;
   readonly log: Logger;
 }
 
 export class Answers {
   readonly #endpoint: EndpointDeclaration;
-  readonly #parts: AnswerParts;
+  readonly #options: AnswersOptions;
   readonly #mediaType: string;
   /** The CORS headers of most replies: those to a request without an allowed origin. */
   readonly #usualCors: Headers;
   /** The header lines of most replies: status 200, no cookie. Computing them takes 0.2 µs (bench:micro) of some 6 a request. */
   readonly #usualLines: string;
 
-  constructor(endpoint: EndpointDeclaration, parts: AnswerParts) {
+  constructor(endpoint: EndpointDeclaration, options: AnswersOptions) {
     this.#endpoint = endpoint;
-    this.#parts = parts;
+    this.#options = options;
     this.#mediaType = endpoint.mediaType ?? 'application/json';
-    this.#usualCors = parts.origins.corsHeaders('');
+    this.#usualCors = options.origins.corsHeaders('');
     this.#usualLines = responseLines(200, this.#mediaType, this.#usualCors);
   }
 
@@ -47,12 +47,12 @@ export class Answers {
 
   /** As `settle`, with the refusal for an error. */
   fail(exchange: Exchange, error: unknown): void {
-    this.settle(exchange, refusalOf(error, exchange, this.#endpoint.path, this.#parts.log));
+    this.settle(exchange, refusalOf(error, exchange, this.#endpoint.path, this.#options.log));
   }
 
   /** Replies to a request that has reserved nothing. */
   reply(exchange: Exchange, answer: unknown): void {
-    const cors = this.#endpoint.anyOrigin === true ? ANY_ORIGIN : this.#parts.origins.corsHeaders(exchange.headers.origin);
+    const cors = this.#endpoint.anyOrigin === true ? ANY_ORIGIN : this.#options.origins.corsHeaders(exchange.headers.origin);
     if (answer instanceof Refusal) {
       // The connection closes, because the rest of the body stays unread.
       if (answer.code === 'payload_too_large') exchange.closeAfterAnswer();

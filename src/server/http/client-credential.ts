@@ -9,7 +9,7 @@ import type { CallerRule } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { invalidBearer } from './refusals.ts';
 
-export interface ClientCredentialParts {
+export interface ClientCredentialsOptions {
   readonly sessions: Sessions;
   readonly admission: Admission;
   /**
@@ -31,12 +31,12 @@ export class ClientCredentials {
   /** Counts the creation of the caller's account. Undefined: the endpoint counts a creation with every call already. */
   readonly countsCreation: Admission | undefined;
   readonly sessions: Sessions;
-  readonly #checkCaller: ClientCredentialParts['checkCaller'];
+  readonly #checkCaller: ClientCredentialsOptions['checkCaller'];
   readonly #withoutSession = new ClientCredential(this, undefined, false);
 
   constructor(
     { caller, creates }: { readonly caller: CallerRule; readonly creates?: boolean },
-    { sessions, admission, checkCaller }: ClientCredentialParts,
+    { sessions, admission, checkCaller }: ClientCredentialsOptions,
   ) {
     this.rule = caller;
     this.refusesNone = caller === 'any' || caller === 'public';

@@ -7,16 +7,16 @@ import type { ConsoleSessions } from '../identity/console-sessions.ts';
 import type { CookieScope } from '../identity/cookies.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import { sessionCookie } from '../identity/sessions.ts';
-import { Answers, withCookies, type AnswerParts } from './answers.ts';
+import { Answers, withCookies, type AnswersOptions } from './answers.ts';
 import { BODY_DEADLINE_MS, bodyLimitOf, parseBody, refuseBodyOf } from './body.ts';
-import { ClientCredentials, type ClientCredentialParts } from './client-credential.ts';
+import { ClientCredentials, type ClientCredentialsOptions } from './client-credential.ts';
 import type { Credential, Identified, PlainCall } from './credential.ts';
 import { Unchecked, type Call, type Endpoint } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Overload } from './overload.ts';
 import { redisUnavailable } from './refusals.ts';
 import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';
-import { ignoresKeys, serverKeyCredential, type ServerKeyParts } from './server-key-credential.ts';
+import { ignoresKeys, serverKeyCredential, type ServerKeyCredentialOptions } from './server-key-credential.ts';
 
 /** A request that waits longer than this for Redis is answered 503 `store_unavailable`. */
 export const REDIS_DEADLINE_MS = 2000;
@@ -27,7 +27,7 @@ const TURN_DEADLINE_MS = 20_000;
 /** `Retry-After` if too many costly requests wait. */
 const BUSY_MS = 1000;
 
-export interface PipelineParts<Services> extends AnswerParts, ClientCredentialParts, ServerKeyParts {
+export interface PipelineOptions<Services> extends AnswersOptions, ClientCredentialsOptions, ServerKeyCredentialOptions {
   readonly consoleSessions: ConsoleSessions;
   readonly services: Services;
   readonly addresses: ClientAddresses;
@@ -49,7 +49,7 @@ export interface PipelineParts<Services> extends AnswerParts, ClientCredentialPa
  * A handler takes plain data and returns its answer. Only the pipeline catches errors, repeats a call, and replies.
  */
 export class Pipeline<Services> {
-  readonly #parts: PipelineParts<Services>;
+  readonly #options: PipelineOptions<Services>;
   readonly #endpoint: Endpoint<Services>;
   readonly #answers: Answers;
   readonly #target: TargetValidation;
@@ -60,19 +60,19 @@ export class Pipeline<Services> {
   /** The reservations that each call makes for its client's address before the handler runs. */
   readonly #reserves: readonly Reservable[];
 
-  constructor(endpoint: Endpoint<Services>, parts: PipelineParts<Services>) {
+  constructor(endpoint: Endpoint<Services>, options: PipelineOptions<Services>) {
     this.#endpoint = endpoint;
-    this.#parts = parts;
-    this.#answers = new Answers(endpoint, parts);
+    this.#options = options;
+    this.#answers = new Answers(endpoint, options);
     this.#target = new TargetValidation(endpoint);
-    this.#clients = new ClientCredentials(endpoint, parts);
+    this.#clients = new ClientCredentials(endpoint, options);
     this.#ignoresKeys = ignoresKeys(endpoint);
-    this.#redisDeadlineMs = parts.redisDeadlineMs ?? REDIS_DEADLINE_MS;
+    this.#redisDeadlineMs = options.redisDeadlineMs ?? REDIS_DEADLINE_MS;
     this.#takesInstallId = 'installId' in (endpoint.body?.shape ?? {});
     this.#reserves = [
       ...(endpoint.misses === undefined ? [] : ['misses' as const]),
       ...(endpoint.creates === true ? ['creations' as const] : []),
-      ...(endpoint.writesEntry === undefined || parts.admission.entries === undefined ? [] : ['entries' as const]),
+      ...(endpoint.writesEntry === undefined || options.admission.entries === undefined ? [] : ['entries' as const]),
     ];
   }
 
@@ -83,13 +83,13 @@ export class Pipeline<Services> {
     // uWS hides all headers that follow a header without a name. If it hides Content-Length, it runs the body as a second request.
     if (headers.contentLength === '') exchange.closeAfterAnswer();
     // A browser attaches cookies by itself, and a bearer only if a page of an allowed origin does (CORS).
-    if (headers.cookie !== '' && this.#parts.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)
+    if (headers.cookie !== '' && this.#options.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)
       return this.#answers.reply(exchange, refuse('cross_site'));
     const limitBytes = bodyLimitOf(this.#endpoint, exchange.key);
     const bodyRefusal = refuseBodyOf(headers, this.#endpoint, limitBytes);
     if (bodyRefusal !== undefined) return this.#answers.reply(exchange, bodyRefusal);
     // Under overload most requests are refused here, before their bodies are read. uWS drops the body of an answered request.
-    if (this.#endpoint.probe !== true && this.#parts.overload.refusesUnread(exchange)) return;
+    if (this.#endpoint.probe !== true && this.#options.overload.refusesUnread(exchange)) return;
     exchange.setDeadline(BODY_DEADLINE_MS);
     exchange.readBody(limitBytes, (bytes) => {
       if (bytes === undefined) return this.#answers.reply(exchange, refuse('payload_too_large'));
@@ -103,7 +103,7 @@ export class Pipeline<Services> {
   #admit(request: Request): void {
     const { exchange } = request;
     exchange.setDeadline(this.#endpoint.deadlineMs ?? this.#redisDeadlineMs);
-    if (this.#endpoint.probe !== true && this.#parts.overload.refuses(exchange)) return;
+    if (this.#endpoint.probe !== true && this.#options.overload.refuses(exchange)) return;
     const credential = this.#credentialOf(request);
     if (!(credential instanceof Promise)) return this.#attempt(request, credential);
     credential.then(
@@ -117,9 +117,9 @@ export class Pipeline<Services> {
   #credentialOf({ exchange, body }: Request): Credential | Refusal | Promise<Credential | Refusal> {
     const { key } = exchange;
     if (key === undefined || this.#ignoresKeys) return this.#clients.of(exchange);
-    const credentialOf = (found: ServerKey) => serverKeyCredential({ key: found, exchange, body, endpoint: this.#endpoint }, this.#parts);
+    const credentialOf = (found: ServerKey) => serverKeyCredential({ key: found, exchange, body, endpoint: this.#endpoint }, this.#options);
     if (key.console === undefined) return credentialOf(key);
-    return this.#parts.consoleSessions
+    return this.#options.consoleSessions
       .confirmed(key, key.console)
       .then((found) => (found instanceof Refusal ? found : credentialOf(found)));
   }
@@ -146,7 +146,7 @@ export class Pipeline<Services> {
       params: this.#target.params(params),
       query: this.#target.query(exchange, ignoresInstallId),
       body: check(this.#endpoint.body, ignoresInstallId ? withoutInstallId(body) : this.#named(body, exchange)),
-      meta: new ExchangeMeta(exchange, this.#parts),
+      meta: new ExchangeMeta(exchange, this.#options),
       key,
       session,
       caller: undefined,
@@ -193,7 +193,7 @@ export class Pipeline<Services> {
   #takeTurn(request: Request, credential: Credential, call: PlainCall): void {
     const { exchange } = request;
     const { key, group } = exchange;
-    const { costlyWork } = this.#parts;
+    const { costlyWork } = this.#options;
     const turn = key === undefined ? costlyWork.enter(group, 'address') : costlyWork.enter(key.id, 'key');
     if (turn === undefined) return this.#answers.settle(exchange, rateLimited(BUSY_MS, MANY_WAIT));
     exchange.costlyTurn = turn;
@@ -214,7 +214,7 @@ export class Pipeline<Services> {
     if (this.#endpoint.method === 'POST') exchange.mayWrite();
     let answer: unknown;
     try {
-      answer = this.#endpoint.handle(call as Call<never, never, never, never>, this.#parts.services);
+      answer = this.#endpoint.handle(call as Call<never, never, never, never>, this.#options.services);
     } catch (error) {
       turn?.leave();
       return this.#answers.fail(exchange, error);
@@ -231,7 +231,7 @@ export class Pipeline<Services> {
     };
     const settled = (found: unknown): void => {
       if (!(found instanceof Unchecked)) return this.#settleRenewed(exchange, found, call);
-      this.#parts.checkCaller(call.caller!).then(() => settled(found.answer), failed);
+      this.#options.checkCaller(call.caller!).then(() => settled(found.answer), failed);
     };
     if (answer instanceof Promise) answer.then(settled, failed);
     else if (answer instanceof Unchecked) settled(answer);
@@ -246,12 +246,12 @@ export class Pipeline<Services> {
     // session.
     if (renewal === undefined || meta.hasBearer || this.#clients.isLenient) return this.#answers.settle(exchange, answer);
     // The request may have ended its own session.
-    if (this.#parts.sessions.isKnownToHaveEnded(session!.token)) return this.#answers.settle(exchange, answer);
+    if (this.#options.sessions.isKnownToHaveEnded(session!.token)) return this.#answers.settle(exchange, answer);
     const renewed = (): void => this.#answers.settle(exchange, withCookies(answer, sessionCookie(renewal.token, meta.cookieScope)));
     if (session!.kind === 'login') return renewed();
     // A listed session must not outlive its entry. If the entry cannot be prolonged, the client keeps the old token, and a later request
     // renews it.
-    this.#parts
+    this.#options
       .noteSession(callerFrom(meta, session!.accountId, session, undefined), meta.userAgent)
       .then(renewed, () => this.#answers.settle(exchange, answer));
   }

@@ -134,7 +134,7 @@ export function withoutInstallId(body: unknown): unknown {
   return rest;
 }
 
-interface MetaParts {
+interface MetaOptions {
   readonly addresses: ClientAddresses;
   /** Cookies are Secure even if the request arrived over plain http. */
   readonly secureCookies: boolean;
@@ -144,11 +144,11 @@ interface MetaParts {
 /** The `RequestMeta` of an exchange. The getters compute on demand, because most handlers read none of them. */
 export class ExchangeMeta implements RequestMeta {
   readonly #exchange: Exchange;
-  readonly #parts: MetaParts;
+  readonly #options: MetaOptions;
 
-  constructor(exchange: Exchange, parts: MetaParts) {
+  constructor(exchange: Exchange, options: MetaOptions) {
     this.#exchange = exchange;
-    this.#parts = parts;
+    this.#options = options;
   }
 
   get address(): string {
@@ -209,7 +209,7 @@ export class ExchangeMeta implements RequestMeta {
   }
 
   get cookieScope(): CookieScope {
-    const { sameSite, secureCookies } = this.#parts;
+    const { sameSite, secureCookies } = this.#options;
     return { sameSite, secure: secureCookies || this.#isOverTls, held: this.cookie };
   }
 
@@ -230,7 +230,7 @@ export class ExchangeMeta implements RequestMeta {
   }
 
   get #isOverTls(): boolean {
-    return isOverTls(this.#exchange, this.#parts.addresses);
+    return isOverTls(this.#exchange, this.#options.addresses);
   }
 }
 

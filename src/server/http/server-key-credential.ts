@@ -12,7 +12,7 @@ import type { Exchange } from './exchange.ts';
 import { redisUnavailable } from './refusals.ts';
 import { check, withInstallId } from './request-data.ts';
 
-export interface ServerKeyParts {
+export interface ServerKeyCredentialOptions {
   readonly serverKeys: Pick<KeyRing, 'problemOf'>;
   /**
    * The account into which this one moved, or this one if it has not moved. A move under way is finished or undone first.
@@ -31,8 +31,8 @@ interface KeyedRequest {
 }
 
 /** The credential of a request with a server key, or the refusal of a key that may not call the endpoint. */
-export function serverKeyCredential(request: KeyedRequest, parts: ServerKeyParts): Credential | Refusal {
-  return refuseKey(request.key, request.endpoint) ?? new ServerKeyCredential(request, parts, undefined, 0);
+export function serverKeyCredential(request: KeyedRequest, options: ServerKeyCredentialOptions): Credential | Refusal {
+  return refuseKey(request.key, request.endpoint) ?? new ServerKeyCredential(request, options, undefined, 0);
 }
 
 /** A server key, and the account that the request names. A key never has a session. */
@@ -41,7 +41,7 @@ class ServerKeyCredential implements Credential {
   readonly session = undefined;
   readonly ignoresInstallId = true;
   readonly #request: KeyedRequest;
-  readonly #parts: ServerKeyParts;
+  readonly #options: ServerKeyCredentialOptions;
   readonly #movedTo: string | undefined;
   readonly #followed: number;
 
@@ -49,10 +49,10 @@ class ServerKeyCredential implements Credential {
    * @param movedTo the account that the named one was found to have moved into
    * @param followed how often it was found to have moved
    */
-  constructor(request: KeyedRequest, parts: ServerKeyParts, movedTo: string | undefined, followed: number) {
+  constructor(request: KeyedRequest, options: ServerKeyCredentialOptions, movedTo: string | undefined, followed: number) {
     this.key = request.key;
     this.#request = request;
-    this.#parts = parts;
+    this.#options = options;
     this.#movedTo = movedTo;
     this.#followed = followed;
   }
@@ -67,7 +67,7 @@ class ServerKeyCredential implements Credential {
     const isNeeded = keyNeedsAccount !== false && (caller === 'required' || caller === 'session');
     if (named.length === 0 && isNeeded) return invalid('accountId', 'Must be sent with a server key, or installId in its place');
     if (named.length < 2) return this.#identify(call, named[0]);
-    return Promise.all(named.map((id) => this.#parts.followMove(id))).then(([accountId, otherId]) =>
+    return Promise.all(named.map((id) => this.#options.followMove(id))).then(([accountId, otherId]) =>
       accountId === otherId
         ? this.#identify(call, accountId)
         : invalid('accountId', 'Must be the account of the installId, where both are sent'),
@@ -78,7 +78,7 @@ class ServerKeyCredential implements Credential {
     // The 503 at the deadline says that nothing was written. So nothing may be written after it.
     if (this.#request.exchange.isAnswered) return redisUnavailable(false);
     // The wait for a body or for the end of a move may take 10 s. The key may have been revoked meanwhile.
-    const ended = this.#parts.serverKeys.problemOf(this.key);
+    const ended = this.#options.serverKeys.problemOf(this.key);
     if (ended !== undefined) return refuseBadKey(ended);
     return accountId === undefined ? undefined : callerFrom(meta, accountId, undefined, undefined);
   }
@@ -87,9 +87,9 @@ class ServerKeyCredential implements Credential {
   after(error: unknown, { caller }: PlainCall): Promise<Credential> | undefined {
     const hasMoved = error instanceof Refusal && error.code === 'sign_in_required';
     if (caller === undefined || !hasMoved || this.#followed === MOST_FOLLOWED) return undefined;
-    return this.#parts
+    return this.#options
       .followMove(caller.accountId)
-      .then((target) => new ServerKeyCredential(this.#request, this.#parts, target, this.#followed + 1));
+      .then((target) => new ServerKeyCredential(this.#request, this.#options, target, this.#followed + 1));
   }
 }
 

@@ -15,7 +15,7 @@ import type { Metrics } from '../metrics.ts';
 import { CostlyWork } from '../costly-work.ts';
 import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
-import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
+import { Pipeline, REDIS_DEADLINE_MS, type PipelineOptions } from './pipeline.ts';
 import { redisUnavailable, sendNotFound, sendRefusal, type NotFoundPage } from './refusals.ts';
 import { isOverTls } from './request-data.ts';
 import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
@@ -34,7 +34,7 @@ import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type Templ
 /** How often the server looks for overdue requests. One interval replaces a timer per request. */
 const SWEEP_EVERY_MS = 100;
 
-export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, 'overload' | 'costlyWork'> {
+export interface ServerOptions<Services> extends Omit<PipelineOptions<Services>, 'overload' | 'costlyWork'> {
   /** A monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
   readonly endpoints: readonly Endpoint<Services>[];

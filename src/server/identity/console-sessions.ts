@@ -71,7 +71,7 @@ interface Held {
   readonly endsAt: number;
 }
 
-interface Parts {
+interface ConsoleSessionsOptions {
   readonly signer: TokenSigner;
   readonly keys: Pick<KeyRing, 'isKnown' | 'byId'>;
   readonly scripts: ScriptRunner;
@@ -87,10 +87,10 @@ interface Parts {
  * must end a copy of the cookie too. A session that Redis loses has ended.
  */
 export class ConsoleSessions {
-  readonly #parts: Parts;
+  readonly #options: ConsoleSessionsOptions;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(options: ConsoleSessionsOptions) {
+    this.#options = options;
   }
 
   /**
@@ -103,7 +103,7 @@ export class ConsoleSessions {
   keyOf(request: ConsoleRequest, origins: Pick<Origins, 'isOwn'>, secure: boolean): ServerKey | Refusal | undefined {
     if (!isFromConsole(request, origins)) return undefined;
     if (cookieValue(request.cookie, cookieName(secure)) === undefined) return undefined;
-    const { keys } = this.#parts;
+    const { keys } = this.#options;
     if (!keys.isKnown) return refuse('store_unavailable', { message: 'The server keys were not read yet: try again.', retryAfterMs: 1000 });
     const held = this.heldBy(request.cookie, secure);
     if (held === undefined) return refuseEnded();
@@ -115,7 +115,7 @@ export class ConsoleSessions {
 
   /** The content of a browser's cookie, whether or not its session is open. Undefined without a cookie that this service has signed. */
   heldBy(cookies: string, secure: boolean): Held | undefined {
-    const { signer, now } = this.#parts;
+    const { signer, now } = this.#options;
     const claims = signer.verify('console', cookieValue(cookies, cookieName(secure)) ?? '', now());
     if (claims === undefined) return undefined;
     const [role = '', id = ''] = claims.id.split('.');
@@ -124,14 +124,14 @@ export class ConsoleSessions {
 
   /** The key with the state of its session from Redis, or the refusal of a session that has ended. */
   async confirmed(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
-    const { scripts } = this.#parts;
+    const { scripts } = this.#options;
     const [word, confirmedUntil] = await scripts.run(readScript, { sessions: consoleSessionsKey(key.id) }, { id: session.id });
     return word === 'open' ? { ...key, console: { ...session, confirmedUntil: Number(confirmedUntil) } } : refuseEnded();
   }
 
   /** Starts a session, in which the key counts as just typed. @returns its token and its end, in milliseconds since 1970 */
   async start({ id: keyId, role = 'admin' }: ServerKey): Promise<{ token: string; endsAt: number; confirmedUntil: number }> {
-    const { scripts, signer, now } = this.#parts;
+    const { scripts, signer, now } = this.#options;
     const [id, issuedAt] = [randomBytes(16).toString('base64url'), now()];
     const [endsAt, confirmedUntil] = [issuedAt + CONSOLE_SESSION_MS, issuedAt + CONFIRMED_MS];
     const args = { id, endsAt, confirmedUntil, most: MOST_SESSIONS };
@@ -145,7 +145,7 @@ export class ConsoleSessions {
    * @returns until when that counts, or the refusal of a session that has ended
    */
   async confirm(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
-    const { scripts, now } = this.#parts;
+    const { scripts, now } = this.#options;
     const confirmedUntil = now() + CONFIRMED_MS;
     const args = { id: session.id, confirmedUntil };
     const [word] = await scripts.run(confirmScript, { sessions: consoleSessionsKey(keyId) }, args);
@@ -153,7 +153,7 @@ export class ConsoleSessions {
   }
 
   async end(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<void> {
-    await this.#parts.scripts.run(endScript, { sessions: consoleSessionsKey(keyId) }, { id: session.id });
+    await this.#options.scripts.run(endScript, { sessions: consoleSessionsKey(keyId) }, { id: session.id });
   }
 }
 

@@ -33,7 +33,7 @@ export class BadKey {
   }
 }
 
-export interface KeyRingParts {
+export interface KeyRingOptions {
   readonly scripts: ScriptRunner;
   readonly subscriber: Subscriptions;
   readonly log: Logger;
@@ -67,7 +67,7 @@ type Change = readonly [id: string, before: string, after: string];
  * for example at a failover or because an older state was restored: no key becomes valid again.
  */
 export class KeyRing {
-  readonly #parts: KeyRingParts;
+  readonly #options: KeyRingOptions;
   #keys: ReadonlyMap<string, Held> | undefined;
   readonly #ends = new Map<string, Ends>();
   /** Records that cannot be read, by id: each is logged once. */
@@ -84,9 +84,9 @@ export class KeyRing {
   /** Called after a read in which a key had changed or was gone: it may have ended. */
   readonly #changed = new Set<() => void>();
 
-  constructor(parts: KeyRingParts) {
-    this.#parts = parts;
-    const { subscriber } = parts;
+  constructor(options: KeyRingOptions) {
+    this.#options = options;
+    const { subscriber } = options;
     subscriber.on('ready', (isConcerned) => {
       if (isConcerned(SERVER_KEYS)) void this.#listen();
     });
@@ -115,7 +115,7 @@ export class KeyRing {
     if (!isRight) return new BadKey('wrong_secret', parts.id);
     const ended = this.problemOf(held.key);
     if (ended !== undefined) return ended;
-    this.#used.set(parts.id, this.#parts.now());
+    this.#used.set(parts.id, this.#options.now());
     return held.key;
   }
 
@@ -124,7 +124,7 @@ export class KeyRing {
     const held = this.#keys?.get(id);
     const ended = this.problemOf({ id });
     if (held === undefined || ended !== undefined) return ended ?? UNKNOWN;
-    this.#used.set(id, this.#parts.now());
+    this.#used.set(id, this.#options.now());
     return held.key;
   }
 
@@ -133,7 +133,7 @@ export class KeyRing {
     const held = this.#keys?.get(id);
     // An operator's command removes a key only after its end.
     if (held === undefined) return new BadKey('unknown', id);
-    if (this.#parts.now() < held.end) return undefined;
+    if (this.#options.now() < held.end) return undefined;
     return new BadKey(held.isRevoked ? 'revoked' : 'expired', id);
   }
 
@@ -147,7 +147,7 @@ export class KeyRing {
     const number = ++this.#asked;
     clearTimeout(this.#retry);
     try {
-      const [, ...words] = await this.#parts.scripts.run(readServerKeys, { records: SERVER_KEYS }, {});
+      const [, ...words] = await this.#options.scripts.run(readServerKeys, { records: SERVER_KEYS }, {});
       if (number < this.#taken) return;
       this.#taken = number;
       this.#take(words);
@@ -156,7 +156,7 @@ export class KeyRing {
       const { message } = error as Error;
       // The main connection logs outages.
       const level = redisFailure(error) === undefined ? 'warn' : 'debug';
-      if (message !== this.#lastProblem) this.#parts.log[level]({ reason: message }, 'the server keys could not be read');
+      if (message !== this.#lastProblem) this.#options.log[level]({ reason: message }, 'the server keys could not be read');
       this.#lastProblem = message;
       if (!this.#isClosed) this.#retry = setTimeout(() => void this.read(), RETRY_MS).unref();
     }
@@ -171,7 +171,7 @@ export class KeyRing {
   /** Changes after Redis has confirmed the subscription arrive as messages; the read finds the earlier ones. */
   async #listen(): Promise<void> {
     // A subscription that fails is followed by another `ready`.
-    await this.#parts.subscriber.subscribe(SERVER_KEYS).catch(() => {});
+    await this.#options.subscriber.subscribe(SERVER_KEYS).catch(() => {});
     await this.read();
   }
 
@@ -195,7 +195,7 @@ export class KeyRing {
     const stored = parseServerKey(text);
     if (stored === undefined) {
       if (this.#unreadable.get(id) !== text)
-        this.#parts.log.error({ key: id.slice(0, 16) }, 'a server key cannot be read: it opens nothing');
+        this.#options.log.error({ key: id.slice(0, 16) }, 'a server key cannot be read: it opens nothing');
       this.#unreadable.set(id, text);
       return undefined;
     }
@@ -216,7 +216,7 @@ export class KeyRing {
   }
 
   async #writeBack(changes: readonly Change[]): Promise<void> {
-    const { scripts, log } = this.#parts;
+    const { scripts, log } = this.#options;
     const ids = changes.map(([id]) => id);
     try {
       const args = { changes: JSON.stringify(changes), most: MOST_SERVER_KEYS };
@@ -229,7 +229,7 @@ export class KeyRing {
   }
 
   async #noteUses(): Promise<void> {
-    const { scripts, log } = this.#parts;
+    const { scripts, log } = this.#options;
     const uses = [...this.#used].filter(([id, at]) => at >= (this.#noted.get(id) ?? -Infinity) + NOTED_EVERY_MS);
     if (uses.length === 0) return;
     try {

@@ -11,10 +11,10 @@ const COMPARE_INTERVAL_MS = 3000;
 const COMPARE_BATCH = 200;
 const SUBSCRIBE_BATCH = 1000;
 
-export interface HubParts {
+export interface HubOptions {
   /** Sends one message to all sockets subscribed to a topic. */
   readonly publish: (topic: string, message: string) => void;
-  /** As in `TopicParts`. */
+  /** As in `TopicOptions`. */
   readonly bytesPerSecond?: number;
   readonly subscriber: Subscriptions;
   readonly counts?: LiveCounts;
@@ -27,7 +27,7 @@ export interface HubParts {
  * for all watchers, and one Redis subscription. Both last as long as the thing has a watcher.
  */
 export class Hub {
-  readonly #parts: HubParts;
+  readonly #options: HubOptions;
   readonly #topics = new Map<string, Topic>();
   readonly #timer: NodeJS.Timeout;
   /** The feeds that are polled, and have topics. */
@@ -37,13 +37,13 @@ export class Hub {
   readonly #opening = new WeakMap<Topic, Promise<void>>();
   #draining = false;
 
-  constructor(parts: HubParts) {
-    this.#parts = parts;
-    parts.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
-    parts.subscriber.on('ready', (isConcerned) => void this.#subscribeAgain(isConcerned));
+  constructor(options: HubOptions) {
+    this.#options = options;
+    options.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
+    options.subscriber.on('ready', (isConcerned) => void this.#subscribeAgain(isConcerned));
     this.#timer = setInterval(() => {
       // An unanswered ping reveals a connection that died silently: the link breaks it.
-      parts.subscriber.ping().catch(() => {});
+      options.subscriber.ping().catch(() => {});
       void this.#compareInTurn();
     }, COMPARE_INTERVAL_MS);
   }
@@ -57,11 +57,11 @@ export class Hub {
     let topic = this.#topics.get(channel);
     if (topic === undefined) {
       topic = new Topic(feed, id, {
-        publish: this.#parts.publish,
-        bytesPerSecond: this.#parts.bytesPerSecond,
-        now: this.#parts.now,
+        publish: this.#options.publish,
+        bytesPerSecond: this.#options.bytesPerSecond,
+        now: this.#options.now,
         isDraining: () => this.#draining,
-        ...(this.#parts.counts === undefined ? {} : { counts: this.#parts.counts }),
+        ...(this.#options.counts === undefined ? {} : { counts: this.#options.counts }),
         refresh: (stale) => void this.#compare([stale]),
         closed: (unused) => this.#drop(unused),
       });
@@ -72,7 +72,7 @@ export class Hub {
     try {
       await this.#opening.get(topic);
       // Without a subscription the topic may have missed changes, so a new watcher gets a state read just now.
-      if (feed.polledEveryMs === undefined && !this.#parts.subscriber.hears(channel)) await this.#fetch([topic]);
+      if (feed.polledEveryMs === undefined && !this.#options.subscriber.hears(channel)) await this.#fetch([topic]);
     } catch (error) {
       topic.release();
       throw error;
@@ -129,7 +129,7 @@ export class Hub {
   async #open(topic: Topic): Promise<void> {
     const { feed, channel } = topic;
     try {
-      if (feed.polledEveryMs === undefined) await this.#parts.subscriber.subscribe(channel);
+      if (feed.polledEveryMs === undefined) await this.#options.subscriber.subscribe(channel);
       else if (!this.#polls.has(feed)) this.#polls.set(feed, this.#pollEvery(feed, feed.polledEveryMs));
     } catch {
       // The link is down: `#subscribeAgain` subscribes once it is back, and `#compareAll` finds changes until then.
@@ -156,7 +156,7 @@ export class Hub {
     if (this.#topics.get(topic.channel) !== topic) return;
     this.#topics.delete(topic.channel);
     if (topic.feed.polledEveryMs !== undefined) return;
-    this.#parts.subscriber.unsubscribe(topic.channel).catch(() => {
+    this.#options.subscriber.unsubscribe(topic.channel).catch(() => {
       // The link is down: the next one subscribes only to topics that are watched then.
     });
   }
@@ -166,15 +166,15 @@ export class Hub {
     const channels = this.#published.map(({ channel }) => channel).filter(isConcerned);
     for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
       try {
-        await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
+        await this.#options.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
       } catch (error) {
         // In a Cluster one primary may refuse while the others serve the next channels. A later `ready` retries the channels that failed.
-        this.#parts.log.debug({ reason: (error as Error).message }, 'could not subscribe again to watched channels');
+        this.#options.log.debug({ reason: (error as Error).message }, 'could not subscribe again to watched channels');
       }
     }
     // Topics that lost their last watcher since `channels` was listed.
     const unused = channels.filter((channel) => !this.#topics.has(channel));
-    if (unused.length > 0) this.#parts.subscriber.unsubscribe(...unused).catch(() => {});
+    if (unused.length > 0) this.#options.subscriber.unsubscribe(...unused).catch(() => {});
     await this.#compareAll(isConcerned);
   }
 
@@ -203,9 +203,9 @@ export class Hub {
     try {
       await this.#fetch(topics);
     } catch (error) {
-      this.#parts.log.debug({ reason: (error as Error).message }, 'could not compare positions with redis');
+      this.#options.log.debug({ reason: (error as Error).message }, 'could not compare positions with redis');
       // In a Cluster one primary may be away: its topics must not keep the others from their states.
-      const heard = topics.filter(({ channel }) => this.#parts.subscriber.hears(channel));
+      const heard = topics.filter(({ channel }) => this.#options.subscriber.hears(channel));
       if (topics.length > 1) await Promise.allSettled(heard.map((topic) => this.#fetch([topic])));
     }
   }

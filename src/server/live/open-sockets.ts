@@ -10,7 +10,7 @@ import type { Exchange } from '../http/exchange.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './socket.ts';
-import type { PipelineParts } from '../http/pipeline.ts';
+import type { PipelineOptions } from '../http/pipeline.ts';
 import { invalidBearer, refusalOf, sendRefusal } from '../http/refusals.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
 import { refuseKey } from '../http/server-key-credential.ts';
@@ -20,7 +20,7 @@ import type { Topic } from './topic.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from '../uws.ts';
 
-export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'overload' | 'costlyWork'> {
+export interface OpenSocketsOptions<Services> extends Omit<PipelineOptions<Services>, 'overload' | 'costlyWork'> {
   readonly hub: Hub;
   readonly upgradeCork: UpgradeCork;
   readonly watchersPerTopic: number;
@@ -32,13 +32,13 @@ export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'over
  * `features/rooms/presence.ts` ends the connections of players who are banned or whose session ends.
  */
 export class OpenSockets<Services> {
-  readonly #parts: LiveParts<Services>;
+  readonly #options: OpenSocketsOptions<Services>;
   readonly #sockets = new Set<LiveSocket<Services>>();
   readonly #pacing: NodeJS.Timeout;
   #draining = false;
 
-  constructor(parts: LiveParts<Services>) {
-    this.#parts = parts;
+  constructor(options: OpenSocketsOptions<Services>) {
+    this.#options = options;
     this.#pacing = setInterval(() => this.#checkPace(), PACE_INTERVAL_MS);
   }
 
@@ -48,7 +48,7 @@ export class OpenSockets<Services> {
 
   /** Answers an upgrade request with a socket or a refusal. */
   async admit(channel: Channel<Services>, exchange: Exchange, params: readonly string[], context: UpgradeContext): Promise<void> {
-    const held = new Held(this.#parts.admission, exchange.group);
+    const held = new Held(this.#options.admission, exchange.group);
     let admitted = false;
     try {
       const socket = await this.#prepare(channel, exchange, params, held);
@@ -62,10 +62,10 @@ export class OpenSockets<Services> {
       }
       admitted = true;
       this.#sockets.add(socket);
-      exchange.upgrade({ live: socket } satisfies SocketData<Services>, context, this.#parts.upgradeCork);
+      exchange.upgrade({ live: socket } satisfies SocketData<Services>, context, this.#options.upgradeCork);
     } catch (error) {
       held.giveBack('misses');
-      this.#refuse(exchange, refusalOf(error, exchange, channel.path, this.#parts.log));
+      this.#refuse(exchange, refusalOf(error, exchange, channel.path, this.#options.log));
     } finally {
       if (!admitted) held.giveBack('sockets');
     }
@@ -95,7 +95,7 @@ export class OpenSockets<Services> {
     params: readonly string[],
     held: Held,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { admission, origins, services, sessions, hub, log, keyCheck } = this.#parts;
+    const { admission, origins, services, sessions, hub, log, keyCheck } = this.#options;
     const { origin, host, bearer, fetchSite } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
@@ -156,7 +156,7 @@ export class OpenSockets<Services> {
    * The session of an upgrade. A bearer is checked in Redis, so that a bearer whose session has ended is refused instead of just watching.
    */
   async #sessionOf(channel: Channel<Services>, exchange: Exchange): Promise<Session | undefined | Refusal> {
-    const { sessions, checkCaller } = this.#parts;
+    const { sessions, checkCaller } = this.#options;
     const { cookie, bearer } = exchange.headers;
     if (channel.takesSession !== true || exchange.key !== undefined) return undefined;
     if (bearer === undefined) return sessions.ofCookies(cookie);
@@ -173,12 +173,12 @@ export class OpenSockets<Services> {
 
   #refusal(topic: Topic): Refusal | undefined {
     if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
-    if (topic.watcherCount < this.#parts.watchersPerTopic) return undefined;
+    if (topic.watcherCount < this.#options.watchersPerTopic) return undefined;
     return refuse('overloaded', { message: 'This already has the most watchers that it can have.', retryAfterMs: 10_000 });
   }
 
   #refuse(exchange: Exchange, refusal: Refusal): void {
-    const cors = this.#parts.origins.corsHeaders(exchange.headers.origin);
+    const cors = this.#options.origins.corsHeaders(exchange.headers.origin);
     sendRefusal(exchange, refusal, refusal.code === 'upgrade_required' ? [...VERSION_SPOKEN, ...cors] : cors);
   }
 

@@ -4,7 +4,7 @@ import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 /** Messages may use this much of the topic's bytes per second ahead of time. Further messages are missed. */
 const RELAYED_AT_ONCE_MS = 1000;
 
-export interface RelaysParts {
+export interface RelaysOptions {
   /** All watchers of the topic. */
   readonly watchers: ReadonlySet<Watcher>;
   readonly counts: LiveCounts;
@@ -22,7 +22,7 @@ interface Waiting extends Relayed {
  * which of several published messages it dropped, and sends later ones before the socket has learnt which it missed.
  */
 export class Relays {
-  readonly #parts: RelaysParts;
+  readonly #options: RelaysOptions;
   /** Number of the last message. */
   #last = 0;
   /** Number of the last message before the topic was opened. Undefined: not known. */
@@ -35,8 +35,8 @@ export class Relays {
   /** Until when the messages that were sent have used up the topic's bytes per second, on the clock of `performance.now()`. */
   #paidUntil = -Infinity;
 
-  constructor(parts: RelaysParts) {
-    this.#parts = parts;
+  constructor(options: RelaysOptions) {
+    this.#options = options;
   }
 
   get last(): number {
@@ -54,7 +54,7 @@ export class Relays {
     const last = this.#last > 0 ? this.#last : (this.#lastBefore ?? number);
     if (number > last + 1) this.#miss(last + 1, number - 1);
     this.#last = number;
-    const { watchers, counts } = this.#parts;
+    const { watchers, counts } = this.#options;
     const { size } = to ?? watchers;
     if (size === 0) return;
     counts.messages += size;
@@ -80,7 +80,7 @@ export class Relays {
 
   /** Sends what waits for the end of the turn. */
   flush(): void {
-    const { watchers, counts } = this.#parts;
+    const { watchers, counts } = this.#options;
     const waiting = this.#waiting.splice(0);
     const [message] = waiting;
     if (message === undefined) return;
@@ -93,7 +93,7 @@ export class Relays {
 
   /** Counts the message against the topic's bytes a second. Messages that use up to a second's bytes may go out at once. */
   #pays(message: string, count: number): boolean {
-    const { watchers, millisecondsPaidFor } = this.#parts;
+    const { watchers, millisecondsPaidFor } = this.#options;
     const now = performance.now();
     const noticeMs = this.#missed === undefined ? 0 : millisecondsPaidFor(noticeOf(this.#missed).length, watchers.size);
     const paidUntil = Math.max(this.#paidUntil, now) + noticeMs + millisecondsPaidFor(Buffer.byteLength(message), count);

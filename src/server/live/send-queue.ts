@@ -33,7 +33,7 @@ interface Published {
 /** Begins an answer to an act. */
 const ACTED = '{"type":"acted"';
 
-export interface SendQueueParts {
+export interface SendQueueOptions {
   readonly topic: Topic;
   readonly takesPatches: boolean;
   /** The uWS topic to which only this socket is subscribed, once it is named. */
@@ -51,7 +51,7 @@ export interface SendQueueParts {
  * that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class SendQueue implements Watcher {
-  readonly #parts: SendQueueParts;
+  readonly #options: SendQueueOptions;
   #socket: WebSocket<unknown> | undefined;
   /** Since when a state, answers or the close wait for the socket to drain. */
   #behindSince: number | undefined;
@@ -68,22 +68,22 @@ export class SendQueue implements Watcher {
   #isSendingState = false;
   #isNamed = false;
 
-  constructor(parts: SendQueueParts) {
-    this.#parts = parts;
+  constructor(options: SendQueueOptions) {
+    this.#options = options;
   }
 
   open(socket: WebSocket<unknown>): void {
     this.#socket = socket;
-    this.#parts.topic.add(this);
+    this.#options.topic.add(this);
   }
 
   close(): void {
     this.#socket = undefined;
-    this.#parts.topic.remove(this);
+    this.#options.topic.remove(this);
   }
 
   get takesPatches(): boolean {
-    return this.#parts.takesPatches;
+    return this.#options.takesPatches;
   }
 
   get isEnding(): boolean {
@@ -99,7 +99,7 @@ export class SendQueue implements Watcher {
    */
   subscribeOwn(): void {
     this.#isNamed = true;
-    this.subscribe(this.#parts.ownTopic);
+    this.subscribe(this.#options.ownTopic);
   }
 
   subscribe(topic: string): void {
@@ -136,7 +136,7 @@ export class SendQueue implements Watcher {
   }
 
   privateChanged(): void {
-    this.#parts.privateChanged();
+    this.#options.privateChanged();
   }
 
   /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
@@ -155,7 +155,7 @@ export class SendQueue implements Watcher {
   }
 
   #publish(text: string): void {
-    const { topic, ownTopic } = this.#parts;
+    const { topic, ownTopic } = this.#options;
     const now = performance.now();
     while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
     this.#published.push({ text, at: now, pushCount: topic.pushCount });
@@ -169,7 +169,7 @@ export class SendQueue implements Watcher {
    */
   dropped(message: ArrayBuffer): void {
     this.lag();
-    const { pushCount } = this.#parts.topic;
+    const { pushCount } = this.#options.topic;
     if (this.#isSendingState) return this.#missState(pushCount);
     const head = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
     const answer = head.startsWith(ACTED) ? this.#published.findIndex(({ text }) => text.startsWith(head)) : -1;
@@ -180,7 +180,7 @@ export class SendQueue implements Watcher {
 
   #missState(pushCount: number): void {
     this.#missedPush = pushCount;
-    this.#parts.topic.missed(this);
+    this.#options.topic.missed(this);
   }
 
   #queueAnswer(text: string): void {
@@ -206,7 +206,7 @@ export class SendQueue implements Watcher {
     this.#behindSince = performance.now();
     const missedPush = this.#missedPush;
     this.#missedPush = undefined;
-    if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
+    if (missedPush !== undefined) this.#options.topic.catchUp(this, missedPush);
     while (this.#answers.length > 0 && !this.isFull) {
       const text = this.#answers.shift()!;
       this.#answerBytes -= Buffer.byteLength(text);
@@ -214,7 +214,7 @@ export class SendQueue implements Watcher {
     }
     while (this.#missed.length > 0 && !this.isFull) this.#socket.send(noticeOf(this.#missed.shift()!));
     if (this.isFull) return;
-    this.#parts.hasDrained();
+    this.#options.hasDrained();
     if (this.isFull) return;
     this.#behindSince = undefined;
     if (this.#ending !== undefined) this.#socket.end(this.#ending.code, this.#ending.reason);
@@ -239,7 +239,7 @@ export class SendQueue implements Watcher {
    */
   end(code: number, reason: string): void {
     if (this.#socket === undefined) return;
-    const waits = code === closeCodes.finished && !this.isEnding && this.#parts.afterActs(() => this.#end(code, reason));
+    const waits = code === closeCodes.finished && !this.isEnding && this.#options.afterActs(() => this.#end(code, reason));
     if (waits) this.#ending = { code, reason };
     else this.#end(code, reason);
   }

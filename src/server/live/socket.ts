@@ -35,7 +35,7 @@ const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"(\w+)"/;
 const connectionPrefix = randomBytes(9).toString('base64url');
 let connectionCount = 0;
 
-export interface LiveSocketParts<Services> {
+export interface LiveSocketOptions<Services> {
   readonly channel: Channel<Services>;
   readonly services: Services;
   readonly topic: Topic;
@@ -69,7 +69,7 @@ export interface SocketData<Services> {
 export class LiveSocket<Services> implements ChannelSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
   readonly id: string;
-  readonly #parts: LiveSocketParts<Services>;
+  readonly #options: LiveSocketOptions<Services>;
   readonly memory: unknown;
   isOpen = true;
   readonly sendQueue: SendQueue;
@@ -86,13 +86,13 @@ export class LiveSocket<Services> implements ChannelSocket {
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: LiveSocketParts<Services>) {
-    this.#parts = parts;
-    this.id = parts.topic.id;
-    this.memory = parts.channel.memory?.();
+  constructor(options: LiveSocketOptions<Services>) {
+    this.#options = options;
+    this.id = options.topic.id;
+    this.memory = options.channel.memory?.();
     this.sendQueue = new SendQueue({
-      topic: parts.topic,
-      takesPatches: parts.takesPatches,
+      topic: options.topic,
+      takesPatches: options.takesPatches,
       ownTopic: this.connectionId,
       privateChanged: () => this.privateChanged(),
       hasDrained: () => this.#hasDrained(),
@@ -101,19 +101,19 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   get topic(): Topic {
-    return this.#parts.topic;
+    return this.#options.topic;
   }
 
   get state(): State | undefined {
-    return this.#parts.topic.state;
+    return this.#options.topic.state;
   }
 
   get address(): string {
-    return this.#parts.address;
+    return this.#options.address;
   }
 
   name(name: string | undefined): void {
-    const { topic } = this.#parts;
+    const { topic } = this.#options;
     if (this.#name !== undefined) topic.unname(this.sendQueue, this.#name);
     this.#name = name;
     if (name === undefined || !this.isOpen) return;
@@ -122,7 +122,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   keyOf(token: string): ServerKey {
-    return this.#parts.keyOf(token);
+    return this.#options.keyOf(token);
   }
 
   chargesTo(key: ServerKey | undefined): void {
@@ -130,30 +130,30 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   get sessionCaller(): Caller | undefined {
-    return this.#parts.sessionCaller();
+    return this.#options.sessionCaller();
   }
 
   callerOf(credentials: MessageCredentials): Promise<Caller> {
-    return this.#parts.callerOf(credentials);
+    return this.#options.callerOf(credentials);
   }
 
   /** Releases the topic of a socket that is not opened after all. */
   abandon(): void {
     this.isOpen = false;
-    this.#parts.topic.release();
+    this.#options.topic.release();
   }
 
   opened(socket: WebSocket<SocketData<Services>>): void {
     this.sendQueue.open(socket as WebSocket<unknown>);
-    const { channel, services } = this.#parts;
-    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.#parts.hasBearer);
+    const { channel, services } = this.#options;
+    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.#options.hasBearer);
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
     if (this.sendQueue.isEnding) return this.#drop();
     if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    const { channel, charge, chargeAct } = this.#parts;
+    const { channel, charge, chargeAct } = this.#options;
     const { acts } = channel;
     const head = acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
     // An act whose type does not come first is recognised only after parsing: it counts as a message first, and then as an act too.
@@ -179,7 +179,7 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** @param actBytes of an act */
   #handle(message: { type: string }, actBytes: number | undefined): void {
-    const { channel, services } = this.#parts;
+    const { channel, services } = this.#options;
     if (channel.received === undefined) return;
     const [messages, bytes] = actBytes === undefined ? [1, 0] : [0, actBytes];
     this.#messagesInWork += messages;
@@ -201,8 +201,8 @@ export class LiveSocket<Services> implements ChannelSocket {
   /** @param act the act, or its beginning; undefined for another message */
   #refuseUnread(act: string | undefined, refusal: Refusal): void {
     if (act === undefined) return this.refuse(refusal);
-    this.#parts.topic.counts.actsUnread++;
-    this.send(this.#parts.channel.acts!.refused(act, refusal));
+    this.#options.topic.counts.actsUnread++;
+    this.send(this.#options.channel.acts!.refused(act, refusal));
   }
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
@@ -218,7 +218,7 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** @returns false if the socket sends too many frames; it is closed then */
   #countFrame(): boolean {
-    const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#parts.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
+    const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#options.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
     if (this.#frames.count() <= most) return true;
     this.end(closeCodes.tooManyMessages, 'too many messages');
     return false;
@@ -226,7 +226,7 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** The private part has changed. It is read and sent once for all changes that come meanwhile, and only when the socket has drained. */
   privateChanged(): void {
-    const { channel, services } = this.#parts;
+    const { channel, services } = this.#options;
     if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
     if (this.sendQueue.isFull) {
       this.#privateWork = 'when_drained';
@@ -261,14 +261,14 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.isOpen = false;
     this.name(undefined);
     this.sendQueue.close();
-    this.#parts.closed(this);
-    const { channel, services } = this.#parts;
+    this.#options.closed(this);
+    const { channel, services } = this.#options;
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
   }
 
   /** The work of every second. */
   check(): void {
-    const { channel, services } = this.#parts;
+    const { channel, services } = this.#options;
     if (this.isOpen) channel.checked?.(this, services);
     if (this.#privateWork === 'failed') this.privateChanged();
   }
@@ -286,7 +286,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   #shapeOf(type: string): z.ZodObject | undefined {
-    return Object.hasOwn(this.#parts.channel.receives, type) ? this.#parts.channel.receives[type] : undefined;
+    return Object.hasOwn(this.#options.channel.receives, type) ? this.#options.channel.receives[type] : undefined;
   }
 
   #bad(code: 'invalid_request', message: string): void {
@@ -307,7 +307,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (error instanceof SessionEnded) return tellsEnd ? this.refuse(invalidBearer()) : undefined;
       if (error instanceof Refusal) return this.refuse(error);
-      this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a handler of a channel failed');
+      this.#options.log.warn({ reason: (error as Error).message, channel: this.#options.channel.path }, 'a handler of a channel failed');
       this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
     });
   }

@@ -13,7 +13,7 @@ const PUSH_INTERVAL_MS = 17;
  */
 const WATCHERS_WITHIN_BOUND = 1024;
 
-export interface TopicParts {
+export interface TopicOptions {
   readonly publish: (topic: string, message: string) => void;
   /**
    * Most bytes a second that a topic of up to 1,024 watchers pushes: size of the state times watchers. Undefined: no bound.
@@ -36,7 +36,7 @@ export class Topic {
   /** The channel, within the process, of the watchers that take patches. */
   readonly #patchChannel: string;
   readonly counts: LiveCounts;
-  readonly #parts: TopicParts;
+  readonly #options: TopicOptions;
   readonly #watchers = new Set<Watcher>();
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
@@ -74,13 +74,13 @@ export class Topic {
   #checksAt = Infinity;
   #checking: NodeJS.Timeout | undefined;
 
-  constructor(feed: Feed, id: string, parts: TopicParts) {
+  constructor(feed: Feed, id: string, options: TopicOptions) {
     this.feed = feed;
     this.id = id;
     this.channel = feed.channel(id);
     this.#patchChannel = `${this.channel}#patches`;
-    this.#parts = parts;
-    this.counts = parts.counts ?? new LiveCounts();
+    this.#options = options;
+    this.counts = options.counts ?? new LiveCounts();
     this.#relays = new Relays({
       watchers: this.#watchers,
       counts: this.counts,
@@ -117,7 +117,7 @@ export class Topic {
   release(): void {
     if (--this.#holds > 0) return;
     this.stop();
-    this.#parts.closed(this);
+    this.#options.closed(this);
   }
 
   /** Adds a socket, and sends it the state at once. `remove` releases the socket's hold on the topic. */
@@ -191,7 +191,7 @@ export class Topic {
 
   /** Resolves when the position is past `position`, when the topic ends, after `waitMs`, or when `onGone` calls back. */
   async changed(position: number, waitMs: number, onGone: (callback: () => void) => void): Promise<void> {
-    if (this.position > position || this.#isFinal || waitMs <= 0 || this.#parts.isDraining()) return;
+    if (this.position > position || this.#isFinal || waitMs <= 0 || this.#options.isDraining()) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, waitMs);
       const waiting = this.#waiting;
@@ -211,7 +211,7 @@ export class Topic {
     if (typeof news === 'number') {
       this.#gapAt = news;
       // Before its first state the topic is being read anyway.
-      if (this.isKnown) this.#parts.refresh(this);
+      if (this.isKnown) this.#options.refresh(this);
     } else if ('number' in news) this.#relay(news);
     else this.#advance(news);
   }
@@ -275,18 +275,18 @@ export class Topic {
   /** Publishes a message on another topic of the process: with the push that is due, or at once. */
   publishWithPush(topic: string, message: string): void {
     const isSoon = this.#pushing === 'now' || this.#mayPushAt - performance.now() <= PUSH_INTERVAL_MS;
-    if (this.#pushing === undefined || !isSoon) this.#parts.publish(topic, message);
+    if (this.#pushing === undefined || !isSoon) this.#options.publish(topic, message);
     else this.#withPush.push([topic, message]);
   }
 
   /** @param forPatched the message for the watchers that take patches */
   #publish(message: string, forPatched: string): void {
-    if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, message);
-    if (this.#patchedCount > 0) this.#parts.publish(this.#patchChannel, forPatched);
+    if (this.#watchers.size > this.#patchedCount) this.#options.publish(this.channel, message);
+    if (this.#patchedCount > 0) this.#options.publish(this.#patchChannel, forPatched);
   }
 
   #publishWaiting(): void {
-    for (const [topic, message] of this.#withPush.splice(0)) this.#parts.publish(topic, message);
+    for (const [topic, message] of this.#withPush.splice(0)) this.#options.publish(topic, message);
   }
 
   /** Closes all watchers. A later watcher of the same thing gets a new topic, and so a fresh read from Redis. */
@@ -295,7 +295,7 @@ export class Topic {
     this.#state = undefined;
     this.stop();
     this.wake();
-    this.#parts.closed(this);
+    this.#options.closed(this);
     for (const watcher of [...this.#watchers]) watcher.end(code, reason);
   }
 
@@ -357,7 +357,7 @@ export class Topic {
 
   /** How long a message of so many bytes to so many watchers uses up the topic's bytes per second. */
   #millisecondsPaidFor(bytes: number, watchers: number): number {
-    const { bytesPerSecond } = this.#parts;
+    const { bytesPerSecond } = this.#options;
     return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
@@ -389,11 +389,11 @@ export class Topic {
     this.#checksAt = this.#changesAt;
     if (this.#checksAt === Infinity) return;
     // setTimeout takes at most 2^31 − 1 ms, 24.8 days.
-    const waitMs = Math.min(Math.max(this.#checksAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1);
+    const waitMs = Math.min(Math.max(this.#checksAt - this.#options.now(), 0) + 5, 2 ** 31 - 1);
     this.#checking = setTimeout(() => {
-      if (this.#changesAt > this.#parts.now()) return this.#checkLater();
+      if (this.#changesAt > this.#options.now()) return this.#checkLater();
       this.#checksAt = Infinity;
-      this.#parts.refresh(this);
+      this.#options.refresh(this);
     }, waitMs);
   }
 }

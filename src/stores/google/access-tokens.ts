@@ -2,7 +2,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import type { ServiceAccount } from './settings.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /** OAuth scopes of the two APIs that the service calls. */
 const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.googleapis.com/auth/playintegrity';
@@ -29,13 +29,13 @@ export class Misconfigured extends Error {}
  * Applications", https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests).
  */
 export class AccessTokens {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   /** `renewAt` is on the monotonic clock. */
   #held: { token: string; renewAt: number } | undefined;
   #granting: Promise<string> | undefined;
 
-  constructor(parts: GoogleParts) {
-    this.#parts = parts;
+  constructor(options: GoogleOptions) {
+    this.#options = options;
   }
 
   /**
@@ -43,7 +43,7 @@ export class AccessTokens {
    * @throws Fault when a retry may help, Misconfigured when Google refuses the service account
    */
   current(account: () => Promise<ServiceAccount>): Promise<string> {
-    if (this.#held !== undefined && this.#parts.monotonic() < this.#held.renewAt) return Promise.resolve(this.#held.token);
+    if (this.#held !== undefined && this.#options.monotonic() < this.#held.renewAt) return Promise.resolve(this.#held.token);
     this.#granting ??= this.#grant(account).finally(() => (this.#granting = undefined));
     return this.#granting;
   }
@@ -56,7 +56,7 @@ export class AccessTokens {
   }
 
   async #grant(account: () => Promise<ServiceAccount>): Promise<string> {
-    const { wallClock, monotonic } = this.#parts;
+    const { wallClock, monotonic } = this.#options;
     const askedAt = monotonic();
     const { tokenUrl, ...identity } = await account();
     const assertion = await assertionOf({ tokenUrl, ...identity }, wallClock());

@@ -5,7 +5,7 @@ import { AccessTokens, Misconfigured } from './access-tokens.ts';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST';
@@ -57,15 +57,15 @@ const RETRYABLE = new Set([408, 409, 429]);
 
 /** Calls Google's APIs with access tokens of the service account. */
 export class GoogleApi {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   readonly #tokens: AccessTokens;
   /** By host: the publisher API may fail while the integrity API works. */
   readonly #circuits = new Map<string, Circuit>();
   #misconfiguredLoggedAt = -Infinity;
 
-  constructor(parts: GoogleParts) {
-    this.#parts = parts;
-    this.#tokens = new AccessTokens(parts);
+  constructor(options: GoogleOptions) {
+    this.#options = options;
+    this.#tokens = new AccessTokens(options);
   }
 
   /**
@@ -73,7 +73,7 @@ export class GoogleApi {
    * @throws Refusal `app_store_unavailable` for every temporary failure, `store_unconfigured` without a service account
    */
   async call(request: ApiRequest): Promise<ApiAnswer> {
-    const { settings, monotonic, log } = this.#parts;
+    const { settings, monotonic, log } = this.#options;
     if (settings().serviceAccount === undefined) throw refuse('store_unconfigured');
     const { host } = new URL(request.url);
     const circuit = this.#circuitOf(host);
@@ -104,7 +104,7 @@ export class GoogleApi {
   }
 
   #logMisconfigured(host: string, error: Misconfigured): void {
-    const { log, monotonic } = this.#parts;
+    const { log, monotonic } = this.#options;
     if (monotonic() - this.#misconfiguredLoggedAt < MISCONFIGURED_MS) return;
     this.#misconfiguredLoggedAt = monotonic();
     log.error({ host, reason: error.message }, 'the app store refuses this service: check the service account and its rights');
@@ -127,7 +127,7 @@ export class GoogleApi {
 
   /** One try. A 401 refuses the access token: the same try then sends the request again with a new token. */
   async #tryOnce(request: ApiRequest, deadline: number): Promise<ApiAnswer> {
-    const account = this.#parts.settings().serviceAccount!;
+    const account = this.#options.settings().serviceAccount!;
     const endsAt = Math.min(deadline, performance.now() + TRY_MS);
     // Concurrent calls share one request for a token, so each call keeps its own time limit while it waits.
     const token = await withinTime(this.#tokens.current(account), endsAt);

@@ -3,34 +3,34 @@ import { GoogleApi } from './google-api.ts';
 import { IdTokens } from './id-tokens.ts';
 import { IntegrityTokens } from './integrity.ts';
 import { PlayProducts } from './one-time-products.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 import { PlaySubscriptions } from './subscriptions.ts';
 
 /** Google as the app store. The sandbox is this store with other settings: its own addresses and keys. */
 export class GoogleStore implements AppStore {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   readonly #idTokens: IdTokens;
   readonly #integrity: IntegrityTokens;
   readonly #subscriptions: PlaySubscriptions;
   readonly #products: PlayProducts;
   readonly #signIn: SignIn;
 
-  constructor(parts: GoogleParts) {
-    const api = new GoogleApi(parts);
-    this.#parts = parts;
-    this.#idTokens = new IdTokens(parts);
-    this.#integrity = new IntegrityTokens(parts, api);
-    this.#subscriptions = new PlaySubscriptions(parts, api);
-    this.#products = new PlayProducts(parts, api);
+  constructor(options: GoogleOptions) {
+    const api = new GoogleApi(options);
+    this.#options = options;
+    this.#idTokens = new IdTokens(options);
+    this.#integrity = new IntegrityTokens(options, api);
+    this.#subscriptions = new PlaySubscriptions(options, api);
+    this.#products = new PlayProducts(options, api);
     this.#signIn = { verify: (token) => this.#idTokens.verifySignIn(token) };
   }
 
   get name(): string {
-    return this.#parts.settings().name;
+    return this.#options.settings().name;
   }
 
   get signIn(): SignIn | undefined {
-    return this.#parts.settings().clientIds.length === 0 ? undefined : this.#signIn;
+    return this.#options.settings().clientIds.length === 0 ? undefined : this.#signIn;
   }
 
   get installs(): InstallProofs | undefined {
@@ -38,15 +38,15 @@ export class GoogleStore implements AppStore {
   }
 
   get subscriptions(): Subscriptions | undefined {
-    return this.#parts.settings().serviceAccount === undefined ? undefined : this.#subscriptions;
+    return this.#options.settings().serviceAccount === undefined ? undefined : this.#subscriptions;
   }
 
   get products(): OneTimeProducts | undefined {
-    return this.#parts.settings().serviceAccount === undefined ? undefined : this.#products;
+    return this.#options.settings().serviceAccount === undefined ? undefined : this.#products;
   }
 
   get takesNotifications(): boolean {
-    return this.#parts.settings().notifications !== undefined;
+    return this.#options.settings().notifications !== undefined;
   }
 
   /** As `IdTokens.verifyPush`. */

@@ -4,7 +4,7 @@ import { refuse, Refusal } from '../../errors.ts';
 import { GoogleKeys } from './public-keys.ts';
 import { isCompact } from './compact-token.ts';
 import type { StoreIdentity } from '../store.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /** Clock difference allowed on either side of every time in a token. */
 const TOLERANCE_SECONDS = 60;
@@ -32,12 +32,12 @@ const Claims = z.object({
  * the sender of the token does not.
  */
 export class IdTokens {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   readonly #keys: GoogleKeys;
 
-  constructor(parts: GoogleParts) {
-    this.#parts = parts;
-    this.#keys = new GoogleKeys(parts);
+  constructor(options: GoogleOptions) {
+    this.#options = options;
+    this.#keys = new GoogleKeys(options);
   }
 
   /**
@@ -45,7 +45,7 @@ export class IdTokens {
    * @throws Refusal `bad_token`, `app_store_unavailable` while the store's keys cannot be fetched, `store_unconfigured` without client ids
    */
   async verifySignIn(token: string): Promise<StoreIdentity> {
-    const { clientIds } = this.#parts.settings();
+    const { clientIds } = this.#options.settings();
     if (clientIds.length === 0) throw refuse('store_unconfigured');
     const { sub, iat } = await this.#claims(token, clientIds, 'token');
     return { subject: sub, issuedAt: iat * 1000 };
@@ -58,14 +58,14 @@ export class IdTokens {
    * @throws Refusal `forbidden` for a valid token of another account, `bad_token`, `app_store_unavailable`, `store_unconfigured`
    */
   async verifyPush(token: string): Promise<void> {
-    const { notifications } = this.#parts.settings();
+    const { notifications } = this.#options.settings();
     if (notifications === undefined) throw refuse('store_unconfigured');
     const { email, email_verified: isVerified } = await this.#claims(token, [notifications.audience], 'authorization');
     if (email !== notifications.email || isVerified !== true) throw refuse('forbidden');
   }
 
   async #claims(token: string, audiences: readonly string[], field: string): Promise<z.output<typeof Claims>> {
-    const { settings, log, wallClock } = this.#parts;
+    const { settings, log, wallClock } = this.#options;
     try {
       if (!isCompact(token, 3)) throw new Error('not a JWS in compact form');
       const { payload, protectedHeader } = await jwtVerify(token, (header) => this.#keyFor(header), {

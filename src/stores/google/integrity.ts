@@ -6,7 +6,7 @@ import { CALL_MS, type GoogleApi } from './google-api.ts';
 import { isCompact } from './compact-token.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { InstallProofs } from '../store.ts';
-import type { GoogleParts, GoogleSettings, IntegrityKeys } from './settings.ts';
+import type { GoogleOptions, GoogleSettings, IntegrityKeys } from './settings.ts';
 
 /** How old a verdict may be, by the store's timestamp. */
 const MAX_AGE_MS = 5 * 60_000;
@@ -54,22 +54,22 @@ export function provesInstalls({
 
 /** Decrypts and verifies Play Integrity tokens of classic requests. */
 export class IntegrityTokens implements InstallProofs {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   readonly #api: GoogleApi;
 
-  constructor(parts: GoogleParts, api: GoogleApi) {
-    this.#parts = parts;
+  constructor(options: GoogleOptions, api: GoogleApi) {
+    this.#options = options;
     this.#api = api;
   }
 
   get ready(): boolean {
-    return provesInstalls(this.#parts.settings());
+    return provesInstalls(this.#options.settings());
   }
 
   async verify(token: string, nonce: string, traceparent?: string): Promise<{ packageName: string }> {
     const payload = await this.open(token, traceparent);
-    const { packageNames } = this.#parts.settings();
-    const failed = failedChecks(payload, { nonce, packageNames, now: this.#parts.wallClock() });
+    const { packageNames } = this.#options.settings();
+    const failed = failedChecks(payload, { nonce, packageNames, now: this.#options.wallClock() });
     if (failed.length > 0) throw refuse('integrity_failed', { failed });
     return { packageName: payload.appIntegrity.packageName! };
   }
@@ -80,7 +80,7 @@ export class IntegrityTokens implements InstallProofs {
    * and `store_unconfigured`
    */
   async open(token: string, traceparent?: string): Promise<IntegrityPayload> {
-    const keys = await this.#parts.settings().integrityKeys?.();
+    const keys = await this.#options.settings().integrityKeys?.();
     if (keys === undefined) return this.#openByStore(token, traceparent);
     try {
       return await openByKeys(token, keys);
@@ -90,7 +90,7 @@ export class IntegrityTokens implements InstallProofs {
   }
 
   #badToken(reason: string): Refusal<'bad_token'> {
-    this.#parts.log.debug({ reason }, 'an integrity token does not verify');
+    this.#options.log.debug({ reason }, 'an integrity token does not verify');
     return refuse('bad_token', { field: 'integrityToken' });
   }
 
@@ -99,7 +99,7 @@ export class IntegrityTokens implements InstallProofs {
    * Most services have one app. A `app_store_unavailable` for one app must not keep the service from asking for the next.
    */
   async #openByStore(token: string, traceparent: string | undefined): Promise<IntegrityPayload> {
-    const { integrityUrl, packageNames } = this.#parts.settings();
+    const { integrityUrl, packageNames } = this.#options.settings();
     const endsAt = performance.now() + CALL_MS;
     let away: Refusal | undefined;
     for (const packageName of packageNames) {
@@ -121,7 +121,7 @@ export class IntegrityTokens implements InstallProofs {
     const answer = z.object({ tokenPayloadExternal: IntegrityPayload }).safeParse(body);
     if (answer.success) return answer.data.tokenPayloadExternal;
     // The store accepted the token but sent no readable verdict. The token may be genuine, so this is no `bad_token`.
-    this.#parts.log.warn('the store decrypted an integrity token and answered without a readable verdict');
+    this.#options.log.warn('the store decrypted an integrity token and answered without a readable verdict');
     throw appStoreUnavailable(1000);
   }
 }

@@ -3,7 +3,7 @@ import { appStoreUnavailable } from '../store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
 import { readInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './publisher-api.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /**
  * Google's PurchaseState
@@ -69,20 +69,20 @@ const MOST_PAGES = 1000;
 /** One-time products of Google Play, by the Google Play Developer API. */
 export class PlayProducts implements OneTimeProducts {
   readonly sellsAs = 'google';
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   readonly #api: GoogleApi;
 
-  constructor(parts: GoogleParts, api: GoogleApi) {
-    this.#parts = parts;
+  constructor(options: GoogleOptions, api: GoogleApi) {
+    this.#options = options;
     this.#api = api;
   }
 
   get packageNames(): readonly string[] {
-    return this.#parts.settings().packageNames;
+    return this.#options.settings().packageNames;
   }
 
   get askEveryMs(): number {
-    return this.#parts.settings().askForVoidedEveryMs;
+    return this.#options.settings().askForVoidedEveryMs;
   }
 
   async read(token: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'> {
@@ -93,16 +93,16 @@ export class PlayProducts implements OneTimeProducts {
 
   /** Calls `purchases.productsv2.getproductpurchasev2`. */
   #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'gone' | 'unknown'> {
-    const asked = { packageName, id: token, checkedAt: this.#parts.now() };
-    const url = `${purchasesUrl(this.#parts, packageName)}/productsv2/tokens/${encodeURIComponent(token)}`;
-    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#parts, this.#api);
+    const asked = { packageName, id: token, checkedAt: this.#options.now() };
+    const url = `${purchasesUrl(this.#options, packageName)}/productsv2/tokens/${encodeURIComponent(token)}`;
+    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#options, this.#api);
   }
 
   /** Calls `purchases.products.consume`, which acknowledges too. */
   finish({ packageName, sku, id }: SoldProduct, traceparent?: string): Promise<boolean> {
     const call = `${encodeURIComponent(sku)}/tokens/${encodeURIComponent(id)}:consume`;
-    const url = `${purchasesUrl(this.#parts, packageName)}/products/${call}`;
-    return tell('consumption', { url, traceparent }, this.#parts, this.#api);
+    const url = `${purchasesUrl(this.#options, packageName)}/products/${call}`;
+    return tell('consumption', { url, traceparent }, this.#options, this.#api);
   }
 
   /** Calls `purchases.voidedpurchases.list` for each app, which leaves refunds of some units out unless they are asked for. */
@@ -124,15 +124,15 @@ export class PlayProducts implements OneTimeProducts {
       type: '1',
       includeQuantityBasedPartialRefund: 'true',
       maxResults: String(VOIDED_PER_PAGE),
-      startTime: String(Math.max(since, this.#parts.wallClock() - VOIDED_KEPT_MS)),
+      startTime: String(Math.max(since, this.#options.wallClock() - VOIDED_KEPT_MS)),
     });
     for (let pages = 0; pages < MOST_PAGES; pages++) {
-      const url = `${purchasesUrl(this.#parts, packageName)}/voidedpurchases?${query.toString()}`;
+      const url = `${purchasesUrl(this.#options, packageName)}/voidedpurchases?${query.toString()}`;
       const { status, body } = await this.#api.call({ method: 'GET', url });
       const parsed = VoidedPurchases.safeParse(body);
       if (status >= 400 || !parsed.success) {
         const reason = parsed.success ? `status ${status}` : parsed.error.issues[0]!.path.join('.');
-        this.#parts.log.error({ reason, packageName }, "the app store's list of voided purchases is not understood");
+        this.#options.log.error({ reason, packageName }, "the app store's list of voided purchases is not understood");
         throw appStoreUnavailable(UNKNOWN_STATE_MS);
       }
       const { voidedPurchases = [], tokenPagination } = parsed.data;

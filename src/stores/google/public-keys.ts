@@ -3,7 +3,7 @@ import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWS
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson } from './bounded-fetch.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /**
  * Shortest interval between two fetches, failed ones included. Without it tokens with made-up `kid`s would make this
@@ -45,14 +45,14 @@ interface Known {
  * included, and keeps its keys through a temporary outage.
  */
 export class GoogleKeys {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   #known: Known | undefined;
   #fetchedAt = -Infinity;
   #fetchFailed = false;
   #underWay: Promise<void> | undefined;
 
-  constructor(parts: GoogleParts) {
-    this.#parts = parts;
+  constructor(options: GoogleOptions) {
+    this.#options = options;
   }
 
   /**
@@ -60,10 +60,10 @@ export class GoogleKeys {
    * @throws Refusal `app_store_unavailable` when the key is unknown and the last fetch failed: the store may have the key
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
-    if (this.#known === undefined || this.#parts.monotonic() >= this.#known.freshUntil) await this.#refresh();
+    if (this.#known === undefined || this.#options.monotonic() >= this.#known.freshUntil) await this.#refresh();
     const key = (await this.#find(header)) ?? (await this.#refresh().then(() => this.#find(header)));
     if (key === undefined && this.#fetchFailed) {
-      const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#parts.monotonic());
+      const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#options.monotonic());
       throw appStoreUnavailable(retryAfterMs);
     }
     return key;
@@ -80,7 +80,7 @@ export class GoogleKeys {
 
   /** Fetches, unless the last fetch began less than FETCH_INTERVAL_MS ago. Concurrent callers share one fetch. Never rejects. */
   #refresh(): Promise<void> {
-    const { monotonic } = this.#parts;
+    const { monotonic } = this.#options;
     if (this.#underWay !== undefined) return this.#underWay;
     if (monotonic() - this.#fetchedAt < FETCH_INTERVAL_MS) return Promise.resolve();
     this.#fetchedAt = monotonic();
@@ -89,7 +89,7 @@ export class GoogleKeys {
   }
 
   async #fetch(): Promise<void> {
-    const { settings, log, monotonic } = this.#parts;
+    const { settings, log, monotonic } = this.#options;
     try {
       const { status, headers, text } = await boundedFetch(
         settings().jwksUrl,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleApi } from './google-api.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /** A product's id in an answer of Google. */
 export const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
@@ -14,7 +14,7 @@ export const UNKNOWN_STATE_MS = 60_000;
 const TELL_MS = 4000;
 
 /** The purchases of an app in the Google Play Developer API. */
-export function purchasesUrl({ settings }: GoogleParts, packageName: string): string {
+export function purchasesUrl({ settings }: GoogleOptions, packageName: string): string {
   return `${settings().publisherUrl}/androidpublisher/v3/applications/${packageName}/purchases`;
 }
 
@@ -50,7 +50,7 @@ export async function readInApps<Purchase extends object>(
 export async function readPurchase<Purchase extends object>(
   { url, traceparent }: { readonly url: string; readonly traceparent: string | undefined },
   parse: (body: unknown) => Purchase | string,
-  { log }: GoogleParts,
+  { log }: GoogleOptions,
   api: GoogleApi,
 ): Promise<Purchase | 'gone' | 'unknown'> {
   const { status, body } = await api.call({ method: 'GET', url, traceparent });
@@ -69,7 +69,7 @@ export async function readPurchase<Purchase extends object>(
 export async function tell(
   word: 'acknowledgement' | 'consumption',
   { url, traceparent }: { readonly url: string; readonly traceparent: string | undefined },
-  { log }: GoogleParts,
+  { log }: GoogleOptions,
   api: GoogleApi,
 ): Promise<boolean> {
   try {

@@ -1,4 +1,4 @@
-import type { StoreParts } from '../store.ts';
+import type { StoreOptions } from '../store.ts';
 
 /**
  * The addresses, keys and identifiers of Google as the app store. Google and the sandbox differ in these settings only: the same code
@@ -49,7 +49,7 @@ export interface IntegrityKeys {
 }
 
 /** The options of every class in this folder. */
-export interface GoogleParts extends StoreParts {
+export interface GoogleOptions extends StoreOptions {
   /** A function, because the sandbox's address is known only once the service listens. */
   readonly settings: () => GoogleSettings;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
 import { readInApps, ProductId, purchasesUrl, readPurchase, tell } from './publisher-api.ts';
-import type { GoogleParts } from './settings.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /**
  * Google's SubscriptionState
@@ -60,16 +60,16 @@ interface Asked {
 
 /** Subscriptions of Google Play, by the Google Play Developer API. */
 export class PlaySubscriptions implements Subscriptions {
-  readonly #parts: GoogleParts;
+  readonly #options: GoogleOptions;
   readonly #api: GoogleApi;
 
-  constructor(parts: GoogleParts, api: GoogleApi) {
-    this.#parts = parts;
+  constructor(options: GoogleOptions, api: GoogleApi) {
+    this.#options = options;
     this.#api = api;
   }
 
   get packageNames(): readonly string[] {
-    return this.#parts.settings().packageNames;
+    return this.#options.settings().packageNames;
   }
 
   read(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
@@ -79,16 +79,16 @@ export class PlaySubscriptions implements Subscriptions {
 
   /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
   #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
-    const asked = { packageName, token, checkedAt: this.#parts.now() };
-    const url = `${purchasesUrl(this.#parts, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
-    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#parts, this.#api);
+    const asked = { packageName, token, checkedAt: this.#options.now() };
+    const url = `${purchasesUrl(this.#options, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
+    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#options, this.#api);
   }
 
   /** Calls `purchases.subscriptions.acknowledge`. */
   acknowledge({ packageName, productId, token }: Bought, traceparent?: string): Promise<boolean> {
     const call = `${encodeURIComponent(productId)}/tokens/${encodeURIComponent(token)}:acknowledge`;
-    const url = `${purchasesUrl(this.#parts, packageName)}/subscriptions/${call}`;
-    return tell('acknowledgement', { url, traceparent }, this.#parts, this.#api);
+    const url = `${purchasesUrl(this.#options, packageName)}/subscriptions/${call}`;
+    return tell('acknowledgement', { url, traceparent }, this.#options, this.#api);
   }
 }
 

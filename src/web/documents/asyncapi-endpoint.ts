@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { CACHED } from './docs.ts';
+import type { DocsServices } from '../text-endpoint.ts';
 
 export const liveDocument = endpoint({
   method: 'GET',
@@ -17,5 +18,5 @@ export const liveDocument = endpoint({
   }),
   mediaType: 'application/json',
   example: `curl -s $base/asyncapi.json`,
-  handle: (_, { docs }: Pick<Services, 'docs'>) => new Reply(docs().asyncapi, { headers: [CACHED] }),
+  handle: (_, { docs }: DocsServices) => new Reply(docs().asyncapi, { headers: [CACHED] }),
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { CACHED } from './docs.ts';
+import type { DocsServices } from '../text-endpoint.ts';
 
 export const document = endpoint({
   method: 'GET',
@@ -18,5 +19,5 @@ export const document = endpoint({
   }),
   mediaType: 'application/json',
   example: `curl -s $base/openapi.json`,
-  handle: (_, { docs }: Pick<Services, 'docs'>) => new Reply(docs().openapi, { headers: [CACHED] }),
+  handle: (_, { docs }: DocsServices) => new Reply(docs().openapi, { headers: [CACHED] }),
 });

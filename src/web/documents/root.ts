@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { HTML, pageHeaders } from '../layout.ts';
 import { accepts } from '../../server/http/accepts.ts';
 import { Reply } from '../../server/http/endpoint.ts';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { CACHED } from './docs.ts';
+import type { DocsServices } from '../text-endpoint.ts';
 
 const SchemaObject = z
   .looseObject({})
@@ -54,7 +55,7 @@ export const root = endpoint({
   }),
   pageUnless: 'format=json',
   example: `curl -s "$base/?format=json"`,
-  handle: ({ query, meta }, { docs }: Pick<Services, 'docs'>) =>
+  handle: ({ query, meta }, { docs }: DocsServices) =>
     query.format === 'json' || wantsJson(meta.accept)
       ? new Reply(docs().list, { headers: [CACHED, VARY] })
       : new Reply(docs().page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),

@@ -1,8 +1,8 @@
 import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
 
-/** A page of the documentation, without the layout that all of them share. */
-export interface PageParts {
+/** A page of the documentation, without the layout that all pages share. */
+export interface DocsPage {
   readonly path: '/docs' | '/docs/channels' | '/docs/errors';
   readonly title: string;
   /** For search engines and previews. */
@@ -25,7 +25,7 @@ const PAGES = [
   ['/docs/errors', 'Errors'],
 ] as const;
 
-export function docsLayout({ path, title, description, searched, contents, main }: PageParts): string {
+export function docsLayout({ path, title, description, searched, contents, main }: DocsPage): string {
   const body = html`<header class="top">
       <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
       <nav aria-label="Documentation">

@@ -1,7 +1,7 @@
 import { createServer as createTcp, type AddressInfo, type Server } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Sender, isDelivered, type SenderParts } from '../../../src/features/webhooks/sender.ts';
+import { Sender, isDelivered, type SenderOptions } from '../../../src/features/webhooks/sender.ts';
 import { newSecret, SECRET } from '../../../src/features/webhooks/signature.ts';
 import { freePort } from '../../free-port.ts';
 import { startReceiver } from './receiver.ts';
@@ -12,7 +12,7 @@ const secret = newSecret();
 /** No name resolves, unless the test says so. */
 const nowhere = () => Promise.reject(new Error('no such name'));
 
-function open(url: string, parts: Partial<SenderParts> = {}) {
+function open(url: string, parts: Partial<SenderOptions> = {}) {
   const sender = new Sender({ url, allowsPrivate: true, resolve: nowhere, connections: 4, now: Date.now, ...parts });
   onTestFinished(() => sender.close());
   return {
@@ -24,7 +24,7 @@ function open(url: string, parts: Partial<SenderParts> = {}) {
   };
 }
 
-const outcomeOf = async (url: string, parts?: Partial<SenderParts>) => (await open(url, parts).send()).told;
+const outcomeOf = async (url: string, parts?: Partial<SenderOptions>) => (await open(url, parts).send()).told;
 
 async function receiving(options?: { tls: boolean }) {
   const receiver = await startReceiver(options);

@@ -1,5 +1,5 @@
 import type { Feed, State } from '../../../src/server/live/feed.ts';
-import { Topic, type TopicParts } from '../../../src/server/live/topic.ts';
+import { Topic, type TopicOptions } from '../../../src/server/live/topic.ts';
 import type { Relayed, Watcher } from '../../../src/server/live/watcher.ts';
 
 /** A watcher that reads at once, and leaves its topic when it is ended, as a socket does. */
@@ -48,7 +48,7 @@ export class FakeWatcher implements Watcher {
 }
 
 /** A topic with one hold, without a state. */
-export function topicOf(feed: Feed, parts: Partial<TopicParts>): Topic {
+export function topicOf(feed: Feed, parts: Partial<TopicOptions>): Topic {
   const topic = new Topic(feed, '1', {
     publish: () => {},
     bytesPerSecond: undefined,

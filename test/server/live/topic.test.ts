@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Feed } from '../../../src/server/live/feed.ts';
-import type { Topic, TopicParts } from '../../../src/server/live/topic.ts';
+import type { Topic, TopicOptions } from '../../../src/server/live/topic.ts';
 import { open } from '../../features/rooms/room.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 
 /** A topic at state 1, with one hold. */
-function topicOf(parts: Partial<TopicParts> = {}): Topic {
+function topicOf(parts: Partial<TopicOptions> = {}): Topic {
   const topic = heldTopic(feed, {
     publish: (_, message) => void published.push(message),
     refresh: () => void refreshed++,

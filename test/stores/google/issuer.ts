@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { errors, Refusal } from '../../../src/errors.ts';
 import type { GoogleSettings } from '../../../src/stores/google/settings.ts';
-import type { GoogleParts } from '../../../src/stores/google/settings.ts';
+import type { GoogleOptions } from '../../../src/stores/google/settings.ts';
 
 export const CLIENT_ID = 'game.apps.googleusercontent.com';
 export const PUSH_AUDIENCE = 'https://coinop.example/v1/store/google/notifications';
@@ -86,7 +86,7 @@ export class Issuer implements AsyncDisposable {
     };
   }
 
-  get parts(): GoogleParts {
+  get parts(): GoogleOptions {
     const log = pino({ level: 'debug' }, { write: (line: string) => void this.logLines.push(line) });
     return {
       settings: () => this.settings,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { refuse } from '../../../src/errors.ts';
 import type { ApiAnswer, ApiRequest, GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { PlayProducts } from '../../../src/stores/google/one-time-products.ts';
-import type { GoogleParts, GoogleSettings } from '../../../src/stores/google/settings.ts';
+import type { GoogleOptions, GoogleSettings } from '../../../src/stores/google/settings.ts';
 
 const NOW = 1_795_348_800_000;
 const DAY = 86_400_000;
@@ -14,7 +14,7 @@ function products(answer: (request: ApiRequest) => ApiAnswer, packageNames = ['c
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const settings = { publisherUrl: 'https://google.test', packageNames, askForVoidedEveryMs: 300_000 } as unknown as GoogleSettings;
-  const parts: GoogleParts = { settings: () => settings, log, now: () => NOW, wallClock: () => NOW, monotonic: () => 0 };
+  const parts: GoogleOptions = { settings: () => settings, log, now: () => NOW, wallClock: () => NOW, monotonic: () => 0 };
   const call = async (request: ApiRequest) => {
     asked.push(request);
     return answer(request);

@@ -15,7 +15,7 @@ export interface Mistake {
 }
 
 /**
- * Drawn from the source alone, one for each feature and layer, without a look at the tests. A mistake whose text the source no longer has
+ * Drawn from the source alone, one for each feature and layer, without reading the tests. A mistake whose text the source no longer has
  * must be drawn again from the new text: the proof ends with an error until then.
  */
 export const mistakes: readonly Mistake[] = [
@@ -109,8 +109,8 @@ export const mistakes: readonly Mistake[] = [
   {
     name: 'match-enters-private-room',
     file: 'src/features/rooms/match/seat.lua',
-    before: `if found.second == 'true' or found.third ~= 'true' then return 'room_locked' end`,
-    after: `if found.second == 'true' then return 'room_locked' end`,
+    before: `if locked == 'true' or public ~= 'true' then return 'room_locked' end`,
+    after: `if locked == 'true' then return 'room_locked' end`,
     harm: 'A quick match seats a stranger in a room that its host has just made private.',
   },
   {

@@ -38,9 +38,9 @@ export class FirstPages {
   /** Pages by the query of a request. */
   readonly #kept = new LruCache<string, AnsweredPage>(KEPT_PAGES);
 
-  constructor(parts: { readonly scripts: ScriptRunner; readonly now: () => number }) {
-    this.#scripts = parts.scripts;
-    this.#now = parts.now;
+  constructor(services: { readonly scripts: ScriptRunner; readonly now: () => number }) {
+    this.#scripts = services.scripts;
+    this.#now = services.now;
   }
 
   async read(asked: Omit<PageQuery, 'from'>): Promise<AnsweredPage> {

@@ -14,7 +14,7 @@ export const LIVE_ROOMS = 50;
 /** How long the snapshot of an unwatched list is kept. */
 const UNUSED_KEPT_MS = 5 * POLLED_EVERY_MS;
 
-export interface LobbyFeedParts {
+export interface LobbyFeedOptions {
   readonly scripts: ScriptRunner;
   readonly roomList: Pick<RoomList, 'sweep'>;
   readonly now: () => number;
@@ -105,7 +105,7 @@ class LobbyState extends PolledState {
  * process asks for the versions of all watched lists in one command, and reads each changed list once for all queries of its game. An entry
  * that is not renewed ends at a known time, without a change of the version.
  */
-export function lobbyFeed({ scripts, roomList, now }: LobbyFeedParts): Feed {
+export function lobbyFeed({ scripts, roomList, now }: LobbyFeedOptions): Feed {
   const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();
 
   async function snapshotOf(game: string, hasTags: boolean): Promise<Snapshot> {

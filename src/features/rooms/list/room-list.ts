@@ -63,7 +63,7 @@ interface Renewed {
   readonly socket: PresentSocket;
 }
 
-export interface RoomListParts {
+export interface RoomListOptions {
   readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
@@ -81,7 +81,7 @@ export interface RoomListParts {
  * server's room after an act). So a list is behind its rooms by one call, and by 15 s after a crash.
  */
 export class RoomList {
-  readonly #parts: RoomListParts;
+  readonly #options: RoomListOptions;
   readonly #sockets = new Map<string, Map<string, Renewed>>();
   readonly #touched = new LruCache<string, number>(TOUCHES_REMEMBERED);
   /** The rooms that the last renewal found open. */
@@ -93,11 +93,11 @@ export class RoomList {
   #failed = 0;
   #swept = 0;
 
-  constructor(parts: RoomListParts) {
-    this.#parts = parts;
-    const { metrics } = parts;
+  constructor(options: RoomListOptions) {
+    this.#options = options;
+    const { metrics } = options;
     const renew = (): void => void (this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined)));
-    this.#timer = setInterval(renew, parts.renewalMs ?? RENEWAL_INTERVAL_MS);
+    this.#timer = setInterval(renew, options.renewalMs ?? RENEWAL_INTERVAL_MS);
     metrics.count({
       name: 'coinop_room_list_writes_total',
       help: 'Summaries of public rooms that were written for the list, renewals included.',
@@ -123,7 +123,7 @@ export class RoomList {
   /** Writes a room after an act that may change lists. `settings` may have made the room private. */
   changed(fields: RoomFields, by: Present): void {
     if (fields.size === 0) return;
-    this.#touched.set(entryOf(fields), this.#parts.now());
+    this.#touched.set(entryOf(fields), this.#options.now());
     void this.#write([{ fields, until: this.#presentUntil(fields, by) }]);
   }
 
@@ -132,7 +132,7 @@ export class RoomList {
    * @returns the room's line for the list of its game, which the match writes when it ends its reservation
    */
   matched(fields: RoomFields): string {
-    this.#touched.set(entryOf(fields), this.#parts.now());
+    this.#touched.set(entryOf(fields), this.#options.now());
     const until = this.#presentUntil(fields, 'player');
     void this.#write([{ fields, until }], [ALL_GAMES]);
     return lineOf(fields, until);
@@ -141,7 +141,7 @@ export class RoomList {
   /** Writes that somebody acted in a room, at most once per TOUCH_INTERVAL_MS. */
   touched(fields: RoomFields, by: Present): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
-    const now = this.#parts.now();
+    const now = this.#options.now();
     if (Math.abs(now - (this.#touched.get(entryOf(fields)) ?? 0)) < TOUCH_INTERVAL_MS) return;
     this.changed(fields, by);
   }
@@ -155,7 +155,7 @@ export class RoomList {
     this.#sockets.set(socket.id, sockets.set(socket.connectionId, { playerId, socket }));
     const fields = fieldsOf(socket);
     if (fields !== undefined && summaryOf(fields) !== '' && keepsListed(fields, playerId))
-      void this.#write([{ fields, until: this.#parts.now() + SOCKET_PRESENT_MS }]);
+      void this.#write([{ fields, until: this.#options.now() + SOCKET_PRESENT_MS }]);
   }
 
   absent({ id, connectionId }: PresentSocket): void {
@@ -167,7 +167,7 @@ export class RoomList {
   sweep(game: string): void {
     if (this.#sweeping.has(game)) return;
     const done = this.#sweep(game)
-      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not sweep a list of rooms'))
+      .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not sweep a list of rooms'))
       .finally(() => this.#sweeping.delete(game));
     this.#sweeping.set(game, done);
   }
@@ -179,7 +179,7 @@ export class RoomList {
 
   async #sweep(game: string): Promise<void> {
     for (let calls = 0; calls < MOST_SWEEPS; calls++) {
-      const [, swept] = await this.#parts.scripts.run(sweepScript, writtenKeys(game), { most: SWEPT_A_CALL, matches: matchesIn(game) });
+      const [, swept] = await this.#options.scripts.run(sweepScript, writtenKeys(game), { most: SWEPT_A_CALL, matches: matchesIn(game) });
       this.#swept += Number(swept);
       if (Number(swept) < SWEPT_A_CALL) return;
     }
@@ -187,7 +187,7 @@ export class RoomList {
 
   #presentUntil(fields: RoomFields, by: Present): number {
     if (!counts(fields, by)) return 0;
-    return this.#parts.now() + (by === 'server' ? SERVER_PRESENT_MS : PLAYER_PRESENT_MS);
+    return this.#options.now() + (by === 'server' ? SERVER_PRESENT_MS : PLAYER_PRESENT_MS);
   }
 
   /** One call after the other, so that 10,000 rooms do not block Redis. */
@@ -212,7 +212,7 @@ export class RoomList {
     this.#open = open;
     const all = [...open.values(), ...closed.filter((fields) => summaryOf(fields) === '')];
     for (let start = 0; start < all.length; start += ROOMS_A_CALL) {
-      const until = this.#parts.now() + SOCKET_PRESENT_MS;
+      const until = this.#options.now() + SOCKET_PRESENT_MS;
       await this.#write(all.slice(start, start + ROOMS_A_CALL).map((fields) => ({ fields, until })));
     }
   }
@@ -226,13 +226,13 @@ export class RoomList {
     }
     this.#written += rooms.length;
     const calls = [...lines].map(([game, entries]) =>
-      this.#parts.scripts.run(putScript, writtenKeys(game), { entries, matches: matchesIn(game) }),
+      this.#options.scripts.run(putScript, writtenKeys(game), { entries, matches: matchesIn(game) }),
     );
     for (const { status, ...outcome } of await Promise.allSettled(calls)) {
       if (status === 'fulfilled') continue;
       this.#failed++;
       const { reason } = outcome as PromiseRejectedResult;
-      this.#parts.log.debug({ reason: (reason as Error).message }, 'could not write a list of rooms');
+      this.#options.log.debug({ reason: (reason as Error).message }, 'could not write a list of rooms');
     }
   }
 }

@@ -79,7 +79,7 @@ export interface Matched {
   readonly created: boolean;
 }
 
-export interface MatchesParts extends LobbyServices {
+export interface MatchesOptions extends LobbyServices {
   readonly roomList: RoomList;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'countBy'>;
@@ -121,12 +121,12 @@ interface Refused {
  * about a seat: if the list was out of date, the next try goes to another room.
  */
 export class Matches {
-  readonly #parts: MatchesParts;
+  readonly #options: MatchesOptions;
   readonly #counts = { created: 0, joined: 0, seated: 0, retried: 0, failed: 0 };
 
-  constructor(parts: MatchesParts) {
-    this.#parts = parts;
-    parts.metrics.countBy({
+  constructor(options: MatchesOptions) {
+    this.#options = options;
+    options.metrics.countBy({
       name: 'coinop_room_matches_total',
       help: 'Quick matches: created (a room), joined, seated (asked again), failed; and retried: rooms that refused because the list was behind.',
       label: 'outcome',
@@ -139,7 +139,7 @@ export class Matches {
     const avoided: string[] = [];
     try {
       // The script of the list cannot check the caller, who is in another slot. A caller who may not act must not reserve a seat.
-      await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
+      await this.#options.scripts.runAs(caller, checkCaller, {}, {});
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const reserved = await this.#reserve(caller, wanted, avoided, tries >= TRIES_IN_ROOMS);
         const outcome = await this.#seat(caller, wanted, reserved, tries + 1 < MOST_TRIES);
@@ -156,7 +156,7 @@ export class Matches {
 
   async #reserve({ accountId }: Caller, wanted: Wanted, avoided: readonly string[], isNew: boolean): Promise<Reserved> {
     const { game, tags, maxPlayers } = wanted;
-    const [word, entry = '', newSeats, newTags = ''] = await this.#parts.scripts.run(
+    const [word, entry = '', newSeats, newTags = ''] = await this.#options.scripts.run(
       reserveScript,
       { ...writtenKeys(game), asked: askedKey(game, accountId) },
       {
@@ -177,7 +177,7 @@ export class Matches {
 
   /** @param hasTries whether the caller may get another room if the primary of this room is down */
   async #seat(caller: Caller, wanted: Wanted, reserved: Reserved, hasTries: boolean): Promise<Outcome> {
-    const { scripts, config, now } = this.#parts;
+    const { scripts, config, now } = this.#options;
     const { entry, may } = reserved;
     const { code, createdAt } = roomOf(entry);
     const { accountId } = caller;
@@ -224,8 +224,8 @@ export class Matches {
     this.#counts[word]++;
     // The caller's seat may be one that it reserved in a process that died, or reserves in another tab: only the caller's reservation ends.
     const accounts = word === 'seated' ? accountId : first!;
-    if (may === 'see') this.#parts.roomList.touched(fields, 'player');
-    else this.#settle(game, { entry, accounts, line: this.#parts.roomList.matched(fields), outcome: '' });
+    if (may === 'see') this.#options.roomList.touched(fields, 'player');
+    else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
     return {
       fields,
       you: { playerId: playerId!, host: isHost === '1', private: privateOf(own!) },
@@ -241,7 +241,7 @@ export class Matches {
 
   /** The answer does not wait for this step. If it fails, the reservation lapses, and the next write or renewal corrects the list. */
   #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
-    const { scripts, log } = this.#parts;
+    const { scripts, log } = this.#options;
     scripts.run(settleScript, writtenKeys(game), args).catch((error: unknown) => {
       log.debug({ reason: (error as Error).message }, 'could not settle a match');
     });
@@ -252,7 +252,7 @@ export class Matches {
     const { game, name, startWhenFull } = wanted;
     const { code, createdAt } = roomOf(entry);
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
-    const of = { code, host: playerRecord(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#parts.config) };
+    const of = { code, host: playerRecord(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#options.config) };
     const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}', startWhenFull } as const;
     return fieldLines(lobbyFields(of, settings).set('byMatch', '1'));
   }

@@ -351,12 +351,12 @@ function actQueue(pace, kept, changed, stuck, refused) {
 
 // src/client/played-room.ts
 const HELD = ["session_required", "sign_in_required"];
-function playedRoom(parts) {
-	const { code, to, credential } = parts;
+function playedRoom(options) {
+	const { code, to, credential } = options;
 	const listeners = /* @__PURE__ */ new Map();
 	let confirmed;
 	let shown;
-	let playerId = parts.seat?.split(" ")[1];
+	let playerId = options.seat?.split(" ")[1];
 	let own;
 	let isTelling = false;
 	let isClosed = false;
@@ -376,8 +376,8 @@ function playedRoom(parts) {
 			if (room && !isClosed) emit("change", room);
 		});
 	};
-	const queue = actQueue(parts.pace, parts.kept ?? [], changed, () => drop(), (error, { action }) => isClosed || emit("refused", error, { action }));
-	if (parts.seat) queue.sitsIn(parts.seat);
+	const queue = actQueue(options.pace, options.kept ?? [], changed, () => drop(), (error, { action }) => isClosed || emit("refused", error, { action }));
+	if (options.seat) queue.sitsIn(options.seat);
 	const view = () => {
 		if (shown || !confirmed) return shown;
 		let { state, players } = confirmed;
@@ -441,7 +441,7 @@ function playedRoom(parts) {
 		if (HELD.includes(error.code)) queue.lost();
 		else {
 			queue.refuse(error);
-			parts.onSeat?.();
+			options.onSeat?.();
 		}
 		emit("error", error);
 	};
@@ -449,7 +449,7 @@ function playedRoom(parts) {
 		if (type === "welcome") {
 			sits(message["you"]);
 			const seat = seatOf();
-			if (seat) parts.onSeat?.(seat);
+			if (seat) options.onSeat?.(seat);
 			queue.open(overSocket, seat);
 		} else if (type === "you") sits(message);
 		else if (type === "acted") queue.answered(message);
@@ -464,11 +464,11 @@ function playedRoom(parts) {
 			isClosed = state.code === "closed";
 			if (state.code === "finished") queue.open(overHttp, seatOf());
 			else queue.refuse(refusedAs(isClosed ? "aborted" : "room_not_found", state.code).error);
-			if (!isClosed) parts.onSeat?.();
+			if (!isClosed) options.onSeat?.();
 		}
 		emit("connection", state);
 	};
-	const watch = parts.follow({
+	const watch = options.follow({
 		path: `/v1/rooms/${encodeURIComponent(code)}/live`,
 		patches: true,
 		poll: (wait, since, signal) => to("GET /v1/rooms/{code}", wait ? {

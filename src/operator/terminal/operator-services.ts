@@ -11,7 +11,7 @@ import { EventLog } from '../../features/events/log.ts';
 import { Hooks } from '../../features/webhooks/hooks.ts';
 import { holdings } from '../../holdings.ts';
 import { GrantPace } from '../grant-pace.ts';
-import type { OperatorParts } from '../operation.ts';
+import type { OperatorServices } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { readDataId, readNewest } from '../../process/data-id-file.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
@@ -20,13 +20,13 @@ import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder } from '../../redis/older-than-data-dir.ts';
 
-/** The parts of a service that operations use, for the tool. */
-export function openOperatorParts(
+/** The services of operations, for the tool. */
+export function openOperatorServices(
   config: Config,
   connections: RedisConnections,
   scripts: CallerScripts,
   { log, now }: { readonly log: Logger; readonly now: () => number },
-): { readonly parts: OperatorParts; readonly closeParts: () => void } {
+): { readonly services: OperatorServices; readonly closeServices: () => void } {
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   // Read by the first change that needs it, so that reads do not change data of an older version.
   const keySecret = new KeySecret(connections.source, log);
@@ -41,8 +41,8 @@ export function openOperatorParts(
   // The tool ignores its own setting EVENTS: the log is there if a service wrote it.
   const events = new EventLog({ scripts, subscriber: connections.subscriber });
   return {
-    parts: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), hooks, events, now },
-    closeParts() {
+    services: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), hooks, events, now },
+    closeServices() {
       events.close();
       keySecret.close();
       catalogue.close();
