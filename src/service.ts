@@ -109,9 +109,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // States of lost data are no longer true: watchers have to connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
   await opened;
-  await within(SECRET_WAIT_MS, data.check(), () => {});
+  const waitMs = Math.max(SECRET_WAIT_MS, options.redisDeadlineMs ?? 0);
+  await within(waitMs, data.check(), () => {});
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
-  await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
+  await within(waitMs, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const background = startBackgroundWork(config, options.audit, admission, services, mayWrite);
   return {

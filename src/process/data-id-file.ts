@@ -24,7 +24,7 @@ export class DataIdFile implements DataMemory {
   /** The heartbeats that were remembered last, and those that still have to be written. */
   #remembered = '';
   #unwritten: { readonly id: string; readonly newest: Newest } | undefined;
-  #isWriting = false;
+  #writing: Promise<void> | undefined;
   #hasWarned = false;
 
   constructor(dataDir: string, log: Logger) {
@@ -56,7 +56,11 @@ export class DataIdFile implements DataMemory {
     if (heartbeats === this.#remembered) return;
     this.#remembered = heartbeats;
     this.#unwritten = { id, newest };
-    if (!this.#isWriting) void this.#writeNewest();
+    this.#writing ??= this.#writeNewest();
+  }
+
+  async written(): Promise<void> {
+    await this.#writing;
   }
 
   /**
@@ -65,7 +69,6 @@ export class DataIdFile implements DataMemory {
    */
   async #writeNewest(): Promise<void> {
     const file = join(this.#folder, HEARTBEATS_FILE);
-    this.#isWriting = true;
     for (let next = this.#unwritten; next !== undefined; next = this.#unwritten) {
       this.#unwritten = undefined;
       try {
@@ -77,7 +80,7 @@ export class DataIdFile implements DataMemory {
         this.#warn(file, error);
       }
     }
-    this.#isWriting = false;
+    this.#writing = undefined;
   }
 
   /** A read-only file system must not keep the service from starting: then only the process remembers the data. */

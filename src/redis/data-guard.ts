@@ -148,11 +148,13 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#cluster?.placeOf(shard);
   }
 
-  close(): void {
+  /** @returns once the memory has the newest heartbeats */
+  async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
     this.#cluster?.close();
     this.removeAllListeners();
+    await this.#options.memory?.written();
   }
 
   get #places(): readonly DataVerdict[] {

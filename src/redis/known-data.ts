@@ -8,6 +8,8 @@ export interface DataMemory {
   write(id: string): void;
   /** Stores the newest heartbeats, so that the process still knows them after a restart. Returns at once, and writes later. */
   remember(id: string, newest: Newest): void;
+  /** Resolves once all is stored. */
+  written(): Promise<void>;
 }
 
 /** How far data was known to have been served. */

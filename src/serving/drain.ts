@@ -34,7 +34,7 @@ export async function drain(
   await Promise.all([queuesClosed, background.close()]);
   await Promise.all([services.presence.close(), services.roomList.close()]);
   refusals.close();
-  data.close();
+  await data.close();
   services.keySecret.close();
   services.serverKeys.close();
   services.catalogue.close();
