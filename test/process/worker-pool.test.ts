@@ -179,11 +179,11 @@ describe('two workers', () => {
     signal('SIGCONT', other);
     await eventually(() => workersOf(child).length === 2);
 
-    // Guesses are answered, none waits for the dead worker, and all sockets are available.
+    // Guesses are answered, none waits for the dead worker, and all sockets of the address are available.
     const guesses = await all(60, async () => statusOf(await guessed(lines, '127.0.0.2')));
     expect([...new Set(guesses)].toSorted()).toEqual([404, 429]);
     await eventually(async () => {
-      const raws = await all(12, () => RawSocket.open(child.port, `/v1/rooms/${code}/live`));
+      const raws = await all(12, () => RawSocket.open(child.port, `/v1/rooms/${code}/live`, {}, undefined, '127.0.0.2'));
       const upgraded = count(raws, 101);
       for (const raw of raws) raw.destroy();
       return upgraded === 7;

@@ -31,9 +31,16 @@ export class RawSocket {
   /**
    * Resolves after the answer to the upgrade.
    * @param onText gets each text, which is valid until the call returns. Without it the texts are stored.
+   * @param from the client's address. Default: 127.0.0.1
    */
-  static open(port: number, path: string, headers: Record<string, string> = {}, onText?: (text: Buffer) => void): Promise<RawSocket> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  static open(
+    port: number,
+    path: string,
+    headers: Record<string, string> = {},
+    onText?: (text: Buffer) => void,
+    from = '127.0.0.1',
+  ): Promise<RawSocket> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
     const lines = Object.entries({
       host: `127.0.0.1:${port}`,
       connection: 'Upgrade',
