@@ -232,8 +232,8 @@ const Environment = z.object({
   /** Requests that one client address may send at once, in each worker. */
   RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
   /**
-   * Creations a minute from one client address, over all workers: login, resolve, rooms (those of rematches included), pairings,
-   * nonces, trials, subscription purchases, store sign-ins, sandbox issues, first writes of accounts, first scores of boards.
+   * Creations a minute from one client address, over all workers: login, resolve, rooms (also by rematches), pairings, nonces, trials,
+   * subscription purchases, store sign-ins, sandbox issues, first writes of accounts, first scores of boards.
    */
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
   /** Wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */

@@ -44,7 +44,7 @@ export async function* heldParts(accountId: string, name: string, scripts: Scrip
   }
 }
 
-/** Joins a set or a hash of a moved guest with that of the account. Safe to repeat, and to stop anywhere. */
+/** Adds a set or a hash of a moved guest to the account's set or hash. Safe to repeat, and to stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {

@@ -3,7 +3,7 @@
 -- so ending a session needs no write here. The kinds are `store`, `pairing`, and `passed`: a pairing that was claimed with the session of
 -- another pairing. Gives end_session(), parse_session(), is_live_session(), list_session().
 
--- Enough for one person's browsers. One session more ends another one (make_room), so that no session goes on without being listed.
+-- Enough for one person's browsers. A further session ends another one (make_room), so that each session that goes on is listed.
 local MOST_SESSIONS = 50
 
 -- "{<account>}:sessions" with "out:<session>" in place of "sessions".

@@ -30,7 +30,7 @@ const REST_MS = 3_600_000;
 /** The file with the Lua of the list. */
 export const sessionLibrary = new URL('session-list.lua', import.meta.url);
 
-/** Key of the list of an account's sessions: those of pairings and of sign-ins with the app store. */
+/** Key of the list of an account's sessions that began by a pairing or by a sign-in with the app store. */
 export function sessionsKey(accountId: string): string {
   return `{${accountId}}:sessions`;
 }

@@ -35,7 +35,7 @@ export interface MovedGuest {
   readonly number: number;
   /** The seq of the last entry of its ledger, 0 without a ledger. */
   readonly lastSeq: number;
-  /** Its ledger is filed with the account's. */
+  /** The guest's ledger is filed with the account's ledger. */
   readonly isFiled: boolean;
 }
 

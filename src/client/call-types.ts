@@ -126,7 +126,7 @@ export interface Calls {
     readonly data: Call<'POST /v1/rooms/{code}/data'>;
     /** (Host) sets the private parts of players, by player id. Each player sees only its own part. */
     readonly private: Call<'POST /v1/rooms/{code}/private'>;
-    /** Sends a message of 1 KiB to all channels of the room, or to those of the players in `to`. */
+    /** Sends a message of 1 KiB to all channels of the room, or to the channels of the players in `to`. */
     readonly message: Call<'POST /v1/rooms/{code}/message'>;
     /** (Host) opens a lobby with the same game and settings. The old room's `nextCode` is its code. */
     readonly rematch: Call<'POST /v1/rooms/{code}/rematch'>;

@@ -38,8 +38,8 @@ export function callsOf(
   const tab = randomText().slice(0, 16);
   let order = 0;
   let before: Promise<unknown>;
-  // Acts are sent one after the other, each under its order. The service takes an act below the last order for a repetition. So without
-  // the turns it would drop an act that another one has overtaken.
+  // Acts are sent one after the other, each under its order. The service takes an act below the last order for a repetition, so it would
+  // drop an act that a later act has overtaken.
   for (const act of acts)
     client['rooms']![act] = (input, more = {}) => {
       const others = before;

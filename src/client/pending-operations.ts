@@ -67,7 +67,7 @@ export function outboxOf(
     return store.put(id);
   };
 
-  /** Adds unknown entries of the store: those of an earlier start or of another tab. */
+  /** Adds unknown entries of the store, from an earlier start or from another tab. */
   const adopt = async (): Promise<void> => {
     hasAdopted = true;
     const known = new Set([...queue, ...late, ...held, ...own.keys()]);

@@ -69,7 +69,7 @@ export const acts = 'leave ready state kick unready lock unlock rematch start se
 /** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is down. */
 export type ClientCode = 'network' | 'timeout' | 'aborted' | 'not_coinop';
 
-/** An error with its code. The fields of a code are those of the service's answer. */
+/** An error with its code. Each code has the fields that it has in the service's answer. */
 export type CoinopError<Code extends string = string> = {
   [C in Code]: { code: C; message: string } & Details['any'] & (C extends keyof Details['of'] ? Details['of'][C] : unknown);
 }[Code];

@@ -66,7 +66,7 @@ export type Wire = DeclaredWire & Acts;
 /** The method and the path of an endpoint. `!` marks a call that must not be repeated after a lost answer. */
 export type Route = keyof Wire | `!${keyof Wire}`;
 
-/** The fields of errors besides `code` and `message`: those of every error, and those of its code. */
+/** The fields of errors besides `code` and `message`: fields of every error, and fields of one code. */
 export interface Details {
   any: Pick<RefusalDetails, 'field' | 'issues' | 'retryAfterMs'> & { outcome?: 'unknown' };
   of: RequiredDetails;

@@ -3,7 +3,7 @@ import type { Reply } from '../redis/resp.ts';
 /** A command of Redis and its arguments. */
 export type Command = readonly [command: string, ...words: (string | number)[]];
 
-/** Drift: data of which one part contradicts another. */
+/** Drift: one part of the data contradicts another part. */
 export interface Finding {
   /** A word for the kind of drift, such as `broken_chain`. Programs may rely on it. */
   readonly kind: string;
@@ -14,8 +14,8 @@ export interface Finding {
   /** Commands that put it right, computed from what the check has read. Left out: the audit cannot know the right value. */
   readonly commands?: readonly Command[];
   /**
-   * Subjects of other findings. If there is a finding about one of them, this one is its consequence: the audit does not report it, and
-   * counts it in the sentence of the other one.
+   * Subjects of other findings. If the audit has a finding about such a subject, this finding is a consequence: the audit does not report
+   * it, and counts it in the sentence of its cause.
    */
   readonly explainedBy?: readonly string[];
 }
@@ -72,7 +72,10 @@ export interface KeyCheck {
    * set aside.
    */
   readonly type?: RedisType | undefined;
-  /** The check reads each such key by a command of its type, so that the audit need not ask for the type: for kinds of which many exist. */
+  /**
+   * The check reads each such key by a command of its type, so that the audit need not ask for the type. For kinds of keys that are
+   * numerous.
+   */
   readonly readsKey?: true;
   /** `lasts`: such a key must not expire. `ends`: it must. Left out: both are right, or `check` decides. */
   readonly life?: KeyLife | undefined;

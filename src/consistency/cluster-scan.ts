@@ -12,7 +12,8 @@ const CHECKS_IN_ALL = 2000;
 const CHECKS_OF_ONE = 500;
 
 /**
- * Up to so many slots of a primary are listed one by one if a scan has missed them. If it has missed more, the primary is scanned again.
+ * If a scan has missed this many slots of a primary or fewer, they are listed one by one. If it has missed more, the primary is scanned
+ * again.
  */
 const MOST_LISTED = 512;
 
@@ -46,7 +47,7 @@ export class ClusterScan {
   readonly #cluster: ScannedCluster;
   readonly #nodes: ClusterNodes;
   readonly #visitor: KeyVisitor;
-  /** Slots of which not all keys have been handed over yet. */
+  /** Slots with keys that have not been handed over yet. */
   readonly #missing = new Set(Array.from({ length: SLOTS }, (_, slot) => slot));
   /** When each slot was last seen to move, on the clock of `performance.now()`. */
   readonly #movedAt = new Float64Array(SLOTS).fill(-1);

@@ -19,7 +19,7 @@ const COMMAND_MS = 0.005;
 /** Shorter pauses are added up until they reach this length, because timers wait whole milliseconds. */
 const SHORTEST_PAUSE_MS = 1;
 
-/** Commands that wait for their last reply. A transaction has several replies, of which the last one counts. */
+/** Commands that wait for their last reply. A transaction has several replies: the last one counts. */
 interface Unit {
   readonly commands: readonly Command[];
   repliesLeft: number;

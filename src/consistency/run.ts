@@ -10,7 +10,10 @@ import { TypedProbe, type TypedKey } from './wrong-types.ts';
 /** Milliseconds before each probe that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
 
-/** After so many findings there is certainly drift: the check of a further one is repeated once, not four times, so that the audit ends. */
+/**
+ * After this many findings there is certainly drift: a check with a further finding is repeated once, not four times, so that the audit
+ * ends.
+ */
 const FINDINGS_WITH_PAUSES = 1000;
 
 /** Milliseconds before a probe that could not be finished is tried again. */
@@ -172,7 +175,7 @@ class Audit implements KeyVisitor {
     const fewest = foundBefore === undefined ? 2 : 1;
     for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
-      // Redis's clock may have been set, or a machine with another one has taken over.
+      // Redis's clock may have been set, or a machine with another clock has taken over.
       await this.readClock();
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
       const again = await this.#probedAgain(work, typed);

@@ -64,7 +64,7 @@ async function deleted(accountId: string, { balance }: Ledger, { deletions }: Op
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error;
     if (error.code === 'account_deleted') return refuse('account_deleted');
-    return refuse('account_not_found', { message: 'The account has just moved into another one: look again.' });
+    return refuse('account_not_found', { message: 'The account has just moved into another one: find it again.' });
   }
   return { accountId, ...shownBalance(balance) };
 }

@@ -44,7 +44,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly example: string;
   /** The change cannot be undone: the console asks for the key once more. */
   readonly cannotBeUndone?: boolean;
-  /** It shows a secret, once. Here too the console asks for the key once more, because the secret works longer than the session. */
+  /** The operation shows a secret, once. The console asks for the key once more, because the secret works longer than the session. */
   readonly handsOutSecret?: boolean;
   /** As for an endpoint: the operation reads much, in parts. The process stops once the operator has gone (`Operator.isGone`). */
   readonly costly?: boolean;

@@ -40,14 +40,15 @@ export const showRoom = operation({
   roleFor: ({ private: isPrivate }) => (isPrivate === 'true' ? 'support' : 'viewer'),
   summary: 'A room as its players see it, with the accounts in its seats.',
   description:
-    'With `private=true` each seat has the part that only its player sees, such as a hand of cards. Such a look needs the role `support`, and ' +
+    'With `private=true` each seat has the part that only its player sees, such as a hand of cards. Such a read needs the role ' +
+    '`support`, and ' +
     'the operators’ log records it with its `reason` before anything is shown.',
   input: z.object({
     code: RoomCode,
     private: z
       .enum(['true', 'false'])
       .optional()
-      .meta({ description: 'Whether to show what single players see too. The log keeps the look.', default: 'false' }),
+      .meta({ description: 'Whether to show what single players see too. The log keeps the read.', default: 'false' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
   reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),

@@ -46,7 +46,7 @@ export class RedisRecord {
     try {
       const text = Buffer.from(`${this.#read()}${entry}\n`).subarray(-SIZE);
       const whole = Buffer.alloc(SIZE, '\n');
-      // At the end, where `tail` reads.
+      // The last line is at the end of the file, where `tail` reads it.
       text.copy(whole, SIZE - text.length);
       const file = openSync(this.#path, 'r+');
       writeSync(file, whole, 0, SIZE, 0);

@@ -30,8 +30,8 @@ const LATE_MS = 50;
 const MOST_ASKED = 7;
 
 /**
- * After so long without a node that knows our epoch, this process accepts an older map. The Cluster was then created anew, or only nodes that
- * were cut off can be reached.
+ * After this time without a node that knows the last epoch, the process accepts an older map. The Cluster was then created anew, or only
+ * nodes that were cut off can be reached.
  */
 const EPOCH_KEPT_MS = 5000;
 

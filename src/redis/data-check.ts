@@ -95,7 +95,7 @@ export class DataCheck {
       return await scripts.run(checkData, keys, words);
     } catch (error) {
       const { message } = error as Error;
-      // The refusal closed the connection, which now looks for the primary. If it finds a replica again, the next call must only read.
+      // The refusal closed the connection, which now searches for the primary. If it finds a replica again, the next call must only read.
       if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
       if (!REFUSES_WRITES.test(message)) throw error;
       return read();

@@ -117,7 +117,7 @@ export const checkData = defineScript(checkDataParts);
 /** The same script for a Redis that refuses writes: it writes no id, and does not advance the heartbeat. */
 export const readData = defineScript({ ...checkDataParts, readOnly: true });
 
-/** Its answer waits for the replicas, so they have this heartbeat. */
+/** The script's answer waits for the replicas, so they have this heartbeat. */
 export const readHeartbeat = defineScript({
   file: new URL('read-heartbeat.lua', import.meta.url),
   keys: ['id'],

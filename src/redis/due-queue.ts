@@ -80,7 +80,7 @@ export class DueQueue extends Queue {
     try {
       return await this.take(key, { now: now(), leaseMs, limit });
     } catch (error) {
-      log.debug({ reason: (error as Error).message, queue: key }, 'could not look for due work');
+      log.debug({ reason: (error as Error).message, queue: key }, 'could not poll for due work');
       return [];
     }
   }

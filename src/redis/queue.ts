@@ -199,7 +199,7 @@ export class Queue {
     return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
   }
 
-  /** Whether the sorted set of a new member is full, in a queue of about so many entries: one command, also on a Cluster. */
+  /** Whether the sorted set of a new member is full, if a queue may have about this many entries: one command, also on a Cluster. */
   async isFull(member: string, most: number): Promise<boolean> {
     const [, size] = await this.#scripts.run(countDue, { due: this.#keyOf(member) }, {});
     return Number(size) >= most / this.#tags;

@@ -9,8 +9,8 @@ import { ScriptRunner } from './script-runner.ts';
 export interface Upgrade {
   readonly from: number;
   /**
-   * It may be interrupted and run again, and several processes may run it at the same time. A process that was suspended may even go on
-   * after the upgrade is done. So each change is one script, which changes only data in the old layout.
+   * The upgrade may be interrupted and run again, and several processes may run it at the same time. A process that was suspended may even
+   * go on after the upgrade is done. So each change is one script, which changes only data in the old layout.
    * @param keysLike the keys in Redis that match a glob. Each key comes at least once
    */
   readonly run: (redis: Redis, keysLike: (glob: string) => AsyncIterable<readonly string[]>) => Promise<void>;

@@ -9,7 +9,7 @@ export const REFUSES_WRITES = /^(?:MISCONF|OOM|NOREPLICAS)\b/;
 const PROBE = '#!lua\nreturn 1';
 
 /**
- * Not for a replica: its answer READONLY makes the connection look for the primary (`OPTIONS` of connect.ts).
+ * Not for a replica: its answer READONLY makes the connection search for the primary (`OPTIONS` of connect.ts).
  * @returns why Redis refuses writes; undefined if it accepts them. @throws Error if Redis is unavailable
  */
 export async function refusalOfWrites(redis: Redis): Promise<string | undefined> {

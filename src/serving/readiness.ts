@@ -27,7 +27,7 @@ export function readinessOf({ connections, data, keySecret, privateRedis, isDrai
     const trouble = privateRedis?.trouble();
     const { problem } = connections;
     if (problem !== undefined) return { ok: false, problem: `${problem}${whyOf(trouble)}` };
-    // It has been started again, but would end at the next write.
+    // Redis has been started again, but would end at its next write.
     if (isOfDisk(trouble)) return { ok: false, problem: `redis has ended, and would end at its next write${whyOf(trouble)}` };
     if (data.problem !== undefined) return { ok: false, problem: data.problem };
     const health = await redisHealth();

@@ -132,7 +132,7 @@ export interface OneTimeProducts {
   /**
    * The purchases that the store has refunded in whole or in part since a time, page by page and in no order. A purchase may come several
    * times, and purchases of other services and of subscriptions may be among them.
-   * @param since milliseconds since 1970. A store may look back less far (Google: 30 days)
+   * @param since milliseconds since 1970. A store may list less (Google: the last 30 days)
    * @throws Refusal `app_store_unavailable`
    */
   takenBack(since: number): AsyncIterable<readonly TakenBack[]>;

@@ -26,7 +26,9 @@ export async function examineAccess(redis: Redis, access: Access, url: string, d
   }
 }
 
-/** The user has all rights of the service, and lacks one of the doctor's. @param message `NOPERM … the 'dbsize' command` */
+/**
+ * The user has all rights that the service needs, but lacks one that only the doctor needs. @param message `NOPERM … the 'dbsize' command`
+ */
 export function findUnexamined(message: string, url: string, diagnosis: Diagnosis): void {
   const command = /'([\w|]+)'/.exec(message)?.[1];
   const user = quoted(userOf(url));

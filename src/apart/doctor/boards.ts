@@ -20,7 +20,7 @@ export async function examineBoards(redis: Redis, diagnosis: Diagnosis, isOfClus
   const most = isOfCluster ? MOST_ON_CLUSTER : MOST_ON_ONE;
   const { boards, isWhole } = await boardsOf(redis, performance.now() + SCAN_MS);
   const [biggest] = [...boards].toSorted(([, one], [, other]) => other - one);
-  const rest = isWhole ? '' : `; not all keys were looked at in ${SCAN_MS / 1000} s`;
+  const rest = isWhole ? '' : `; not all keys were read in ${SCAN_MS / 1000} s`;
   const text = biggest === undefined ? 'none' : `${boards.size}, the biggest is ${biggest[0]} with ${biggest[1]} entries`;
   diagnosis.fact(node === undefined ? 'boards' : `boards of ${node}`, text + rest);
   for (const [game, entries] of boards) {

@@ -13,7 +13,7 @@ export interface Patient {
   /** The problems of the settings. */
   readonly problems: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
-  /** The address of the running service. Undefined: that of HOST and PORT. */
+  /** The address of the running service. Undefined: the address of HOST and PORT. */
   readonly url: string | undefined;
 }
 

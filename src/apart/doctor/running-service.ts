@@ -55,7 +55,7 @@ export async function examineService(config: Config, url: string | undefined, di
   if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
 }
 
-/** Compares the settings of the service with those of this command. A service of an older version tells none. */
+/** Compares the settings of the service with the settings of this command. A service of an older version does not publish its settings. */
 function examineSettingsOf(metrics: string, config: Config, diagnosis: Diagnosis): void {
   const served = new Map(
     [...metrics.matchAll(/^coinop_setting_info\{([^}]*)\} 1$/gm)].map(([, labels = '']) => {

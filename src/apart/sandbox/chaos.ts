@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Chances of a fault, in a thousand. Far above those of a real store, so that a minute shows the faults of a year. */
+/** Chances of a fault, in a thousand. They are far higher than in a real store, so that a minute shows the faults of a year. */
 const LOST = 150;
 const DOUBLED = 150;
 const LATE = 300;

@@ -10,7 +10,8 @@ const FULL_REFUND = 1;
 const QUANTITY_BASED_PARTIAL_REFUND = 2;
 
 /**
- * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund: that of a purchase replaces it.
+ * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund: the notification of a purchase
+ * stands in for it.
  * @param before the purchase before the change. Undefined: a new purchase
  */
 export function productNotificationOf(

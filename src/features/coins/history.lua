@@ -47,8 +47,8 @@ local function advance(source)
   else source.next = 0 end
 end
 
--- The sources that have an entry left, as a heap: the newest entry comes first; of entries of the same time that of the first source.
--- A heap, because fifty guests may have a source each, and a page has hundreds of entries.
+-- A heap of the sources that have an entry left. The source with the newest entry is first; among entries of the same time, the source that
+-- was added first. A heap, because fifty guests may have a source each, and a page has hundreds of entries.
 local heap, left = {}, 0
 local function precedes(one, other) return one.at > other.at or (one.at == other.at and one.rank < other.rank) end
 local function sink(place)

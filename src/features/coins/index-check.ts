@@ -160,7 +160,7 @@ export class IndexCheck {
     const known = this.#keys.hashes[seq - this.#keys.oldestRead.seq];
     const own = Number(hash) >>> 0;
     if (known === undefined || Number.isNaN(seq)) {
-      // The hash of an entry that the ledger has leads to another one.
+      // The hash belongs to an entry of the ledger, but leads to another entry.
       const isOfEntry = Number.isNaN(seq) && isHash(hash) && this.#allHashes().has(own);
       const kind = isOfEntry ? 'key_points_elsewhere' : 'key_without_entry';
       return this.#kinds.find(kind, `${name} leads to entry ${seq} ("${text}"), which the ledger does not have.`);

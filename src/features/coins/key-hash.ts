@@ -17,7 +17,7 @@ const NOT_ASCII = 0x80808080;
 export const SECRET_BYTES = 8;
 
 /**
- * @returns a hash of the UTF-8 bytes of texts whose characters lie below U+0100, as those of a key do: a signed integer of 32 bits. Redis packs
+ * @returns a hash of the UTF-8 bytes of a text whose characters lie below U+0100, as in any key: a signed integer of 32 bits. Redis packs
  * it into five bytes, and an unsigned one into nine.
  */
 export function halfSipHash(secret: Buffer): KeyHash {

@@ -82,7 +82,7 @@ export class KeySecret {
   }
 
   /**
-   * A script found that Redis has other data than that of the secret. Reads the secret again; until then it is not known.
+   * A script found that Redis has other data than the data of this secret. Reads the secret again; until then it is not known.
    * @returns the refusal for the caller of the script, which did nothing
    */
   otherData(): Refusal {

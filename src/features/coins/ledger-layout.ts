@@ -104,7 +104,7 @@ const PAGE = 128;
 const OVERLAP = 8;
 
 export interface EntryPage {
-  /** Entries that follow those of the previous page. Neighbours on a page are neighbours in Redis. */
+  /** Entries that follow the entries of the previous page. Neighbours on a page are neighbours in Redis. */
   readonly texts: readonly string[];
   /** Whether this is the first page, or the first one after retention has deleted all entries of earlier pages. */
   readonly isBegin: boolean;

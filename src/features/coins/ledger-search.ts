@@ -18,8 +18,8 @@ export interface FoundEntries {
 }
 
 /**
- * Finds entries by their keys, as `used_for` of `ledger.lua` does: in the ledger of each account, and in those of the guests that moved into
- * it.
+ * Finds entries by their keys, as `used_for` of `ledger.lua` does: in the ledger of each account, and in the ledgers of the guests that
+ * moved into it.
  */
 export async function findEntries(owners: Iterable<string>, keys: readonly string[], probe: Probe, hash: KeyHash): Promise<FoundEntries> {
   const entries = new Map<string, FoundEntry>();

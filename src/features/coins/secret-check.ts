@@ -11,7 +11,7 @@ export async function readSecret(probe: Probe): Promise<FoundSecret> {
   return SECRET_FORMAT.test(text) ? { text } : 'malformed';
 }
 
-/** The finding is the same everywhere, so that the audit reports it once. */
+/** Each check makes the same finding, so that the audit reports it once. */
 export function secretFinding(secret: 'missing' | 'malformed'): Finding {
   const what = secret === 'missing' ? 'is missing' : 'is no secret';
   const text = `The secret of the ledgers ${what}: no index of a ledger can be checked.`;

@@ -24,7 +24,7 @@ export class SecretUse {
     if (this.#ledgers.size < MOST_LEDGERS) this.#ledgers.add(ledger);
   }
 
-  /** The finding, once so many ledgers were read that it is certain. Otherwise `found` has it at the end. */
+  /** The finding, as soon as enough ledgers were read to be certain. Otherwise `found` has it at the end. */
   get foundEarly(): Finding[] {
     return this.#ledgers.size < MOST_LEDGERS ? [] : this.found;
   }

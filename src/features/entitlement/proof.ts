@@ -65,7 +65,7 @@ export class Proofs {
     const issuedAt = Math.floor(at / 1000);
     const fact = `${state} ${access} ${expiresAt}`;
     const kept = this.#kept.get(accountId);
-    // A clock that was set back makes the kept proof one of the future.
+    // After a clock was set back, the time of the kept proof lies in the future.
     if (kept?.fact === fact && kept.issuedAt <= issuedAt && issuedAt < kept.issuedAt + KEPT_SECONDS) return kept.proof;
     const endsAt = access && expiresAt !== undefined ? Math.floor(Date.parse(expiresAt) / 1000) : Infinity;
     const exp = Math.min(issuedAt + PROOF_LIFE_SECONDS, endsAt);

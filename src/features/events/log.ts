@@ -48,7 +48,7 @@ export interface EventPage {
   readonly events: EventRecord[];
   /** The position of each event of the page. Reading from it gives that event again. */
   readonly positions: readonly Position[];
-  /** Where the next page begins. It moves past events of other types too. */
+  /** The position at which the next page begins. With `types` it moves past events of other types. */
   readonly next: Position;
   /** The page ends with the last event that may be read. False: call again at once. */
   readonly isEnd: boolean;

@@ -4,7 +4,7 @@ import type { Metrics } from '../../server/metrics.ts';
 export class RelayCounts {
   relayed = 0;
   isHolder = false;
-  /** Whether a process, this or another one, relays now. */
+  /** Whether any process relays now. */
   hasRelay = false;
   /** Elements of the outboxes that wait, as last seen. */
   waiting = 0;

@@ -63,7 +63,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
 /** The holdings whose data an export has. */
 interface Contents {
   readonly holdings: readonly Holding[];
-  /** Their pages, in order. */
+  /** The pages of the holdings, in order. */
   readonly paged: readonly ExportPages[];
 }
 

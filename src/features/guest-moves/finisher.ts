@@ -37,7 +37,7 @@ interface FrozenMove {
 /** How long the account keeps a move's record. A move not finished by then counts as void, and the guest thaws. */
 const KEPT_SECONDS = 86_400;
 
-/** `finish` gives up after so many moves of one guest in a row, and a decision after so many incomplete copies. */
+/** `finish` gives up after this many moves of one guest in a row, and a decision after this many incomplete copies. */
 const MOST_ROUNDS = 20;
 
 /** Finishes the move of a frozen guest, or takes it back. Any number of helpers may do so at the same time. */
@@ -154,7 +154,7 @@ export class MoveFinisher {
     );
   }
 
-  /** The copy goes before the guest thaws: once it has thawed, nobody looks for the copy any more. */
+  /** The copy goes before the guest thaws: after that no process searches for the copy. */
   async #takeBack({ guestId, moveId, target, seq }: FrozenMove): Promise<void> {
     const { scripts } = this.#options;
     for (let from = '0'; from !== '';) {

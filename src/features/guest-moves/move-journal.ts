@@ -32,7 +32,7 @@ const HELP_MS = 1500;
 /** Stands in a member of the queue for the check of the scores that arrived after the move. */
 const LATE = 'late';
 
-/** An open move without a frozen guest is void after so long. The freeze follows within milliseconds. */
+/** An open move without a frozen guest becomes void after this time. The freeze follows within milliseconds. */
 const OPEN_SECONDS = 30;
 
 /**

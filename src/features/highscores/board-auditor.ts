@@ -54,7 +54,7 @@ async function checkCounter(game: string, counter: string, probe: Probe): Promis
   const number = (await probe.ask('GET', `{board:${game}}:${counter}`)) as string | null;
   if (number === null || /^\d+$/.test(number)) return [];
   const text = `Its counter ${counter} is "${number}", which is no whole number.`;
-  // Processes compare the version with the one that they know: a high one makes all of them read the board again.
+  // Each process compares the version with the version that it knows. A higher version makes all processes read the board again.
   const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, probe.now()]] : [];
   return [{ kind: 'wrong_counter', subject: `board ${game}`, text, commands }];
 }

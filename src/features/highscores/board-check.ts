@@ -30,7 +30,8 @@ export const seasonTables = (game: string, season: string): Tables => ({
 });
 
 /**
- * A player whose record names another account than the one whose id it has. The finding is the same wherever it is found.
+ * The finding about a player whose record names another account than its id belongs to. The finding is the same wherever a check meets it,
+ * so that the audit reports it once.
  * @param owner the account that has the id; undefined: only the account itself can tell
  */
 export function foreignPlayer({ subject, players }: Tables, id: string, record: string, owner?: string): Finding {
@@ -209,7 +210,7 @@ export class BoardCheck {
     }
   }
 
-  /** A score has no player if it existed before and after all players were read, and belongs to none of them. */
+  /** A score has no player if it existed before and after all players were read, and belongs to no player. */
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
     for await (const fields of pages(this.#probe, 'HSCAN', this.#tables.players))

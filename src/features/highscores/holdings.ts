@@ -16,10 +16,10 @@ const sampleBoards = defineScript({
   readOnly: true,
 });
 
-/** Games of an account that operators see. */
+/** Most games of an account that operators see. */
 const MOST_BOARDS = 100;
 
-/** Boards of which operators see the score. Each takes two scripts. */
+/** Most boards whose scores operators see. Each board takes two scripts. */
 const MOST_SCORES = 20;
 
 /** The account's entries on boards, in their archives and in their seasons. Its set names the boards. */

@@ -42,8 +42,8 @@ local function year_and_month(day)
   return year, month
 end
 
--- The season of a time, both in milliseconds since 1970: its id and its end. Weeks are those of ISO 8601: they begin on Monday, and belong
--- to the year that has their Thursday.
+-- The season of a time, both in milliseconds since 1970: its id and its end. Weeks follow ISO 8601: they begin on Monday, and belong to the
+-- year that has their Thursday.
 local function season_at(time, period)
   local day = math.floor(time / DAY_MS)
   if period == 'weekly' then
@@ -84,7 +84,7 @@ local function shown_version(counter, ends)
   return string.format('%.0f', number)
 end
 
--- The coins that a score wins: those of the first threshold that it reaches.
+-- The coins that a score wins: the coins of the first threshold that it reaches.
 local function prize_of(thresholds, is_ascending, score)
   score = tonumber(score)
   for least, coins in string.gmatch(thresholds, '(%S+):(%d+)') do
@@ -98,17 +98,17 @@ end
 -- The order of the board with these scores. A season keeps its own order; `order` is the game's.
 local function order_of(scores, order) return redis.call('HGET', string.sub(scores, 1, -8), 'order') or order end
 
--- Whether the board with these scores is that of a season.
+-- Whether these scores are the board of a season.
 local function is_of_season(scores) return string.find(scores, ':season:', 1, true) ~= nil end
 
--- Whether the board with these scores is that of a closed season.
+-- Whether these scores are the board of a closed season.
 local function is_closed(scores)
   local state = redis.call('HGET', string.sub(scores, 1, -8), 'state')
   return state == 'paying' or state == 'paid'
 end
 
 -- Records the payout of a player of a closed season before the entry leaves the board or moves to another account, because the payouts are
--- those of the moment when the season was closed. `scores` is the season's; on any other board this does nothing.
+-- fixed at the moment when the season is closed. `scores` is the season's; on any other board this does nothing.
 local function keep_payout(scores, player_id, account_id, score)
   local season = string.sub(scores, 1, -8)
   local facts = redis.call('HMGET', season, 'state', 'isNoted', 'thresholds', 'order')

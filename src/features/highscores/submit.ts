@@ -30,7 +30,7 @@ export const submitScript = submitWith(false);
 /** With REDIS_WAIT_REPLICAS a score of a season is acknowledged once the replicas have it, because it may win coins. */
 export const submitOfSeason = submitWith(true);
 
-/** Seasons that may begin during a submission: one, and another one if Redis's clock is set meanwhile. */
+/** Most seasons that may begin during a submission: one, and a further one if Redis's clock is set meanwhile. */
 const MOST_OPENINGS = 3;
 
 type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue' | 'names' | 'seasons'>;

@@ -35,7 +35,7 @@ function pairs(from: string, to: string): [string, string][] {
   return [...from].map((character, index) => [character, letters[index]!]);
 }
 
-/** Letters that look like Latin ones (Unicode's confusables.txt, those of Cyrillic, Greek and Latin's own). `l` is drawn as `I` often. */
+/** Letters of Cyrillic, Greek and Latin that look like plain Latin letters (Unicode's confusables.txt). `l` often looks like `I`. */
 const ALIKE: Readonly<Record<string, string>> = Object.fromEntries([
   ...pairs('асекмнорухіјѕԁһіԛԝвт', 'acekmhopyxijsdhiqwbt'),
   ...pairs('αβεγικνορτυχηωμ', 'abeyikvoptuxnwu'),

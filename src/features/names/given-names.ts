@@ -13,7 +13,7 @@ export interface GivenNamesOptions {
   readonly log: Logger;
 }
 
-/** The names that operators gave accounts, in the memory of this process. While Redis is away those of the last read count. */
+/** The names that operators gave accounts, in the memory of this process. While Redis is away, the names of the last read count. */
 export class GivenNames {
   readonly #options: GivenNamesOptions;
   readonly #poll: NodeJS.Timeout;

@@ -14,7 +14,7 @@ export class PlayerNames {
   }
 
   /**
-   * The name under which an account is shown: the one that operators gave it, else the one that it sends.
+   * The name under which an account is shown: the name that operators gave it, else the name that it sends.
    * @throws Refusal `invalid_request` for a name with a word of NAME_WORDS_FILE
    */
   shown<Name extends string | undefined>(accountId: string | undefined, name: Name): Name | string {

@@ -100,7 +100,8 @@ function sumOf(booked: readonly { readonly entry: { letter: string; coins: numbe
 const coinsOf = (units: number, unitCoins: number): number => Math.floor(units * unitCoins + 0.5);
 
 /**
- * Compares the sums of the record with those of the ledger, which is right: each of its entries has the key of the purchase.
+ * Compares the sums of the record with the sums of the ledger. The ledger is right, because each of its entries has the key of the
+ * purchase.
  * @returns the fields as the ledger has them, and a sentence
  */
 function wrongFields(
@@ -233,7 +234,7 @@ interface Bought {
   readonly document: PurchaseDocument;
 }
 
-/** Finds out which account is right by the ledgers: the one that has the entry. If both have it, the coins were granted twice. */
+/** Finds the right account by the ledgers: the account that has the entry. If both accounts have it, the coins were granted twice. */
 async function checkOwner(
   { accountId, guestId, purchaseId, entries, document }: Bought,
   probe: Probe,

@@ -1,4 +1,4 @@
--- Adds purchases of a moved guest to those of the account.
+-- Adds the purchases of a moved guest to the account's purchases.
 -- KEYS listed, standing
 -- ARGV words (JSON: time, purchase …)
 -- Library standing.lua: standing_of

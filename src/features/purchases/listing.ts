@@ -57,7 +57,7 @@ export async function listPurchase(owner: string, purchaseId: string, at: number
   return word === 'listed';
 }
 
-/** Takes a purchase out of the lists of an account and of the one that it moved into. @returns true */
+/** Takes a purchase out of the lists of an account and of the account that it moved into. @returns true */
 export async function unlistPurchase(owner: string, purchaseId: string, scripts: CallerScripts): Promise<true> {
   await runWhereItIs(owner, scripts, (id) =>
     scripts.run(unlistScript, { standing: standingKey(id), listed: purchaseKeys.listed(id) }, { purchase: purchaseId }),

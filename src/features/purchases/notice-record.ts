@@ -42,7 +42,7 @@ export interface KeptNotice {
   readonly noticedAt: number;
   /** Answers of the store that it does not know the purchase. */
   readonly unknowns: number;
-  /** Attempts in a row, of which the wait until the next one depends. */
+  /** Failed attempts in a row. They determine the wait until the next attempt. */
   readonly faults: number;
   readonly dueAt: number;
 }

@@ -26,7 +26,7 @@ const CHECKS_AT_ONCE = 64;
 /** Between two checks of an unpaid purchase. If the store's notification is lost, a user who paid in a shop waits this long at most. */
 const PENDING_WAIT_MS = 10 * 60_000;
 
-/** Between two checks of a purchase that the store no longer knows. An operator has to look for a wrong setting here or at the store. */
+/** Between two checks of a purchase that the store no longer knows. An operator has to search for a wrong setting here or at the store. */
 const UNKNOWN_WAIT_MS = 12 * 3_600_000;
 
 /** Between two checks while the settings of the store that sold the purchase are missing. */

@@ -133,7 +133,8 @@ export class RefundQuestions {
     // The record says fully refunded, the list says partly: the store may have reversed a refund.
     const mayBeReversed = tellsRefunds && quantity !== undefined && quantity < bought;
     if (state === 'canceled' || (refunded >= bought && !mayBeReversed)) return;
-    // The store's answer may not count refunds, and the list may have one entry for each refunded part, none for the whole purchase.
+    // The store's answer may not count refunds, and the list may have an entry for each refunded part instead of an entry for the whole
+    // purchase.
     const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
     if (isAll) return purchases.takeBackAll(purchaseId);
     // A check right after the refund may have got an answer of the store without the refund, so such a purchase is checked again.

@@ -14,7 +14,7 @@ import { actFields, actionNames, fieldsShapeOf, isAction, type ActBody } from '.
 import { Order } from './model.ts';
 import type { Done } from './room-acts.ts';
 
-/** The fields of an act besides type, order and action: those of the same action over HTTP. */
+/** The fields of an act besides type, order and action: the fields of the same action over HTTP. */
 const { name: _, order: __, ...fields } = actFields;
 
 /** The fields of each action. Checking an act for the fields of all actions would take three times as long. */

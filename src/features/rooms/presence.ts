@@ -26,7 +26,7 @@ const presenceScript = defineScript({
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often each process looks for due rooms, and how many it takes at a time. */
+/** How often each process polls for due rooms, and how many it takes at a time. */
 const POLL_INTERVAL_MS = 1000;
 const ROOMS_A_POLL = 1000;
 
@@ -58,7 +58,7 @@ interface Connected {
   readonly lost: Lost;
 }
 
-/** A running hello. */
+/** A hello whose script has not answered yet. */
 interface Greeting {
   /** Whether its account was published meanwhile. Its script may have checked the caller before that. */
   isTold: boolean;
@@ -219,7 +219,7 @@ export class Presence {
     const gone: string[] = [];
     for (const [member, { caller, lost }] of connected) {
       const reason = reasons.get(keyOf(caller));
-      // A connection that has sent a hello as another caller meanwhile stays.
+      // If a connection has meanwhile sent a hello as another caller, it stays.
       if (reason === undefined || this.#members.get(code)?.get(member)?.caller !== caller) continue;
       this.#drop(code, member);
       gone.push(member);

@@ -94,7 +94,7 @@ export interface Act {
   readonly body: ActBody;
   /** A player, or a server that acts as the host. */
   readonly by: Caller | ServerKey;
-  /** The seat for which the caller's channel was welcomed. Without it the script looks for the seat. */
+  /** The seat for which the caller's channel was welcomed. Without it the script searches for the seat. */
   readonly seatId?: string;
   /** Whether the answer includes the whole room. */
   readonly isWhole: boolean;

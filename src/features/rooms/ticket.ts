@@ -28,7 +28,7 @@ export const TICKET_SECONDS = 60;
 export interface Ticket {
   readonly code: string;
   readonly playerId: string;
-  /** The account in the seat: the caller's, or that of a guest that moved into it. */
+  /** The account in the seat: the caller's, or the account of a guest that moved into it. */
   readonly seatedId: string;
   /** The caller. The ticket is valid only while the caller's credential is. */
   readonly accountId: string;
@@ -41,7 +41,7 @@ function ticketSubject({ code, playerId, seatedId, accountId, sessionId }: Ticke
   return [code, playerId, seatedId, accountId, ...(sessionId === undefined ? [] : [sessionId])].join(' ');
 }
 
-/** Tickets of earlier builds lack the caller. They live for a minute, and count as those of the account in the seat. */
+/** Tickets of earlier builds lack the caller. They live for a minute, and count as tickets of the account in the seat. */
 export function ticketIn(subject: string): Ticket {
   const [code = '', playerId = '', seatedId = '', accountId = seatedId, sessionId] = subject.split(' ');
   return { code, playerId, seatedId, accountId, sessionId };

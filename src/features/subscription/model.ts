@@ -40,7 +40,7 @@ export const subscriptionKeys = {
 export const REPORT_LIFE_MS = 72 * 3_600_000;
 
 export interface SubscriptionFacts {
-  /** Without those that another purchase replaced. */
+  /** The purchases without replaced ones. */
   purchases?: readonly StoreSubscription[];
   /** The app's last report. */
   report?: { subscribed: boolean; at: number };
@@ -80,9 +80,9 @@ const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pend
 type PurchaseNow = ReturnType<typeof purchaseAt>;
 
 /**
- * Orders purchases; the first one is the account's subscription. Purchases that give access come before others, and among them
- * those in grace come last, because entitlement ranks grace below subscribed. The others follow STATES_WITHOUT_ACCESS. Among
- * equals the one that ends last comes first.
+ * Orders purchases; the first one is the account's subscription. Purchases that give access come first, and among these a purchase in grace
+ * comes last, because entitlement ranks grace below subscribed. The others follow STATES_WITHOUT_ACCESS. Among equals the one that ends
+ * last comes first.
  */
 function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
   return (

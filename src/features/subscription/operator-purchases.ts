@@ -24,7 +24,7 @@ export const MOST_SHOWN = 50;
 const MOST_GUESTS = 10;
 
 /**
- * The purchases of an account: those of its ten lines first, then others that it and its guests recorded.
+ * The purchases of an account: first the purchases of its ten lines, then others that the account and its guests recorded.
  * @param field the account's field `purchases`
  * @param owners the account, then its guests
  */

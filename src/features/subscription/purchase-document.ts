@@ -57,7 +57,7 @@ export interface PurchaseDocument {
   /** Only of a purchase that nobody owned. */
   readonly boughtAt: number | undefined;
   readonly orderId: string;
-  /** The purchases that it continues, of which one may get an owner later. */
+  /** The purchases that it continues. Such a purchase may get an owner later. */
   readonly follows: readonly string[];
 }
 
@@ -100,7 +100,9 @@ export function wordsOf({ state, expiresAt, willRenew, checkedAt, productId }: P
   return [state, expiresAt, willRenew, checkedAt, productId].join(' ');
 }
 
-/** The account id of a purchase's owner, after a move that of the account that the owner moved into. Undefined: it was deleted. */
+/**
+ * The account id of a purchase's owner; after a move, the id of the account that the owner moved into. Undefined: the owner was deleted.
+ */
 export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
   const { word, accountId } = await settled(owner, scripts);
   return word === 'deleted' ? undefined : accountId;

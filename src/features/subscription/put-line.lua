@@ -1,5 +1,5 @@
--- Writes an account's line of a purchase, and lists the purchase among those of the account. An account has ten lines at most, and lists
--- all its purchases: its deletion has to find them.
+-- Writes an account's line of a purchase, and adds the purchase to the account's set. An account has ten lines at most, and lists all its
+-- purchases: its deletion has to find them.
 -- KEYS account, standing, revised, owned
 -- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines, told_of, told_by
@@ -20,6 +20,6 @@ local before, after = told_by(), words ~= '' and told_of(words)
 local lines = lines_without()
 if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
 write_lines(bound_lines(lines, tonumber(now), owned))
--- A check that finds nothing new is no event, and neither is a purchase that another one has replaced.
+-- A check that finds nothing new emits no event, nor does a purchase that another purchase has replaced.
 if after and after ~= before then tell_event(id, 's', after) end
 return {'put', tostring(created)}

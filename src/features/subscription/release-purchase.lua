@@ -3,8 +3,8 @@
 -- ARGV owner
 -- Answers released kept
 --
--- It stays if somebody else has become its owner, or if other keys still have to follow it. Of a purchase that another one replaced, a mark
--- stays without an owner and without the token: without the mark the token would give access again.
+-- The purchase stays if another account has become its owner, or if other keys still have to follow it. If another purchase replaced it, a
+-- mark without owner and token stays: without the mark the token would give access again.
 local found = redis.call('HMGET', purchase, 'owner', 'todo', 'retiredBy')
 if found[1] ~= owner or found[2] then return {'kept'} end
 redis.call('DEL', purchase)

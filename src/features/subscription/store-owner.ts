@@ -14,7 +14,7 @@ export type StoreOwner =
       readonly word: 'account';
       /** For a guest that moved, the account into which it moved. */
       readonly accountId: string;
-      /** The app gave an account id to the store, for this purchase or for the one that it continues. */
+      /** The app gave an account id to the store, for this purchase or for a purchase that it continues. */
       readonly isBound: boolean;
       /** The recorded purchase that it replaces, maybe after others. Undefined: it replaces none, or no recorded one. */
       readonly replaced: PurchaseDocument | undefined;
@@ -45,11 +45,11 @@ export async function storeOwnerOf(purchase: StorePurchase, lineage: Lineage, sc
  */
 export type Lineage = ReadonlyMap<string, StorePurchase>;
 
-/** Purchases of a lineage that the store is asked about. */
+/** Most purchases of a lineage about which the store is asked. */
 const LONGEST_LINEAGE = 10;
 
 /**
- * Asks the store about the purchases that this one continues, and so on back to one that has an owner or names an account.
+ * Asks the store about the purchases that this one continues, and further back until a purchase has an owner or names an account.
  * @throws Refusal `app_store_unavailable`
  */
 export async function lineageOf(purchase: StorePurchase, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {

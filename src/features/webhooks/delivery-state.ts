@@ -30,7 +30,7 @@ const noteDeliveries = defineScript({
 /** A hook that this process delivers. */
 export interface HeldHook {
   readonly id: string;
-  /** Its record. */
+  /** The record of the hook. */
   readonly text: string;
   /** Undefined: no process has leased the hook yet. */
   readonly cursor: number | undefined;

@@ -110,7 +110,7 @@ export class HookDelivery {
     this.#leaseEnd = leaseEnd;
     this.#learn(text);
     if (this.isOver) return;
-    // The answer to a note shows whether the state was changed elsewhere, or only by a note of this process that was on its way.
+    // The answer to a note under way shows whether another process changed the state, or only that note did.
     if (turn !== this.#turn) this.#noteSoon(0);
     this.#ask(asked);
   }

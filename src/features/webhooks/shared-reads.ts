@@ -48,7 +48,7 @@ export class SharedReads {
         await this.#readUpTo(after);
         if (after >= this.#from && after <= this.#to) return this.#page(after, types);
       } catch (error) {
-        // A newer version writes events that this version does not know. A hook with `types` does not need them.
+        // A newer version may write events of types that this version does not know. A hook with `types` does not want such events.
         if (!(error instanceof UnknownEvent)) throw error;
       }
     }

@@ -12,7 +12,7 @@ import { SharedReads } from './shared-reads.ts';
 import { WaitingEvents } from './waiting-events.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
-/** How often each process renews its leases and looks for hooks without a process. */
+/** How often each process renews its leases and polls for hooks without a process. */
 const POLL_MS = 1000;
 
 /** If a process does not renew its lease for this long, another process goes on. */
@@ -76,7 +76,7 @@ export class Webhooks {
   #pollAndPlan(): void {
     this.#polling = this.#poll()
       // Other log lines report an outage of Redis.
-      .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not look for webhooks'))
+      .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not poll for webhooks'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), POLL_MS);
       });

@@ -81,6 +81,6 @@ export interface Outcome {
   readonly text: string;
   /** For programs, with `--json`. Times are ISO 8601. */
   readonly json: object;
-  /** It was stopped in the middle: exit code 2. */
+  /** The command was stopped in the middle: exit code 2. */
   readonly isUnfinished?: boolean;
 }

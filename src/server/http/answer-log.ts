@@ -49,7 +49,7 @@ export class AnswerLog {
     this.#fromStatus = requests === 'off' ? 500 : requests === 'refused' ? 400 : 0;
     this.#samples = requests === 'off';
     this.#refused = new SampledLines((line, counts) => log.warn({ ...line, refused: counts }, 'requests refused'));
-    // A single failure within a second gets the line of an ordinary failure.
+    // If only one request failed within a second, its failure gets an ordinary line.
     this.#failed = new SampledLines((line, { failed = 0, unknown }) => {
       if (failed === 1) log.warn(line, 'request failed');
       else log.warn({ ...line, failed, unknown }, 'requests failed');
@@ -92,7 +92,7 @@ export class AnswerLog {
   }
 
   /**
-   * During an outage the first failures with an unknown outcome get a line each: an operator has to look up what these requests did.
+   * During an outage the first failures with an unknown outcome get a line each: an operator has to find out what these requests did.
    */
   #tellFailed(line: FailureLine, now: number): void {
     const isUnknown = line.outcome === 'unknown';

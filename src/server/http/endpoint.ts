@@ -184,7 +184,7 @@ export interface RequestMeta {
   /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void;
   /**
-   * Counts an answer that costs as much as so many further requests. 0 if the client may have it, else the milliseconds to wait: the
+   * Counts an answer that costs as much as this number of further requests. 0 if the client may have it, else the milliseconds to wait: the
    * handler then throws `rateLimited`.
    */
   charge(requests: number): number;

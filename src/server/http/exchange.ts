@@ -427,8 +427,8 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * A body may come in one piece (a chunk or a TCP segment) for each so many bytes of its limit: in 64 pieces if the limit is 16 KiB. Each
- * piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
+ * Bytes of its limit for which a body may come in one piece (a chunk or a TCP segment): in 64 pieces if the limit is 16 KiB. Each piece
+ * costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
 const LEAST_PIECE_BYTES = 256;
 

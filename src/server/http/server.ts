@@ -31,7 +31,7 @@ import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
-/** How often the server looks for overdue requests. One interval replaces a timer per request. */
+/** How often the server checks for overdue requests. One interval replaces a timer per request. */
 const SWEEP_EVERY_MS = 100;
 
 export interface ServerOptions<Services> extends Omit<PipelineOptions<Services>, 'overload' | 'costlyWork'> {

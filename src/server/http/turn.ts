@@ -21,7 +21,7 @@ export class Turn {
   /**
    * Counts a request. uWS does not tell the connection of a request, but with more than 64 requests per open connection, one of them has
    * sent more than 64: the present one, because uWS runs the requests of a connection one after the other. In the rest of the turn its
-   * address may send none, and each other one 64.
+   * address may send no further request, and each other address 64.
    * @param connections that are open now
    * @param response of the request. Its address is read only in a turn in which a connection has sent too much, because that costs time
    * @returns whether the connection has sent more than it may

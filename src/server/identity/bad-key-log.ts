@@ -15,7 +15,7 @@ export class BadKeyLog {
   }
 
   /**
-   * @param address the client's address. Logged only if the key's id exists: its operator then looks for that server.
+   * @param address the client's address. Logged only if the key's id exists: its operator then searches for that server.
    * @param now on the clock of `performance.now()`
    */
   refused({ problem, id }: BadKey, address: () => string, now: number): void {

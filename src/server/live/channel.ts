@@ -39,7 +39,7 @@ export interface ChannelDeclaration {
 
 /** Messages with which a client acts. */
 export interface ActMessages {
-  /** Their `type`. If it comes first in the message, the service recognises the act before it parses the message. */
+  /** The `type` of acts. If it comes first in the message, the service recognises the act before it parses the message. */
   readonly type: string;
   /** The error message for an act without the fields that its answer needs; undefined if it has them. The channel checks the rest. */
   lacks(message: { readonly [field: string]: unknown }): string | undefined;

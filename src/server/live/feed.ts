@@ -33,7 +33,7 @@ export interface Fetched {
 export interface State {
   /** Rises with every change. */
   readonly position: number;
-  /** Tells states at one position apart: after a failover, new states may have the positions of lost ones. */
+  /** Distinguishes states with the same position: after a failover, new states may have the positions of lost states. */
   readonly stamp: string;
   /** Whether no other state follows. */
   readonly isFinal: boolean;

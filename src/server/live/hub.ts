@@ -233,7 +233,7 @@ export class Hub {
   }
 }
 
-/** A topic that is still behind after so many reads waits for the next comparison. */
+/** A topic that is still behind after this many reads waits for the next comparison. */
 const READ_TRIES = 3;
 
 /** Whether a state that was read can follow the one that was known before. */

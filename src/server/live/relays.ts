@@ -8,7 +8,7 @@ export interface RelaysOptions {
   /** All watchers of the topic. */
   readonly watchers: ReadonlySet<Watcher>;
   readonly counts: LiveCounts;
-  /** How long a message of so many bytes to so many watchers uses up the topic's bytes per second. */
+  /** The time for which a message of this length, to this number of watchers, uses up the topic's bytes per second. */
   readonly millisecondsPaidFor: (bytes: number, watchers: number) => number;
 }
 
@@ -29,7 +29,7 @@ export class Relays {
   #lastBefore: number | undefined;
   /** The messages of one read from Redis: a socket gets them in one write. */
   readonly #waiting: Waiting[] = [];
-  /** The messages that no watcher got: the first and the last. */
+  /** The numbers of the first and the last message that no watcher got. */
   #missed: { from: number; to: number } | undefined;
   #tellingMissed: NodeJS.Timeout | undefined;
   /** Until when the messages that were sent have used up the topic's bytes per second, on the clock of `performance.now()`. */

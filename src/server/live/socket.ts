@@ -26,7 +26,7 @@ const MESSAGES_WAITING = 1;
 /** Bytes of acts that may wait. Acts come faster than one round trip to Redis each. */
 const ACT_BYTES_WAITING = 64 * 1024;
 
-/** The order of an act that is refused unread is searched for in its first so many characters. */
+/** If an act is refused unread, its order is searched for in this many first characters. */
 const HEAD_LENGTH = 96;
 
 /** The type of a message, if that comes first. */

@@ -355,7 +355,7 @@ export class Topic {
     return isShort ? patch : undefined;
   }
 
-  /** How long a message of so many bytes to so many watchers uses up the topic's bytes per second. */
+  /** The time for which a message of this length, to this number of watchers, uses up the topic's bytes per second. */
   #millisecondsPaidFor(bytes: number, watchers: number): number {
     const { bytesPerSecond } = this.#options;
     return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;

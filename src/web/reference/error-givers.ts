@@ -10,7 +10,7 @@ export interface Giver {
   /** `WS`: a channel, which refuses the upgrade. */
   readonly method: string;
   readonly path: string;
-  /** Its place in these pages. */
+  /** The address of its section in these pages. */
   readonly href: string;
 }
 

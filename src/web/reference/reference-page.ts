@@ -107,7 +107,7 @@ export function methodMark(method: string): Html {
   return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
 }
 
-/** Most readers look for the endpoints of games and apps, so pages, probes, operators and the sandbox come last. */
+/** Most readers want the endpoints of games and apps, so pages, probes, operators and the sandbox come last. */
 const LAST = ['service', 'docs', 'operator', 'sandbox'];
 
 function headingOf(tag: string): string {

@@ -18,7 +18,7 @@ interface Joiner {
 export function showOpenRooms(screens: readonly Joiner[]): void {
   const list = byId('room-open');
   const rows = new Map<string, Row>();
-  // The messages of the list would push those of the players out of the log.
+  // The messages of the list would push the players' messages out of the log.
   watchLobby(coinop({ url: location.origin, store: null }), { game: GAME }, (rooms) => {
     const shown = rooms.slice(0, MOST_SHOWN);
     const codes = new Set(shown.map(({ code }) => code));

@@ -11,7 +11,7 @@ export function player(name: string, wire: Wire, more: Partial<Options> = {}): C
     url: location.origin,
     name: PREFIX + name,
     timeoutMs: PATIENCE_MS,
-    // The types of the client's own fetch are looser than those of the browser.
+    // The client's types of fetch are looser than the browser's types.
     fetch: wire.fetch as unknown as NonNullable<Options['fetch']>,
     WebSocket: wire.socketOf(name[0]!.toUpperCase() + name.slice(1)),
     ...more,

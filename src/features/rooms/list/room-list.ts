@@ -43,7 +43,7 @@ const ROOMS_A_CALL = 100;
 const SWEPT_A_CALL = 500;
 const MOST_SWEEPS = 400;
 
-/** Number of rooms of which the last touch is remembered. */
+/** Number of rooms whose last touch is remembered. */
 const TOUCHES_REMEMBERED = 10_000;
 
 /** The kind of participant that is present in a room. */

@@ -87,7 +87,8 @@ export interface MatchesOptions extends LobbyServices {
 
 /**
  * A reserved seat of a room that, as far as the list knows, is not created yet. The room has to be created with these seats and tags, not
- * with those of this call: other callers may have reserved seats of it, and the caller's earlier call may have asked for other settings.
+ * with the seats and tags of this call: other callers may have reserved seats of it, and the caller's earlier call may have asked for other
+ * settings.
  */
 interface ReservedNew {
   readonly entry: string;
