@@ -146,7 +146,8 @@ export const errors = {
     status: 409,
     message: 'The balance is too low for this debit.',
     advice:
-      'Tell the player what is missing: `error.balanceCoins` is the balance, and `error.debtCoins`, if it is there, the debt that a refund left. The ' +
+      'Tell the player how many coins are missing: `error.balanceCoins` is the balance, and `error.debtCoins`, if it is there, the debt ' +
+      'that a refund left. The ' +
       'same key may be used again once there are enough coins.',
   },
   balance_limit: {

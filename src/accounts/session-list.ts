@@ -159,7 +159,7 @@ export async function listedSessions(
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
-/** As `listedSessions`, even if the account may not act. @param operator in place of the account's caller */
+/** As `listedSessions`, whatever the standing of the account. @param operator in place of the account's caller */
 export async function sessionsForOperator(
   operator: ScriptCaller & { readonly accountId: string },
   { scripts }: { readonly scripts: CallerScripts },

@@ -31,7 +31,10 @@ export const DELETIONS_DUE = 'deletions:due';
  */
 export const TOMBSTONES = 'tombstones';
 
-/** The sorted sets of the index. @param tags `queueTags` of the runner, or `CLUSTER_QUEUE_TAGS` for the sets of both setups */
+/**
+ * The sorted sets of the index. @param tags `queueTags` of the runner; `CLUSTER_QUEUE_TAGS` gives the sets of a single Redis and of a
+ * Cluster
+ */
 export function tombstoneKeys(tags: number): string[] {
   return queueKeys(TOMBSTONES, tags);
 }

@@ -37,7 +37,7 @@ export interface Answer {
 /** The most acts that wait or are unanswered. With states of 8 KiB they take 2 MiB. */
 export const MOST_ACTS = 256;
 
-/** The most acts under way at once. With messages of 1 KiB they are a quarter of what the service accepts at once. */
+/** The most acts under way at once. With messages of 1 KiB they are a quarter of the bytes that the service accepts at once. */
 const MOST_SENT = 16;
 
 /** The service answers each act within 3 s. After a longer silence a new connection may help. */

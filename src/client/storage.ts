@@ -20,7 +20,7 @@ export function pageStore(): Store | undefined {
   }
 }
 
-/** A store that cannot fail: it keeps in memory what the given store does not accept. */
+/** A store that cannot fail: it keeps the values in memory that the given store does not accept. */
 export type SafeStore = ReturnType<typeof safeStore>;
 
 /** @param warn called once, at the first failure of the store */

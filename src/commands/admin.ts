@@ -168,7 +168,7 @@ function redisSentence({ message, cause, details }: Refusal): string {
 const withoutEnd = (sentence: string): string => sentence.replace(/\.$/, '');
 
 const UNCHANGED = '. Nothing was changed.';
-const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
+const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Check before you try again.';
 
 // `print` handles the error. Without a listener it would end the process while a private Redis is still running.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});

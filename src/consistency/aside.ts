@@ -1,6 +1,6 @@
 import type { Auditor, Command } from './auditor.ts';
 
-/** How long a key that was set aside stays: long enough to find out what it belongs to. */
+/** How long a key that was set aside stays: long enough to find its owner. */
 const KEPT_SECONDS = 30 * 86_400;
 
 /** The key under which another key with a tag is set aside: `{id}:aside:index:3` for `{id}:index:3`. */

@@ -11,7 +11,7 @@ export interface Finding {
   readonly subject: string;
   /** One sentence with the figures. */
   readonly text: string;
-  /** Commands that put it right, computed from what the check has read. Left out: the audit cannot know the right value. */
+  /** Commands that put the drift right, computed from the data that the check has read. Left out: the audit cannot know the right value. */
   readonly commands?: readonly Command[];
   /**
    * Subjects of other findings. If the audit has a finding about such a subject, this finding is a consequence: the audit does not report

@@ -1,6 +1,6 @@
 import type { Finding, KeyLife, Probe } from './auditor.ts';
 
-/** Longer than anything that must expire is used. */
+/** Longer than the life of any key that must expire. */
 const MONTH_SECONDS = 30 * 86_400;
 
 /** Finds keys that would vanish some day although they must not expire, and keys that would stay for ever although they must expire. */

@@ -19,7 +19,7 @@ const FINDINGS_WITH_PAUSES = 1000;
 /** Milliseconds before a probe that could not be finished is tried again. */
 const UNSETTLED_PAUSES_MS = [20, 100, 400];
 
-/** Different forms of unknown keys that are counted one by one. */
+/** Most different forms of unknown keys that are counted one by one. */
 const MOST_UNKNOWN_FORMS = 50;
 
 export interface AuditOptions {

@@ -21,7 +21,8 @@ export const adjust = operation({
   summary: 'Adds coins to an account or removes some, once per key.',
   description:
     'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
-    'changes nothing. A debt is forgiven by adding what is owed; an adjustment takes no balance below 0. Above SUPPORT_ADJUST_COINS (1,000), ' +
+    'changes nothing. A debt is forgiven by adding the coins that are owed; an adjustment takes no balance below 0. Above ' +
+    'SUPPORT_ADJUST_COINS (1,000), ' +
     'added or removed, the role `economist` is needed; the corrections of a key of the role `support` in a UTC day are at most SUPPORT_DAILY_COINS ' +
     '(10,000) in sum, else 403 `forbidden` with `leftCoins`.',
   input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Ticket, reason: Reason }),

@@ -39,7 +39,9 @@ export function confirmedIn(
     const seen = nameOfQuestion(declared, input, question);
     if (says !== seen)
       throw refuse('forbidden', {
-        message: 'Nothing was changed: what would happen is not what was confirmed. Look at it, and confirm it again.',
+        message:
+          'Nothing was changed: the change would have another effect by now than the one you confirmed. Read it, and confirm it ' +
+          'again.',
         needs: 'confirmation',
         question,
         seen,

@@ -56,7 +56,7 @@ export const give = operation({
     if (endsAt > services.now() + LONGEST_MS) return invalid('until', 'Must be at most ten years away');
     const until = new Date(endsAt).toISOString();
     const before = isoTime(fields['giftEndsAt']);
-    const replaces = before === undefined ? '' : ` This replaces what it was given until ${before}.`;
+    const replaces = before === undefined ? '' : ` This replaces the access that it was given until ${before}.`;
     return {
       question: `Give the account ${accountId} access until ${until}?${replaces} Reason: ${reason}`,
       what: { account: accountId, until },

@@ -9,7 +9,7 @@ export const GRANT_GROUP = 10;
 /** Grants of a process in a second, in all calls together. More would take half of a core and delay other requests. */
 const GRANTS_PER_SECOND = 1000;
 
-/** Grants that may wait for their turn. They take ten seconds, and an answer may take twenty. */
+/** Most grants that may wait for their turn. They take ten seconds, and an answer may take twenty. */
 const MOST_WAITING = 10_000;
 
 /** Spreads the grants of a process over time. */

@@ -39,7 +39,7 @@ export function heirsText(made: readonly ListedKey[]): string {
   return heirs === '' ? '' : ` It has made keys that stay valid: ${heirs}. If it leaked, revoke them too.`;
 }
 
-/** Entries of the log that are searched for keys made with a key. */
+/** Most entries of the log that are searched for keys made with a key. */
 const MOST_MADE = 100;
 
 /** The valid keys that an operator with this key has made or rotated. */

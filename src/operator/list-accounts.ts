@@ -32,7 +32,7 @@ const readSummary = defineScript({
 /** Keys that one script scans, in some 0.1 ms. An account has about six keys, so a part has some 40 accounts, which are then read. */
 const KEYS_AT_ONCE = 200;
 
-/** Parts that one page reads: 5,000 keys, in some 10 ms of Redis. */
+/** Most parts that one page reads: 5,000 keys, in some 10 ms of Redis. */
 const MOST_PARTS = 25;
 
 /** Pause between the parts, so that other requests are served in between. */
@@ -138,7 +138,7 @@ function idIn(key: string): string | undefined {
   return KEY.exec(key)?.[1];
 }
 
-/** Random names that are tried to find one on each primary. With a hundred equal primaries 1 in 20,000 lists would miss a primary. */
+/** Most random names that are tried to find one on each primary. With a hundred equal primaries 1 in 20,000 lists would miss a primary. */
 const MOST_DRAWN = 1000;
 
 /** A key on each primary; a single Redis has one. Their order stays the same as long as the slots do not move. */

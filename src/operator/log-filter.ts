@@ -38,7 +38,7 @@ type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
 /** Entries that one script reads, in less than a millisecond of Redis and of this process. */
 const READ_AT_ONCE = 200;
 
-/** Entries that are searched for one page: 15 ms of this process, with other work in between. */
+/** Most entries that are searched for one page: 15 ms of this process, with other work in between. */
 const MOST_ENTRIES_READ = 5000;
 
 /** Each process writes the log by its own clock, so the times of entries may be out of order by this much. */

@@ -16,7 +16,7 @@ const scanPlayers = defineScript({
 /** Players whom one script reads, in 0.2 ms of Redis and 0.6 ms of this process. */
 const AT_ONCE = 200;
 
-/** Parts that one search reads: 10 ms of Redis and 30 ms of this process, with other work in between. An empty board counts as a part. */
+/** Most parts that one search reads: 10 ms of Redis and 30 ms of this process, with other work in between. An empty board is one part. */
 const MOST_PARTS = 50;
 
 /** Players after which a search stops, and most players that it shows. For each the account is read. */

@@ -24,13 +24,13 @@ export interface NodeSettings {
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined;
   /** Further arguments of redis-server. */
   readonly settings?: readonly string[];
-  /** Gets what a node writes to stderr. Its log is in the node's folder. */
+  /** Gets the text that a node writes to stderr. A node's log is in its folder. */
   readonly complained?: (node: ClusterNode, text: string) => void;
   /** Called when a node ends without `stop`. */
   readonly ended?: (node: ClusterNode, code: number | null, signal: NodeJS.Signals | null) => void;
 }
 
-/** One line of CLUSTER NODES: what a node knows about itself or about another node. */
+/** One line of CLUSTER NODES: the knowledge of a node about itself or about another node. */
 export interface KnownNode {
   readonly id: string;
   /** The announced port. */

@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 5000;
 /** How often a line is logged for a Redis that keeps ending for the same reason, for example a full disk. */
 const SAME_TROUBLE_MS = 60_000;
 
-/** Lines of Redis in a message: its last error and what led to it. */
+/** Most lines of Redis in a message: its last error and what led to it. */
 const MOST_WORDS = 6;
 
 /** Most sentences that are remembered: Redis has about as many. */

@@ -13,7 +13,7 @@ export interface Access {
 /** The page that lists the rights that a user needs. */
 export const ACCESS_PAGE = 'docs/operating.md#the-redis-user';
 
-/** The Redis user may not do what coinop needs. */
+/** The Redis user lacks rights that coinop needs. */
 export class MissingAccess extends Error {
   /** As `ACL SETUSER` takes them: `+info`, `~data:*`, `&0:*`. */
   readonly rules: readonly string[];
@@ -33,8 +33,9 @@ export const REFUSED_ACCESS = /^NOPERM\b|^ERR The user executing the script can'
 export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPERM ACL failure in script/;
 
 /**
- * Asks Redis itself what the user may do. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and needs no right of
- * an administrator; ACL DRYRUN needs one. It must get arguments in the right number: Redis 7 does not count them, and Redis 8 throws.
+ * Asks Redis itself about the rights of the user. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and needs no
+ * right of an administrator; ACL DRYRUN needs one. It must get arguments in the right number: Redis 7 does not count them, and Redis 8
+ * throws.
  *
  * A refusal may come from the command or from its key. So keys are judged first, by EVAL, which this user may run; the commands then get a
  * key that is allowed. If no key is, the text of the refusal tells: the script has the flag `no-writes`, and writes nothing either way.

@@ -3,7 +3,7 @@ import { redisFailure, type ScriptRunner } from './script-runner.ts';
 /** Number of primaries of a Cluster that are tried. */
 const MOST_PRIMARIES = 3;
 
-/** Random names that are tried to find one on another primary. With two equal primaries 1 call in a million finds none. */
+/** Most random names that are tried to find one on another primary. With two equal primaries 1 call in a million finds none. */
 const MOST_DRAWS = 20;
 
 interface AnyName<Result> {

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { AbstractConnector } from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 
-/** A read takes what has arrived, up to this size. It is the size of Node's own buffers. */
+/** A read takes the bytes that have arrived, up to this size. It is the size of Node's own buffers. */
 const BUFFER_BYTES = 65_536;
 
 /**

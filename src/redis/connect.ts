@@ -16,7 +16,7 @@ export const OPTIONS = {
   maxRetriesPerRequest: 0,
   socketTimeout: SILENCE_MS,
   connectTimeout: SILENCE_MS,
-  // The check of `UsableConnection` takes its place. That of ioredis writes to the terminal if the user may not use INFO.
+  // The check of `UsableConnection` replaces ioredis's own, which writes to the terminal if the user may not use INFO.
   enableReadyCheck: false,
   // After a failover the old primary is a replica and refuses writes. The next connection finds the new primary.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),

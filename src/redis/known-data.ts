@@ -65,7 +65,7 @@ export interface DataVerdictOptions {
    * @throws Error if Redis does not answer
    */
   readonly idsOf?: (slots: readonly number[]) => Promise<readonly (string | null | undefined)[]>;
-  /** Whether a text is a secret. While an operator repairs a damaged secret, it may not be. */
+  /** Whether a text is a secret. It is not while an operator repairs a damaged secret. */
   readonly isSecret: (text: string) => boolean;
   readonly log: Logger;
   /** The data has this id from now on. */

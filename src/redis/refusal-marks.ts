@@ -42,7 +42,7 @@ export class RefusalMarks {
     await this.#forEachSlot((keys) => this.#options.marking.run(refuseData, keys, words));
   }
 
-  /** Removes the marks of data that has its right secret again. Does not throw. @returns whether they are gone */
+  /** Removes the marks of data that has its right secret again. Does not throw. @returns whether the marks are removed */
   async clear(rightSecret: string): Promise<boolean> {
     return this.#forEachSlot((keys) => this.#options.marking.run(clearRefusal, keys, { rightSecret }));
   }

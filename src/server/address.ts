@@ -48,7 +48,7 @@ export function addressText(bytes: ArrayBuffer): string {
   return words.map((word) => word.toString(16)).join(':');
 }
 
-/** The one spelling of an address that somebody else wrote, as `addressText` has it; undefined if the text is not an address. */
+/** Turns an address that another program wrote into the one spelling that `addressText` uses; undefined if the text is not an address. */
 export function canonicalAddress(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   const family = isIP(bare);

@@ -1,4 +1,4 @@
-/** Costly requests of one key or address that may wait for their turn. Further ones are refused. */
+/** Most costly requests of one key or address that may wait for their turn. Further ones are refused. */
 export const MOST_WAITING = 16;
 
 /**

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const RECEIVE_BUFFER_BYTES = 32 * 1024;
 
 /**
- * Bounds what one turn of the event loop reads from one connection, by the size of its receive buffer.
+ * Bounds the bytes that one turn of the event loop reads from one connection, by the size of its receive buffer.
  *
  * uWS reads a connection again at once as long as each read fills its 512 KiB, and no timer runs meanwhile. The kernel lets a
  * receive buffer grow to 6 MB (tcp(7), tcp_rmem). So a client that sends bytes that no callback sees, such as empty fragments
@@ -32,7 +32,8 @@ export async function boundReceiveBuffer(port: number): Promise<string | undefin
     await pause(ACCEPTED_AFTER_MS);
     const early = descriptorsOf(port, ESTABLISHED);
     for (let start = 0; start < early.length; start += AT_ONCE) {
-      // During the last child some may have closed, and their descriptors may have gone to files or to connections to Redis.
+      // During the last child some sockets may have closed, and the system may have given their descriptors to files or to connections to
+      // Redis.
       const open = start === 0 ? early : descriptorsOf(port, ESTABLISHED);
       await setReceiveBuffer(early.slice(start, start + AT_ONCE).filter((descriptor) => open.includes(descriptor)));
     }

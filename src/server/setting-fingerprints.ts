@@ -3,7 +3,7 @@ import { Gauge } from '@prometheus-io/client';
 import type { Config } from '../config.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Settings that decide what the doctor finds. None holds a secret. */
+/** The settings that affect the findings of the doctor. None holds a secret. */
 const COMPARED = [
   'NODE_ENV',
   'PUBLIC_URL',

@@ -55,7 +55,9 @@ export function startBackgroundWork(
     },
     {
       name: 'coinop_purchase_notices_waiting',
-      help: 'Notifications of purchases of coins that wait until the store, or the catalogue, knows what was bought, some seconds ago.',
+      help:
+        'Notifications of purchases of coins that wait until the store knows the purchase, or the catalogue its product, some ' +
+        'seconds ago.',
       queue: purchaseKeys.noticesDue,
     },
   ].map(({ name, help, queue }) => {

@@ -40,7 +40,7 @@ export interface ServiceOptions {
   holdings?: readonly Holding[];
   /** For tests: a script that touches keys of two slots fails. */
   checksTags?: boolean;
-  /** For tests, which a busy machine must not fail: the time of a request in place of `REDIS_DEADLINE_MS`. */
+  /** For tests, so that none fails on a busy machine: the time of a request in place of `REDIS_DEADLINE_MS`. */
   redisDeadlineMs?: number;
   /** For tests: milliseconds by which Redis's clock is ahead, as scripts see it. */
   redisAheadMs?: number;

@@ -3,9 +3,9 @@ import { channelPrefix } from '../redis/channels.ts';
 import type { RedisUse } from '../redis/redis-connections.ts';
 
 /**
- * The table of contents of what the Redis user must be allowed to do: every command that scripts and the service send, every form of key,
- * every form of channel. It is checked before a connection is used, because a script that is refused a command half-way has already
- * written. docs/operating.md lists the same as rules of an ACL. Tests compare the list with the scripts and with the keys of all features.
+ * The table of contents of the rights that the Redis user needs: every command that scripts and the service send, every form of key, every
+ * form of channel. It is checked before a connection is used, because a script that is refused a command half-way has already written.
+ * docs/operating.md lists the same as rules of an ACL. Tests compare the list with the scripts and with the keys of all features.
  */
 export function redisAccess({ isCluster, database, waits }: RedisUse): Access {
   return {

@@ -14,7 +14,7 @@ import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { upgrades } from '../../upgrades.ts';
 import { countTombstones } from './known-deletions.ts';
 
-/** Findings that an error lists. `npm run audit` lists all. */
+/** Most findings that an error lists. `npm run audit` lists all. */
 const MOST_LISTED = 5;
 
 /** Facts about a copy after it was read completely. */

@@ -52,7 +52,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
     try {
       return await stageAndPutInPlace(dataDir, archive, manifest, [...old, ...deletions], options);
     } finally {
-      // After a success the folder is gone. With a journal it must stay: it is the only copy of the data that the next start puts in place.
+      // After a success the folder is no longer there. If there is a journal, the folder must stay: it is the only copy of the data that
+      // the next start puts in place.
       if (!isCutOff(dataDir)) await rm(staged, { recursive: true, force: true });
     }
   } catch (error) {

@@ -262,7 +262,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
   }
 }
 
-/** No node says which primaries serve. The reason may be that the user may not ask. @throws SettingError with the problem if it is not */
+/** No node says which primaries serve. Perhaps the Redis user lacks the right to ask. @throws SettingError with the problem if it is not */
 async function examineSeeds(url: string, access: Access, problem: string, diagnosis: Diagnosis): Promise<void> {
   const { seeds, options } = clusterSeedsOf(url);
   for (const seed of seeds) {

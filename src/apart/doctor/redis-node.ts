@@ -41,7 +41,7 @@ export async function connectOnce(
     connectionName: 'coinop-doctor',
     lazyConnect: true,
     retryStrategy: null,
-    // The check calls INFO, and would complain on the terminal if the user may not.
+    // The check calls INFO, and would write to the terminal if the user lacks that right.
     enableReadyCheck: false,
     connectTimeout: ANSWER_MS,
     commandTimeout: ANSWER_MS,

@@ -9,7 +9,7 @@ import { sandboxSettings, tokenUrlAt } from './settings.ts';
 export class Sandbox {
   readonly keys: SandboxKeys;
   readonly pushTokens: PushTokens;
-  /** Undefined: nothing goes wrong. */
+  /** Undefined: the sandbox has no faults. */
   readonly chaos: Chaos | undefined;
   readonly #baseUrl: () => string;
   #settings: { readonly baseUrl: string; readonly settings: GoogleSettings } | undefined;

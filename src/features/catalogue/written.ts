@@ -26,7 +26,7 @@ const WrittenEntry = z
         context.addIssue({ code: 'custom', path: ['season', 'prizes', place, 'upTo'], message: 'Must be above the upTo before it' });
   });
 
-/** Fields that only a game has, each with the problem of an app that has it. */
+/** Fields that only a game may have, each with the problem to report if an app has it. */
 const OF_GAMES = [
   ['order', 'Only a game has an order'],
   ['scores', 'Only a game has scores'],

@@ -12,7 +12,7 @@ const MOST_BOUGHT = 100_000;
 
 /**
  * Checks that the entries of a ledger follow each other: seq, balance and time. An entry never changes, and neighbours on one page are
- * neighbours in Redis, so what a page shows is certain. It keeps what other checks compare with the entries.
+ * neighbours in Redis, so a fault within a page is certain. The check keeps the figures that other checks compare with the entries.
  */
 export class ChainCheck {
   readonly #ledger: string;

@@ -1,4 +1,5 @@
--- Checks whether a key was used for an operation in an account, in its ledger or in those of its guests, even if the account may not act.
+-- Checks whether a key was used for an operation in an account, in its ledger or in the ledgers of its guests, whatever the standing of the
+-- account.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared secret

@@ -142,7 +142,7 @@ end
 local answer = {'page', ''}
 local source = newest()
 while source and #answer < tonumber(limit) + 2 do
-  -- The page may not read more filed entries, and has shown all that it read: the next page goes on with the rest.
+  -- The page has reached its bound of filed entries, and has shown all entries that it read: the next page goes on with the rest.
   if not filed.head and not filed.is_over then break end
   if source == filed then
     answer[#answer + 1] = filed_entry()

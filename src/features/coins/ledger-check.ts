@@ -98,7 +98,7 @@ export class LedgerCheck {
   }
 
   /**
-   * `gone`: the account is a guest whose move is just deleting the ledger and its index, or was deleted. The queue of moves then has to
+   * `gone`: the account was deleted, or is a guest whose move is just deleting the ledger and its index. The queue of moves then has to
    * hold it (`moveAuditor`), and `deletionAuditor` reports what a deletion left. `unknown`: it has no standing either.
    */
   async #ownerWithoutFields(): Promise<'there' | 'gone' | 'unknown'> {

@@ -60,7 +60,7 @@ export const OperatorLedgerEntry = z
     },
   });
 
-/** A page of an account's ledger, newest entry first, even if the account may not act. @param cursor '' at first */
+/** A page of an account's ledger, newest entry first, whatever the standing of the account. @param cursor '' at first */
 export async function operatorHistory(accountId: string, cursor: string, limit: number, scripts: CallerScripts) {
   const keys = { ledger: coinKeys.ledger(accountId) };
   const [, nextCursor = '', ...lines] = await scripts.runAs(operatorFor(accountId), historyScript, keys, { cursor, limit });
@@ -130,8 +130,8 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
 }
 
 /**
- * The balance of an account, below 0 for a debt, the number of entries that its ledger still has, and the time of the oldest one, even if
- * the account may not act.
+ * The balance of an account, below 0 for a debt, the number of entries that its ledger still has, and the time of the oldest one, whatever
+ * the standing of the account.
  */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   const [, newest = '', oldest = '', entries] = await scripts.run(readEnds, { ledger: coinKeys.ledger(accountId) }, {});

@@ -1,4 +1,4 @@
--- Reads the ends of an account's ledger, even if the account may not act.
+-- Reads the ends of an account's ledger, whatever the standing of the account.
 -- KEYS ledger
 -- ARGV -
 -- Answers ends(newest entry or '', oldest entry or '', entries)

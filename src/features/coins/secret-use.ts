@@ -1,7 +1,7 @@
 import type { Finding } from '../../consistency/auditor.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
-/** Ledgers that the check remembers by name. */
+/** Most ledgers that the check remembers by name. */
 const MOST_LEDGERS = 1000;
 
 /**

@@ -79,7 +79,7 @@ export class DeletionJournal {
   }
 
   /**
-   * The queue's work: erases what is left of a deleted account.
+   * The queue's work: erases the data that is left of a deleted account.
    * @param member `<account id>`, or `<account id> <time>` for an account that a backup has brought back, and that has to be marked first
    */
   async work(member: string): Promise<number | undefined> {
@@ -87,7 +87,7 @@ export class DeletionJournal {
     if (at !== undefined) await this.#mark(accountId, Number(at), 'backup');
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
-    // The account's own member goes on.
+    // The account's own member continues the work.
     await this.#journal.bring(accountId, nextAt);
     return undefined;
   }
@@ -108,8 +108,8 @@ export class DeletionJournal {
   }
 
   /**
-   * Erases what is left of a deleted account. Two calls may do so at the same time.
-   * @param owners the accounts whose seats go
+   * Erases the data that is left of a deleted account. Two calls may do so at the same time. @param owners the accounts whose seats are
+   * freed
    * @returns when the last check of it is due; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {

@@ -1,4 +1,4 @@
--- Deletes what is left of a deleted account in its slot. At the end only the tombstone stays.
+-- Deletes the keys that are left of a deleted account in its slot. At the end only the tombstone stays.
 -- KEYS standing
 -- ARGV names (of keys, separated by blanks), last_names, is_last
 -- Library standing.lua: standing_of

@@ -1,4 +1,4 @@
--- Tells what the deletion of an account would take.
+-- Reads the balance that the deletion of an account would delete.
 -- KEYS account, ledger
 -- ARGV -
 -- Prologue prologue-check.lua

@@ -1,4 +1,4 @@
--- Reads what is left to do for an account that was deleted. An account that is erased has nothing left.
+-- Reads the work that is left for an account that was deleted. An account that is erased has nothing left.
 -- KEYS standing
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -19,7 +19,7 @@ interface Rules {
 }
 
 /**
- * Says why an account has the entitlement that it has. `entitlementOf` decides; the sentences show what it was given.
+ * Explains the entitlement of an account. `entitlementOf` decides; the sentences show the facts that it decides by.
  * @param facts hold the app's report even where SUBSCRIPTION_REPORTS is `ignore`
  */
 export function explainEntitlement(facts: EntitlementFacts, { now, trialDays, reports }: Rules): Explanation {

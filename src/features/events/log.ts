@@ -105,7 +105,7 @@ export interface EventLogOptions {
   readonly subscriber: Subscriptions;
 }
 
-/** Entries that one call of the script reads. It blocks Redis for some 3 ms. */
+/** Most entries that one call of the script reads. It blocks Redis for some 3 ms. */
 const MOST_ENTRIES_READ = 2000;
 
 /** Calls of the script for a page backwards, which thus reads 20,000 entries. Other scripts run between the calls. */

@@ -1,7 +1,7 @@
 -- Closes a guest that its account has accepted, if it is still frozen for this move. The mark revokes the guest's
 -- credentials, and leads background work (queues, purchases) to the account.
 -- KEYS standing
--- ARGV move_id, target_id, names (of the keys that go, separated by blanks)
+-- ARGV move_id, target_id, names (of the keys to delete, separated by blanks)
 -- Library standing-changes.lua: is_frozen, mark_moved
 -- Library ledger.lua: whole, tail, tell_entry
 -- Answers closed gone

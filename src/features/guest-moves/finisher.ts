@@ -17,7 +17,7 @@ export interface MoveOptions extends HoldingServices {
   readonly log: Logger;
 }
 
-/** A move under way, as the guest's side has it. While the guest is frozen none of this changes. */
+/** A move under way, as the guest's keys record it. While the guest is frozen, none of this changes. */
 interface FrozenMove {
   readonly guestId: string;
   readonly moveId: string;
@@ -154,7 +154,7 @@ export class MoveFinisher {
     );
   }
 
-  /** The copy goes before the guest thaws: after that no process searches for the copy. */
+  /** The copy is deleted before the guest thaws: after that no process searches for the copy. */
   async #takeBack({ guestId, moveId, target, seq }: FrozenMove): Promise<void> {
     const { scripts } = this.#options;
     for (let from = '0'; from !== '';) {

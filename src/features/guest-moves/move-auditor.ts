@@ -14,7 +14,7 @@ import { moveKeys } from './model.ts';
 /** An act puts its move into the queue with a due time 10 s ahead. The rest allows for clocks that differ. */
 const LATEST_DUE_MS = 70_000;
 
-/** Checks the moves: guests that are moving, or left something behind, are in the queue, and what a move stages belongs to a move. */
+/** Checks the moves: a guest that is moving, or that left data behind, is in the queue, and each staged copy belongs to a move. */
 export const moveAuditor: Auditor = {
   keys: [
     queueCheck(moveKeys.unfinished, wrongOf),

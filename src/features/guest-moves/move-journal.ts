@@ -126,7 +126,7 @@ export class MoveJournal {
   }
 
   /**
-   * The queue's work: finishes a move, hands over the guest's scores, and deletes what the guest left.
+   * The queue's work: finishes a move, hands over the guest's scores, and deletes the data that the guest left.
    * @param member `<guest id> <account id> <move id>`; with LATE in place of the move id: the last check
    */
   async work(member: string): Promise<number | undefined> {

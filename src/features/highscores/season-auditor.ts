@@ -9,7 +9,7 @@ import { seasonKeys, SEASONS_DUE } from './model.ts';
 /** A season is put into the queue before its first score, due at its payment. Clocks may differ by a minute. */
 const LATE_MS = 60_000;
 
-/** Payouts that a finding about a season names. */
+/** Most payouts that a finding about a season names. */
 const LISTED = 5;
 
 /**

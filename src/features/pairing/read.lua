@@ -1,4 +1,4 @@
--- Reads what a watcher of a pairing sees.
+-- Reads the data that a watcher of a pairing sees.
 -- KEYS pair
 -- ARGV -
 -- Answers found(status, expires at, forgotten at) pair_not_found

@@ -13,7 +13,10 @@ export interface FoundBookings {
 /** @returns undefined if the secret of the ledgers is lost, so that no key can be found */
 export type FindBookings = (owners: Iterable<string>, keys: readonly string[], probe: Probe) => Promise<FoundBookings | undefined>;
 
-/** A purchase with more entries than this is not compared. A purchase has one, and two for each refund that is reversed. */
+/**
+ * A purchase with more ledger entries than this is not compared. A purchase has one entry, and two further ones for each refund that is
+ * reversed.
+ */
 const MOST_ENTRIES = 50;
 
 /** Smaller differences of units come from the rounding of fractions (`purchase-coins.lua`). */
@@ -102,7 +105,7 @@ const coinsOf = (units: number, unitCoins: number): number => Math.floor(units *
 /**
  * Compares the sums of the record with the sums of the ledger. The ledger is right, because each of its entries has the key of the
  * purchase.
- * @returns the fields as the ledger has them, and a sentence
+ * @returns the fields by the ledger, and a sentence
  */
 function wrongFields(
   { granted, taken, quantity, refunded, state }: PurchaseDocument,
@@ -149,7 +152,7 @@ function bookAgain(
   ];
 }
 
-/** Without an open entry the ledger has what the store's last answer asks for. */
+/** Checks that the ledger has the units of the store's last answer, unless an entry is still open. */
 function differsFromStore(
   purchaseId: string,
   { state, quantity, refunded, booking, transfer, tellsRefunds }: PurchaseDocument,
@@ -268,7 +271,7 @@ export function ofOwner(purchaseId: string, text: string, owner: string | undefi
   return { kind: 'wrong_owner', subject: subjectOf(purchaseId), text, commands };
 }
 
-/** The record counts each entry before a ledger has it. */
+/** The record counts each entry before the entry is in a ledger. */
 function checkNumbers({ purchaseId, entries, document, accountId }: Bought): Finding[] {
   const numbers = entries.map(({ key }) => key.split('·')[3] ?? '');
   const moved = numbers.filter((number) => number.startsWith('m')).map((number) => Number(number.slice(1)));

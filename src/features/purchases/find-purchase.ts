@@ -43,7 +43,7 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
   return document && { purchaseId, document };
 }
 
-/** Purchases that are listed, and that are read from each sorted set of the queue. On a Cluster the queue has 65 sets. */
+/** Most purchases that are listed, and that are read from each sorted set of the queue. On a Cluster the queue has 65 sets. */
 const MOST_DUE = 50;
 
 /** Purchases with work left, earliest due first. Only the first MOST_DUE of each sorted set are read. */

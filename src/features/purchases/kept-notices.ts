@@ -15,8 +15,8 @@ import { LEASE_MS, type PurchaseJournal } from './purchase-journal.ts';
 const UNKNOWN_TRIES = 4;
 
 /**
- * Kept notifications, at about a kilobyte each. The store confirms each within minutes, so only invented purchases, or an outage of the
- * store while thousands buy, fill the queue.
+ * Most kept notifications, at about a kilobyte each. The store confirms each within minutes, so only invented purchases, or an outage of
+ * the store while thousands buy, fill the queue.
  */
 const MOST_KEPT = 10_000;
 

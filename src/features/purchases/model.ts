@@ -35,8 +35,8 @@ export const purchaseKeys = {
 export const LISTED = 'product-purchases';
 
 /**
- * The key under which an operator adjusts a balance to set right what a purchase gave or took wrongly. The audit then no longer reports
- * the purchase's entries in that ledger.
+ * The key under which an operator corrects the coins that a purchase gave or took wrongly. The audit then no longer reports the purchase's
+ * entries in that ledger.
  */
 export const undoKeyOf = (purchaseId: string): string => `undo-${purchaseId}`;
 

@@ -255,7 +255,7 @@ export class PurchaseJournal {
     }
     if (document.grantedAt! + OVERDUE_MS < now()) {
       counts.overdue++;
-      log.error({ purchaseId, orderId: document.orderId }, 'the app store was not told for a day that a buyer has what was bought');
+      log.error({ purchaseId, orderId: document.orderId }, 'the app store does not know, after a day, that a buyer has the purchase');
     }
     return { document: { ...document, faults }, balance, word, nextAt: now() + backoffMs(faults) };
   }

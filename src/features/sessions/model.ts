@@ -8,7 +8,7 @@ import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 /** For endpoints that start, check or end sessions. */
 export type SessionServices = Pick<Services, 'scripts' | 'sessions'>;
 
-/** A session's token: what the cookie svc_session holds, for clients without cookies. */
+/** A session's token, for clients without cookies: the text that the cookie svc_session holds. */
 export const SessionToken = z
   .string()
   .max(MAX_TOKEN_LENGTH, { error: `Must have at most ${MAX_TOKEN_LENGTH} characters`, abort: true })

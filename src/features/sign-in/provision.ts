@@ -156,7 +156,7 @@ interface SignedIn {
   readonly outcome: Moved | undefined;
 }
 
-/** Deletions of the user's account that one sign-in may meet. */
+/** Most deletions of the user's account that one sign-in may meet. */
 const MOST_TRIES = 5;
 
 /**

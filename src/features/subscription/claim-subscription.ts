@@ -170,8 +170,8 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
 }
 
 /**
- * Records the purchase, then acknowledges it. The queue holds it before: after a crash in between the next check finishes what has to
- * follow, and acknowledges it.
+ * Records the purchase, then acknowledges it. The queue holds the purchase before that: after a crash in between, the next check finishes
+ * the later steps, and acknowledges it.
  */
 async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
   const { hash } = bought;

@@ -19,7 +19,7 @@ export const OperatorPurchase = z
     example: { purchase: 'k3Jx9QmZ2bTw', productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z', failedChecks: 0 },
   });
 
-/** Purchases that are shown of an account, and guests of it whose lists are read for them. */
+/** Most purchases that are shown of an account, and guests of it whose lists are read for them. */
 export const MOST_SHOWN = 50;
 const MOST_GUESTS = 10;
 

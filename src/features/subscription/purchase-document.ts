@@ -147,7 +147,7 @@ export function purchaseJournal({ scripts, now }: { readonly scripts: ScriptRunn
 
 /**
  * Runs an act that changes a purchase, with an entry in the queue written ahead: after a crash the queue checks the purchase
- * within UNACKNOWLEDGED_MS, and finishes what has to follow.
+ * within UNACKNOWLEDGED_MS, and finishes the later steps.
  * @param act gets the name of the act, which the purchase keeps for the audit; resolves with the time of the next check
  */
 export async function queued(

@@ -4,7 +4,7 @@ import type { EventRecord } from '../events/model.ts';
 /** The format of the log's ids. They begin with the microseconds since 1970, in base 36. */
 const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
 
-/** Pages to search: the events of some seconds in the busiest log. */
+/** Most pages to search: the events of some seconds in the busiest log. */
 const MOST_PAGES = 50;
 const PAGE = 1000;
 

@@ -116,8 +116,8 @@ export class HookDelivery {
   }
 
   /**
-   * Stores the progress if it is time, and sends what is due. All hooks do so in the same turn of the event loop: Redis then runs their notes
-   * in few commands, and waits for the disk once.
+   * Stores the progress if it is time, and sends the due events. All hooks do so in the same turn of the event loop: Redis then runs their
+   * notes in few commands, and waits for the disk once.
    */
   tick(): void {
     const now = performance.now();

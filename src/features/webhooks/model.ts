@@ -27,7 +27,7 @@ export const hookKeys = {
 /** A bound, because each process reads all hooks every second, and each delivered hook holds a page of events in memory. */
 export const MOST_HOOKS = 50;
 
-/** Attempts of each kind that Redis keeps of a hook. */
+/** Most attempts of each kind that Redis keeps of a hook. */
 export const KEPT_ATTEMPTS = 100;
 
 /** Most secrets of a hook that sign: the newest, and older ones that a rotation keeps valid for a while. */

@@ -5,7 +5,7 @@ import type { EventPage, EventSource, Position } from './model.ts';
 /** Events that one read of the log takes. */
 const PAGE = 200;
 
-/** Events at the end of the log that are kept in memory: some 0.5 MB. */
+/** Most events at the end of the log that are kept in memory: some 0.5 MB. */
 export const MOST_KEPT = 1000;
 
 interface Kept {

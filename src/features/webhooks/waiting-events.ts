@@ -4,7 +4,7 @@ import type { EventSource, Position } from './model.ts';
 /** Events per page. A larger page costs more if only one of its events is needed. */
 const PAGE = 50;
 
-/** Pages kept in memory: some 2 MB. */
+/** Most pages kept in memory: some 2 MB. */
 const MOST_PAGES = 64;
 
 /** An event that was read longer ago is read again before it is sent, because its account may have been deleted. */

@@ -91,7 +91,7 @@ export class Webhooks {
       if (delivery === undefined || delivery.isOver) this.#begin(hook, leaseEnd);
       else delivery.renewed(hook, leaseEnd);
     }
-    // A hook that is not held any more was disabled or removed, or another process has it.
+    // If the process no longer holds a hook, the hook was disabled or removed, or another process leased it.
     const ids = new Set(held.map(({ id }) => id));
     for (const [id, delivery] of this.#deliveries) {
       if (ids.has(id)) continue;

@@ -91,7 +91,7 @@ function placeholderOf({ name, word, unit, type, format, choices = [] }: Field):
   return type === 'integer' ? 'N' : name.toUpperCase();
 }
 
-/** Choices that a placeholder names. */
+/** Most choices that a placeholder names. */
 const MOST_NAMED = 3;
 
 function flagHelp(field: Field): Flag {

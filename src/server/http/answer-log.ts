@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 import type { Exchange } from './exchange.ts';
 import { SampledLines } from './sampled-lines.ts';
 
-/** The route of a request, as metrics and log name it: never what the client sent. */
+/** The route of a request, as metrics and log name it. It contains no text of the client. */
 export interface RouteName {
   readonly method: string;
   /** The template of the path: `/v1/rooms/{code}`. */

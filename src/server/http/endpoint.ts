@@ -58,7 +58,7 @@ export interface EndpointDeclaration {
    * do not count.
    */
   readonly keyScope?: Scope;
-  /** With `keyScope`: what a key of one game reaches. Undefined: such a key may not call. */
+  /** With `keyScope`: the data that a key of one game reaches. Undefined: such a key may not call. */
   readonly reach?: Reach;
   /**
    * A page of the service's own origin may send the key, because its user types it: the sign-in of the console. Everywhere else a key from a

@@ -38,7 +38,8 @@ export function answerAndLinger(
   };
   const closeIfQuiet = (): void => {
     isHeard = false;
-    // A process that was held up has not read yet what the client sent meanwhile. The event loop reads its sockets before this runs.
+    // A process that was held up has not yet read the bytes that the client sent meanwhile. The event loop reads its sockets before this
+    // runs.
     setImmediate(() => !isHeard && close());
   };
   const quiet = setTimeout(closeIfQuiet, text.length > SOCKET_BUFFER_BYTES ? SLOW_READER_MS : QUIET_MS);

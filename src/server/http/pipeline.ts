@@ -168,7 +168,7 @@ export class Pipeline<Services> {
     else this.#reserve(request, credential, call);
   }
 
-  /** Handles the call if the client's address has left what the call reserves. */
+  /** Handles the call if the client's address can still reserve all that the call needs. */
   #reserve(request: Request, credential: Credential, call: PlainCall): void {
     const { exchange } = request;
     const goOn = (waitMs: number): void => {

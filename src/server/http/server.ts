@@ -296,9 +296,9 @@ export class Server<Services> {
   }
 
   /**
-   * Refuses a request that no other limit counts, and closes its connection: the service does not read what the client has sent ahead on
-   * it. An address with too many such refusals gets no answer. A trusted proxy always gets one: nginx treats a connection that closes
-   * without an answer as a service that is down, and then refuses all clients for a second (max_fails, fail_timeout).
+   * Refuses a request that no other limit counts, and closes its connection: the service does not read further requests that the client has
+   * sent ahead on it. An address with too many such refusals gets no answer. A trusted proxy always gets one: nginx treats a connection
+   * that closes without an answer as a service that is down, and then refuses all clients for a second (max_fails, fail_timeout).
    */
   #turnAway(exchange: Exchange, refusal: Refusal, headers: Headers): void {
     const { admission, addresses } = this.#options;

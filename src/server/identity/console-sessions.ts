@@ -15,7 +15,7 @@ export const CONSOLE_SESSION_MS = 3_600_000;
 /** How long after typing the key an operator may do what cannot be undone. */
 export const CONFIRMED_MS = 300_000;
 
-/** Open sessions of one key. A further sign-in ends the oldest, so that the holder of a key cannot fill Redis. */
+/** Most open sessions of one key. A further sign-in ends the oldest, so that the holder of a key cannot fill Redis. */
 const MOST_SESSIONS = 20;
 
 /** Hash: a session's id → its end, and until when it is confirmed. */

@@ -81,7 +81,7 @@ export class KeyRing {
   #taken = 0;
   #lastProblem: string | undefined;
   #isClosed = false;
-  /** Called after a read in which a key had changed or was gone: it may have ended. */
+  /** Called after a read in which a key had changed or was missing: the key may have ended. */
   readonly #changed = new Set<() => void>();
 
   constructor(options: KeyRingOptions) {

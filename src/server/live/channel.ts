@@ -75,7 +75,7 @@ export interface ChannelSocket<Memory = unknown> {
   readonly memory: Memory;
   /** The latest state. Undefined once the thing no longer exists. */
   readonly state: State | undefined;
-  /** The client's address, for what it creates. */
+  /** The client's address, which creations count against. */
   readonly address: string;
   /** From now on the socket gets the messages and private parts for this name, in place of its earlier one. Undefined: for no name. */
   name(name: string | undefined): void;
@@ -102,7 +102,7 @@ export interface MessageCredentials {
 
 /**
  * @typeParam Taken the services that its handlers take
- * @typeParam Memory what the channel remembers of a connection, and changes as it likes
+ * @typeParam Memory the data that the channel keeps about a connection, and may change
  */
 export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   /** The id of the thing to watch, or the refusal of the upgrade. */

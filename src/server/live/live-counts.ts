@@ -1,6 +1,8 @@
 import type { Metrics } from '../metrics.ts';
 
-/** Counts of what the live channels of this process sent and could not send since its start. Topics and sockets raise them. */
+/**
+ * Counts of the messages that the live channels of this process sent, or could not send, since its start. Topics and sockets raise them.
+ */
 export class LiveCounts {
   /** Relayed messages, counted once for each addressed socket. */
   messages = 0;

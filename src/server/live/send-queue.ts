@@ -13,10 +13,10 @@ const ANSWER_BYTES_WAITING = 128 * 1024;
 /** A close frame waits behind data that the client does not read. After this time the connection is cut without it. */
 const CUT_AFTER_MS = 5000;
 
-/** Ranges of missed messages that a socket is told separately. Further ones extend the last range. */
+/** Most ranges of missed messages that a socket is told separately. Further ones extend the last range. */
 const MOST_RANGES = 64;
 
-/** Far longer than uWS can take to send or drop an answer: a turn of the event loop, after up to 17 ms of waiting for a push. */
+/** Far longer than uWS takes to send or drop an answer: up to 17 ms until the push, and a turn of the event loop. */
 const PUBLISHED_KEPT_MS = 500;
 
 /** Characters by which a published answer is recognised. */
@@ -40,7 +40,7 @@ export interface SendQueueOptions {
   readonly ownTopic: string;
   /** The private part has changed. */
   readonly privateChanged: () => void;
-  /** Everything that waited was sent. May send more. */
+  /** Called when everything that waited was sent. May send more. */
   readonly hasDrained: () => void;
   /** Runs work after the acts under way, if there are any. @returns whether there are */
   readonly afterActs: (work: () => void) => boolean;
@@ -64,7 +64,7 @@ export class SendQueue implements Watcher {
   /** The relayed messages that were not sent because the socket lagged: ranges, each with its first and last. */
   readonly #missed: { from: number; to: number }[] = [];
   readonly #published: Published[] = [];
-  /** A state is being sent to only this socket: if uWS drops it, no answer is dropped with it. */
+  /** A state is being sent to this socket alone. If uWS drops the state, it drops no answer with it. */
   #isSendingState = false;
   #isNamed = false;
 

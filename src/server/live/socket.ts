@@ -17,7 +17,7 @@ import { SendQueue } from './send-queue.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
-/** Frames that a client may still send before it reads the close frame. Each costs a callback. */
+/** Most frames that a client may still send before it reads the close frame. Each costs a callback. */
 const MOST_DROPPED_FRAMES = 256;
 
 /** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */

@@ -2,7 +2,7 @@
 export interface Watcher {
   /** Whether the watcher takes patches in place of whole states. */
   readonly takesPatches: boolean;
-  /** From now on the socket receives what is published on the topic. */
+  /** From now on the socket receives the messages that are published on the topic. */
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   sendState(message: string): void;
@@ -13,7 +13,7 @@ export interface Watcher {
   relay(relayed: readonly Relayed[]): number;
   /** The private part of this watcher has changed. */
   privateChanged(): void;
-  /** Closes the socket after what was sent to it. */
+  /** Closes the socket after the messages that were sent to it. */
   end(code: number, reason: string): void;
 }
 

@@ -49,7 +49,7 @@ export function showAccess(): void {
     return true;
   };
 
-  /** @returns what the player may use, or undefined if there was no answer */
+  /** @returns the player's entitlement, or undefined if there was no answer */
   const read = async (): Promise<{ state: string; access: boolean } | undefined> => {
     const found = await me.entitlement.current();
     if (!found.ok) {

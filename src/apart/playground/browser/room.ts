@@ -75,7 +75,7 @@ class Screen {
     });
   }
 
-  /** The browser's own close code for a page that goes. The client connects again. */
+  /** The browser's own close code for a page that is closed. The client connects again. */
   #drop(): void {
     if (this.#isDown || this.#socket?.readyState !== WebSocket.OPEN) return;
     this.#isDown = true;
@@ -167,7 +167,7 @@ class Screen {
     played?.close();
   }
 
-  /** Moves the focus from a button that is gone to this one, unless the person has moved on to another part of the page. */
+  /** Moves the focus from a button that has disappeared to this one, unless the person has moved on to another part of the page. */
   #moveFocus(act: 'ready' | 'create'): void {
     if (this.#root.contains(document.activeElement) || document.activeElement === document.body)
       this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!.focus({ preventScroll: true });

@@ -2,7 +2,7 @@ import { copy } from '../../../web/browser/copy.ts';
 import { curlOf, pretty, shortened, type Sent } from './curl.ts';
 import { byId, make } from '../../../web/browser/dom.ts';
 
-/** The most entries of a log. Older ones go. */
+/** The most entries of a log. Older entries are removed. */
 const MOST_ENTRIES = 30;
 
 /** A read within this time after another request belongs to the same press. */
@@ -26,7 +26,7 @@ export function wireOf(step: string, opens = true): Wire {
     while (log.children.length > MOST_ENTRIES) log.lastElementChild!.remove();
     log.scrollTop = 0;
   };
-  /** Opens the newest exchange. A read of what the same press has just changed stays closed. */
+  /** Opens the newest exchange. A read that follows a change of the same press stays closed. */
   const addExchange = (entry: HTMLDetailsElement, isRead: boolean): void => {
     add(entry);
     if (!opens || (isRead && performance.now() - shownAt < SAME_PRESS_MS)) return;

@@ -38,7 +38,7 @@ local answer, found, bytes, seen, read, lapsed, first_end = {'page', '', '', '',
 limit, most_rooms, most_read, most_bytes = tonumber(limit), tonumber(most_rooms), tonumber(most_read), tonumber(most_bytes)
 local last, is_more, chunk = from, false, math.min(limit + 1, FIRST_AT_A_TIME)
 repeat
-  -- One entry more than the page needs, to know whether there is a next page.
+  -- Reads one entry more than the page needs, to find out whether there is a next page.
   local count = math.min(chunk, most_rooms - seen + 1)
   local entries = redis.call('ZREVRANGEBYLEX', order, last == '' and '+' or '(' .. last, '-', 'LIMIT', 0, count)
   if #entries == 0 then break end

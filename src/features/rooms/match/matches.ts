@@ -55,7 +55,7 @@ const seatScript = defineScript({
   durable: true,
 });
 
-/** Rooms that a match tries: first existing ones, then new ones in which nobody else has a seat. */
+/** Most rooms that a match tries: first existing ones, then new ones in which nobody else has a seat. */
 const MOST_TRIES = 6;
 const TRIES_IN_ROOMS = 4;
 
