@@ -1,8 +1,6 @@
 -- Appends the events of an outbox to the log.
 -- KEYS state, chunks, forgotten
--- ARGV source (tag of the outbox), seen (the last element from that outbox that the relay knows to be in the log), last (the last element
--- of this call), known_next (the position after the last event that the relay knows), entries (a line each), shows ('1': readers see them
--- at once, because no replica has to confirm them)
+-- ARGV source (tag of the outbox), seen (the last element from that outbox that the relay knows to be in the log), last (the last element of this call), known_next (the position after the last event that the relay knows), entries (a line each), shows ('1': readers see them at once, because no replica has to confirm them)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers appended(position after them) changed(the last element in the log from that outbox)
 --

@@ -30,7 +30,7 @@ export async function subscriptionNoticed(
 ): Promise<boolean> {
   const hash = purchaseHash(token);
   const document = await readPurchase(hash, services.scripts);
-  // The store has confirmed the app of a purchase with a state.
+  // If a recorded purchase has a state, the store has confirmed its app.
   if (document !== undefined && (document.owner !== '' || document.state !== '')) return checkSoon(token, services);
   // Notifications may name apps of other services too.
   if (services.subscriptions?.packageNames.includes(packageName) !== true) return false;

@@ -211,8 +211,8 @@ export class Exchange {
   }
 
   /**
-   * The peer's address: the client's, or that of a proxy in front of it. Read on first use: with RATE_LIMIT=off most
-   * requests need no address, and this is one of the most expensive calls into uWS.
+   * The address of the peer: the client, or a proxy in front of it. Read on first use: with RATE_LIMIT=off most requests need no address,
+   * and this is one of the most expensive calls into uWS.
    */
   get peer(): string {
     // After its end, a response allows no call.
@@ -427,8 +427,8 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * Bytes of its limit for which a body may come in one piece (a chunk or a TCP segment): in 64 pieces if the limit is 16 KiB. Each piece
- * costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
+ * The least average length of a body's pieces (chunks or TCP segments), if the body is as long as its limit: with a limit of 16 KiB it may
+ * come in 64 pieces. Each piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
 const LEAST_PIECE_BYTES = 256;
 

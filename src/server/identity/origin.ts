@@ -1,6 +1,6 @@
 /**
- * The web origins whose pages may use the service with cookies: the service's own origin, those in ALLOWED_ORIGINS, and in
- * development those of this machine.
+ * The web origins whose pages may use the service with cookies: the service's own origin, the origins in ALLOWED_ORIGINS, and in
+ * development the origins of this machine.
  */
 export class Origins {
   readonly #allowed: Set<string>;

@@ -7,7 +7,7 @@ import { operationNameOf } from '../documents/operation-names.ts';
 
 /** An endpoint or channel that can answer with a code. */
 export interface Giver {
-  /** `WS`: a channel, which refuses the upgrade. */
+  /** `WS` for a channel that refuses its upgrade with the code. */
   readonly method: string;
   readonly path: string;
   /** The address of its section in these pages. */
