@@ -12,7 +12,7 @@ export interface Me {
   isOwn?: boolean;
   /** When the client last asked about the session, in milliseconds since 1970. */
   askedAt?: number;
-  /** The accounts that owners moved into, by `moved:true` of a sign-in. */
+  /** For each owner whose guest moved by a sign-in (`moved:true`): the account into which it moved. */
   moved?: Record<Owner, string>;
 }
 

@@ -53,7 +53,7 @@ interface NodeView {
  * node that knows the highest epoch, because a node that was cut off has an old map. The process asks for the map every second, and at
  * once when a node refuses a call.
  *
- * Emits `moved` with a test for slots that other primaries serve than before.
+ * When slots have moved to other primaries, emits `moved` with a function that tells whether a slot has moved.
  */
 export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => boolean]; shard: [shard: Shard] }> implements ShardMap {
   readonly #seeds: readonly NodeAddress[];

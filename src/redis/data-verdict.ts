@@ -21,7 +21,7 @@ export class DataVerdict {
   /** The last id of the data. Undefined: the id in `KnownData`. */
   #id: string | undefined;
   #secret = '';
-  /** Since when the data has a problem, by Redis's clock. */
+  /** The time at which the problem of the data began, by Redis's clock. */
   #lostAt = 0;
   #checking: Promise<void> | undefined;
   #isConfirming = false;
@@ -79,7 +79,7 @@ export class DataVerdict {
     await this.#judge(names.id, found, lost);
   }
 
-  /** @returns the first of these slots that came without its mark */
+  /** @returns the first of these slots that moved here without its mark */
   async #lostOf(slots: readonly number[]): Promise<number | undefined> {
     const { known, idsOf } = this.#options;
     // Incomplete data is just getting its marks.
@@ -252,7 +252,7 @@ export class DataVerdict {
     this.#problem = problem;
     this.#lostAt = at;
     const { log, known, name } = this.#options;
-    // Only DATA_DIR names the known data then: this process never found it here.
+    // In this case only DATA_DIR names the known data: this process has never found that data here.
     const isStrange = this.#id === undefined && (problem.kind === 'empty' || problem.kind === 'other');
     const hint = isStrange ? 'If this is another Redis than before, give the service another DATA_DIR. Otherwise bring' : 'Bring';
     log.fatal(

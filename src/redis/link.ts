@@ -38,7 +38,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
   #heardAt = 0;
-  /** Since when it is connected but not ready, so that a peer that is silent from the start also times out. */
+  /** The time since which the link is connected but not ready, so that a peer that is silent from the start also times out. */
   #connectedAt = Infinity;
 
   /**

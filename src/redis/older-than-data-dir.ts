@@ -7,7 +7,7 @@ export interface OlderData {
   readonly behindMs: number;
   /** When the data in Redis was last served. */
   readonly endsAt: number;
-  /** Until when DATA_DIR knows that the data was served. 0: unknown. */
+  /** The last time at which the data was served, as far as DATA_DIR knows. 0: unknown. */
   readonly knownUntil: number;
 }
 

@@ -15,7 +15,7 @@ export interface ScriptShard {
   readonly durable: ScriptConnection;
   /** The tag of a slot that the primary serves. */
   readonly place: () => string;
-  /** Since when it has run no scripts, as a time of `performance.now()`. */
+  /** The time since which it has run no scripts, on the clock of `performance.now()`. */
   readonly awaySince: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface DataCheck {
 export interface ShardMap {
   /** The primary that serves the slot, as far as known. */
   shardOf(slot: number): ScriptShard | undefined;
-  /** Since when this primary, or none, serves the slot as far as known, on the clock of `performance.now()`. */
+  /** The time since which this primary, or none, is known to serve the slot, on the clock of `performance.now()`. */
   servedSince(slot: number): number;
   /** A node refused a call before it ran: the map may have changed. */
   refresh(): void;
@@ -209,7 +209,7 @@ export class ScriptRunner {
     });
   }
 
-  /** Since when no primary runs scripts in the slot of the call; `now` if one does. */
+  /** The time since which no primary runs scripts in the slot of the call; `now` if one does. */
   #awaySince(call: Call, now: number): number {
     const slot = slotOf(homeKeyOf(call)!);
     const shard = this.#map!.shardOf(slot);

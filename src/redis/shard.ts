@@ -73,7 +73,10 @@ export class Shard implements ScriptShard {
     return this.connection.failure?.message ?? this.scripts.problem ?? this.durable.problem;
   }
 
-  /** Since when its scripts cannot run, as a time of `performance.now()`: it is not connected, or refuses all calls. */
+  /**
+   * The time since which scripts cannot run on this primary, on the clock of `performance.now()`: it is not connected, or refuses all
+   * calls.
+   */
   get awaySince(): number | undefined {
     return this.#closedSince ?? this.#failsSince;
   }

@@ -32,7 +32,7 @@ export class Relays {
   /** The numbers of the first and the last message that no watcher got. */
   #missed: { from: number; to: number } | undefined;
   #tellingMissed: NodeJS.Timeout | undefined;
-  /** Until when the messages that were sent have used up the topic's bytes per second, on the clock of `performance.now()`. */
+  /** The sent messages have used up the topic's bytes per second until this time, on the clock of `performance.now()`. */
   #paidUntil = -Infinity;
 
   constructor(options: RelaysOptions) {

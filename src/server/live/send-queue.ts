@@ -53,7 +53,7 @@ export interface SendQueueOptions {
 export class SendQueue implements Watcher {
   readonly #options: SendQueueOptions;
   #socket: WebSocket<unknown> | undefined;
-  /** Since when a state, answers or the close wait for the socket to drain. */
+  /** The time since which a state, answers or the close wait for the socket to drain. */
   #behindSince: number | undefined;
   /** The topic's push count when the socket missed a state. */
   #missedPush: number | undefined;

@@ -10,9 +10,9 @@ const SAME_PRESS_MS = 1500;
 
 /** The log beside a step: its requests as curl with their answers, and the raw messages of its WebSockets. Newest first. */
 export interface Wire {
-  /** As the browser's, with a line in the log. */
+  /** The browser's fetch, which also writes a line into the log. */
   readonly fetch: (url: string, init: RequestInit & { headers: Record<string, string> }) => Promise<Response>;
-  /** As the browser's, with each message in the log under this name. */
+  /** The browser's WebSocket, which also writes each message into the log under this name. */
   socketOf(of: string): typeof WebSocket;
 }
 
