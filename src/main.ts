@@ -30,7 +30,7 @@ import { reservePort, WorkerPool } from './process/worker-pool.ts';
 
 /** The life of the process: settings → Redis → listen → drain. */
 async function main(): Promise<void> {
-  // Workers get the primary's environment: the primary has made these checks already.
+  // A worker has the primary's environment, and the primary has already made these checks.
   const config = cluster.isWorker ? readConfig(process.env) : readConfig(process.env, settingProblems, prepareDataDir);
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);

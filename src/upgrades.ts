@@ -10,6 +10,6 @@ import type { Upgrade } from './redis/upgrade.ts';
  */
 export const upgrades: readonly Upgrade[] = [
   { from: 3, run: upgradeBoards },
-  // From 5 on a ledger may hold a balance below 0, which scripts of older versions cannot read. No older ledger has one.
+  // From version 5 on a ledger may hold a balance below 0, which scripts of older versions cannot read. No older ledger has one.
   { from: 4, run: async () => {} },
 ];

@@ -215,7 +215,7 @@ class CallerCall extends CallOfCaller {
     return this.#isMoving ? this.#helpMove() : super.prepareRepeat();
   }
 
-  /** The script did nothing, so the outcome of the call is known even if the help fails. */
+  /** The script did nothing, so the outcome of the call is known even if the move cannot be finished. */
   async #helpMove(): Promise<void> {
     try {
       if (++this.#helps > MOST_HELPS) throw new Error('the account keeps moving');

@@ -16,7 +16,7 @@ const LONGEST_PAUSE_MS = 250;
 /** Redirections that are followed at once. Two nodes may point at each other for a moment. */
 const HOPS_AT_ONCE = 3;
 
-/** Rounds in which keys of several slots are read until two rounds agree. */
+/** Most rounds of reads of keys in several slots. The reads end once two rounds agree. */
 const ROUNDS = 5;
 
 /** The known assignment of slots to nodes. */

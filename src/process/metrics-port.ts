@@ -90,7 +90,7 @@ class Connections {
   }
 }
 
-/** A silent connection is closed. Prometheus asks every 15 s, and by default at least once a minute. */
+/** A connection is closed after this time of silence. Prometheus scrapes once a minute by default, and usually every 15 s. */
 const SILENCE_MS = 120_000;
 
 /** The longest request line with its headers. Scrapers send some 300 bytes. */

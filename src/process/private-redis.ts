@@ -17,7 +17,7 @@ const SAME_TROUBLE_MS = 60_000;
 /** Most lines of Redis in a message: its last error and what led to it. */
 const MOST_WORDS = 6;
 
-/** Most sentences that are remembered: Redis has about as many. */
+/** Most sentences that are remembered: Redis has about this many different ones. */
 const MOST_SENTENCES = 100;
 
 /**

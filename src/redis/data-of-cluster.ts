@@ -114,9 +114,9 @@ export class DataOfCluster {
   }
 
   /**
-   * Whether the data is complete, so that a slot without a mark has lost its data. It is complete if it was served before, or if the slot
-   * of the version has both the version and its mark, which is written last, even into imported data of a single Redis
-   * (`secret-of-cluster.ts`). The primary of the version may have lost both, so the id in DATA_DIR counts too.
+   * Whether the data is complete, so that a slot without a mark has lost its data. The data is complete if it was served before. It is also
+   * complete if the slot of the version has both the version and its mark: the mark is written last, even into imported data of a single
+   * Redis (`secret-of-cluster.ts`). The primary of the version may have lost both, so the id in DATA_DIR counts too.
    */
   async #standsNow(): Promise<boolean> {
     const { known, memory } = this.#options;

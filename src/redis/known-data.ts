@@ -16,7 +16,7 @@ export interface DataMemory {
 export interface Newest {
   /** The heartbeats by their keys (`data-id.ts`), in milliseconds of serving. */
   readonly heartbeats: Readonly<Record<string, number>>;
-  /** When each was read, by its key, in milliseconds since 1970 by Redis's clock. */
+  /** When each heartbeat was read, by its key, in milliseconds since 1970 by Redis's clock. */
   readonly times: Readonly<Record<string, number>>;
 }
 
@@ -26,7 +26,7 @@ export interface KnownData {
   id: string | undefined;
   /** The heartbeat that must not be lost, by its key: the last one that Redis, and replicas if scripts wait for them, acknowledged. */
   readonly heartbeats: Map<string, number>;
-  /** When that one was read, by its key, in milliseconds since 1970 by Redis's clock. */
+  /** When that heartbeat was read, by its key, in milliseconds since 1970 by Redis's clock. */
   readonly times: Map<string, number>;
   /** The heartbeat that the last check found, by its key. */
   readonly found: Map<string, number>;

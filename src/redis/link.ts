@@ -14,7 +14,7 @@ const CHECK_INTERVAL_MS = 250;
 const OPENING_MS = 2000;
 
 interface LinkEvents {
-  /** @param isConcerned as in `Subscriptions`: true for every channel */
+  /** @param isConcerned tells whether a channel is concerned, as in `Subscriptions`: here every channel is */
   ready: [isConcerned: (channel: string) => boolean];
   /** @param isLost true for every channel */
   close: [isLost: (channel: string) => boolean];

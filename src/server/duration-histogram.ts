@@ -1,6 +1,6 @@
 import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from '@prometheus-io/client';
 
-/** Upper bounds of the buckets in milliseconds. Longer durations count above them all, in `+Inf`. */
+/** Upper bounds of the buckets in milliseconds. A longer duration counts in the last bucket, `+Inf`. */
 const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 30_000];
 
 /** DurationHistogram under one set of labels: the count in each bucket, and the sum. */

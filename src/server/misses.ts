@@ -7,8 +7,8 @@ interface Guessing {
 }
 
 /**
- * Counts wrong guesses before they are made. Many people behind one address may guess right at the same time, so a guess that
- * finds all misses reserved waits, mostly for no longer than a round trip to Redis.
+ * Bounds the wrong guesses of each address: a guess reserves a miss before it is made. Many people behind one address may guess right at
+ * the same time, so a guess that finds all misses reserved waits, mostly for no longer than a round trip to Redis.
  */
 export class Misses {
   readonly #limit: RateLimit;

@@ -57,7 +57,7 @@ export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, 
   const isGzipped = /\bgzip\b(?!\s*;\s*q=0)/.test(acceptEncoding);
   const tags = { plain: `"${tag}"`, gzipped: `"${tag}-gzip"` };
   const headers: Headers = [['etag', isGzipped ? tags.gzipped : tags.plain], ['vary', 'Accept-Encoding'], ...more];
-  // A client that has the text in either encoding has the text.
+  // Both encodings hold the same text, so the ETag of either counts.
   if (Object.values(tags).some((known) => namesTag(ifNoneMatch, known)))
     return new Reply<Encoded>(new Encoded(''), { status: 304, headers });
   return isGzipped

@@ -32,7 +32,7 @@ interface FastAccount {
 
 /**
  * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has a key in the index for each 32 entries, so an account with
- * more entries is drawn more often: 8,000 draws almost certainly include an account with a thousandth of all keys.
+ * more entries is drawn more often. If an account has a thousandth of all keys, 8,000 draws almost certainly include it.
  * @param draws drawn keys, repeated ones included
  */
 export async function examineAccounts(

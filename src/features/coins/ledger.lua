@@ -227,8 +227,8 @@ local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRI
 -- Files the small ledger of a guest with its account, so that for hundreds of guests the account needs only one look-up. It writes:
 -- - `{…}:keys:guests`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
 -- - `<ledger>:guests`, a sorted set by time. A member is 999 minus the guest's number, in three digits, and the seq, in
---   fifteen. Read backwards, the set has the order of the history; of entries of the same time, those of the guest that
---   moved first come first.
+--   fifteen. Read backwards, the set has the order of the history. Among entries of the same time, the guest that moved first
+--   comes first.
 -- - `<ledger>:guests:ids`, a hash: the guest's number → "<account id> <seq of its last entry>".
 local function file_guest(guest_id, ledger, number, last_seq)
   local guest_keys = of_account(ledger, 'keys:guests')

@@ -77,7 +77,7 @@ export interface LedgerFilter {
   readonly to?: number | undefined;
 }
 
-/** Entries that a search reads at once, in 1 ms of Redis, and entries that are searched for one page. */
+/** Entries that a search reads at once, in 1 ms of Redis, and most entries that it reads for one page. */
 const SEARCHED_AT_ONCE = 500;
 const MOST_SEARCHED = 2000;
 

@@ -26,8 +26,8 @@ export const Entitlement = z.object({
 
 /**
  * Decides what a caller may use, from its arguments alone; no other code decides it. The state is the first that holds:
- * `subscribed` and `grace` by the subscription (the store's state if there is one, else a report) or by what an operator gave, `trial` by
- * the account's trial start, `expired` if the account had a paid purchase, a gift or a trial, `none`.
+ * `subscribed` and `grace` by the subscription (the store's state if there is one, else a report) or by access that an operator gave,
+ * `trial` by the account's trial start, `expired` if the account had a paid purchase, a gift or a trial, `none`.
  */
 export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: number): z.output<typeof Entitlement> {
   const subscription = subscriptionOf(facts, now);

@@ -38,9 +38,9 @@ const OPEN_SECONDS = 30;
 /**
  * Moves all that a guest has into a store account.
  *
- * A move is a journal: single steps in the guest's slot and in the account's, each repeatable, whose order is such that any
- * process can finish the move, or take it back, from what Redis holds (docs/decisions/moves-as-a-journal.md). The request that began the
- * move does so, or a later request of the guest, or the queue.
+ * A move is a journal of steps, each of which touches the guest's slot or the account's, and can be repeated. Redis holds all that a step
+ * needs, so any process can finish the move or take it back (docs/decisions/moves-as-a-journal.md). The request that began the move does
+ * so, or a later request of the guest, or the queue.
  */
 export class MoveJournal {
   readonly #options: MoveOptions;

@@ -23,8 +23,8 @@ import { refundsAskedKey } from './refunds-asked.ts';
 const AHEAD_MS = 30_000 + 60_000;
 
 /**
- * Checks that each purchase of coins agrees with the ledgers, that each with work left is in the queue, that each entry of a queue has its
- * document, and that each purchase is listed by its account, and by no other.
+ * Checks that each purchase of coins agrees with the ledgers, and is listed by its own account only. Checks that each purchase with work
+ * left is in the queue, and that each entry of a queue has its document.
  */
 export function productPurchaseAuditor(find: FindBookings): Auditor {
   return {

@@ -8,7 +8,7 @@ const outcomes = ['granted', 'refunded', 'reversed'] as const;
 export class PurchaseCounts {
   readonly #failures = { look: 0, finish: 0, list: 0 };
   readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
-  /** Checks of purchases whose grant should have been reported to the store a day ago. */
+  /** Number of checks of purchases whose grant should have been reported to the store a day ago. */
   overdue = 0;
   /** When the store was last asked for refunds, by any process, in milliseconds since 1970. 0: never. */
   askedAt = 0;

@@ -71,7 +71,7 @@ export const roomKeys = {
   leases: (code: string) => `{room:${code}}:leases`,
   /** Marks a used ticket. Expires. */
   usedTicket: (code: string, id: string) => `{room:${code}}:ticket:${id}`,
-  /** A set: the codes of rooms in which the account took a seat in the week of `at`. It may have left some of them. */
+  /** A set: the codes of rooms in which the account took a seat in the week of `at`. The account may have left some of these rooms. */
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The queue of rooms: codes by the time at which `presence.lua` has to run for them. */
   due: 'rooms:due',

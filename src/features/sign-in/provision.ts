@@ -151,7 +151,7 @@ type ProvisionServices = SignInServices & Pick<Services, 'store' | 'sessions' | 
 interface SignedIn {
   readonly accountId: string;
   readonly created: boolean;
-  /** Counts the account's sign-outs everywhere: the new session belongs to the current one. */
+  /** The generation of the account's sessions, to which the new session belongs. */
   readonly generation: string;
   readonly outcome: Moved | undefined;
 }

@@ -9,8 +9,8 @@ import { purchaseHash } from './purchase-token.ts';
 import { noteUnowned } from './unowned-purchase.ts';
 
 /**
- * Purchases without an owner, at about a kilobyte each. The store confirms each within seconds, so only invented tokens, or an outage of the
- * store while thousands buy, fill the queue.
+ * Most purchases without an owner, at about a kilobyte each. The store confirms each within seconds, so only invented tokens, or an outage
+ * of the store while thousands buy, fill the queue.
  */
 const MOST_UNOWNED = 10_000;
 

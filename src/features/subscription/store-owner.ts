@@ -16,7 +16,9 @@ export type StoreOwner =
       readonly accountId: string;
       /** The app gave an account id to the store, for this purchase or for a purchase that it continues. */
       readonly isBound: boolean;
-      /** The recorded purchase that it replaces, maybe after others. Undefined: it replaces none, or no recorded one. */
+      /**
+       * The recorded purchase that it replaces, directly or through unrecorded purchases. Undefined: it replaces none, or no recorded one.
+       */
       readonly replaced: PurchaseDocument | undefined;
     };
 

@@ -1,7 +1,7 @@
 /**
- * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts it in the place of the value,
- * so that every shape refuses it that expects a certain type, and a field that no shape declares is ignored as always. It is a function,
- * because JSON has none: a shape of an object whose fields may all be left out would take any object.
+ * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts it in the place of the value.
+ * So a shape that expects a certain type refuses it, and a field that no shape declares is ignored as always. It is a function, because
+ * JSON has none: a shape of an object whose fields may all be left out would take any object.
  */
 interface Unkept {
   (): void;

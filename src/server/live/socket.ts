@@ -239,7 +239,7 @@ export class LiveSocket<Services> implements ChannelSocket {
         if (this.isOpen) await channel.sendPrivate!(this, services);
       } catch (error) {
         if (redisFailure(error) === undefined && !(error instanceof Refusal && error.code === 'store_unavailable')) throw error;
-        // `check` repeats the read, because perhaps no later change will cause one.
+        // `check` repeats the read: a later change, which would cause a read, may never come.
         this.#privateWork = 'failed';
       }
     });

@@ -5,7 +5,7 @@ import { byId, make, onPress } from '../../../web/browser/dom.ts';
 /** The rooms of the playground, in all windows. */
 export const GAME = 'playground';
 
-/** Most rooms that the list has place for. */
+/** Most rooms that the list shows. */
 const MOST_SHOWN = 3;
 
 /** A screen of the page. */
