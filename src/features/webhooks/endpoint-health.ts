@@ -1,6 +1,6 @@
 /**
- * An endpoint is down after this many failures in a row, or failures for this long, of this many accounts. If an endpoint fails half of the
- * time, the chance of 64 failures in a row is 1 in 10^19.
+ * An endpoint is down once this many attempts in a row have failed, or attempts for this time, for this many accounts. If an endpoint fails
+ * half of the time, the chance of 64 failures in a row is 1 in 10^19.
  */
 const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 

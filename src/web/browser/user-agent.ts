@@ -23,7 +23,7 @@ const nameIn = (names: typeof BROWSERS, text: string): string | undefined => nam
 /** The common name of a browser: `Chrome on Linux`. A header of another kind stays as it is: it may be the name of an app. */
 export function browserOf(userAgent = ''): string {
   const [browser, system] = [nameIn(BROWSERS, userAgent), nameIn(SYSTEMS, userAgent)];
-  // All browsers begin like this (RFC 9110, section 10.1.5, and the compatibility of sites). An app that only names one is no browser.
+  // The User-Agent of every browser begins like this (RFC 9110, section 10.1.5; sites expect it). An app that only names one is no browser.
   if (browser === undefined || !userAgent.startsWith('Mozilla/5.0 (')) return userAgent || 'Unknown browser';
   return system === undefined ? browser : `${browser} on ${system}`;
 }
