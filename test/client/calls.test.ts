@@ -65,9 +65,9 @@ describe('a call', () => {
   });
 
   test('that waits for news gets the time of the wait in addition to its own', async () => {
-    using client = player(service.url, { timeoutMs: 1000 });
-    const { code, seq } = (await done(client.rooms.create({ name: 'Ada' }))).room;
-    expect(await client.rooms.read({ code, since: seq, wait: 2 })).toMatchObject({ ok: true, room: { seq } });
+    using client = player(service.url, { timeoutMs: 2900 });
+    const { code, seq } = (await done(client.rooms.create({ name: 'Ada' }, { timeoutMs: 30_000 }))).room;
+    expect(await client.rooms.read({ code, since: seq, wait: 3 })).toMatchObject({ ok: true, room: { seq } });
   });
 
   test('ends when its time is up if the peer sends no answer', async () => {

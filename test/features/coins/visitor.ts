@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { api } from '../../../src/api.ts';
+import { api } from '../../api.ts';
 import type { TestService } from '../../harness.ts';
 import { nameOf, validRequests } from '../../valid-requests.ts';
 
