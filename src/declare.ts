@@ -105,7 +105,9 @@ export interface Services {
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   /** Only with PLAYGROUND=on. */
-  readonly playground: { readonly modules: BrowserModules; readonly style: StyleSheet } | undefined;
+  readonly playground: { readonly style: StyleSheet } | undefined;
+  /** Modules of pages beside those of `web/browser/`: of the console, and of the playground. */
+  readonly pageModules: readonly BrowserModules[];
   readonly docs: () => Docs;
   readonly log: Logger;
   /** Milliseconds since 1970, by Redis's clock: for all times that Redis keeps, and all that is due. */

@@ -1,5 +1,5 @@
 import { CallerScripts } from '../accounts/caller-scripts.ts';
-import type { Config } from '../config.ts';
+import { consoleOf, type Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { BanJournal } from '../features/bans/ban-journal.ts';
 import { DeletionJournal } from '../features/deletion/deletion-journal.ts';
@@ -39,6 +39,7 @@ import { docsOf } from '../web/documents/documents.ts';
 import { channels, features } from '../api.ts';
 import type { Doors } from '../apart/doors.ts';
 import { operatorApi } from '../operator/endpoints.ts';
+import { consoleModules } from '../operator/page/page.ts';
 import { upgrades } from '../upgrades.ts';
 import type { RedisClock } from '../redis/redis-clock.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
@@ -164,6 +165,10 @@ export function servicesOf(
     keptNotices,
     sandbox,
     playground: doors.playground,
+    pageModules: [
+      ...(consoleOf(config) === 'open' ? consoleModules : []),
+      ...(doors.playground === undefined ? [] : [doors.playground.modules]),
+    ],
     docs: docsOf({
       features,
       channels,

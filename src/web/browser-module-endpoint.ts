@@ -18,8 +18,9 @@ export const pageModule = endpoint({
   mediaType: 'text/javascript; charset=utf-8',
   errors: ['not_found'],
   example: `curl -s $base/pages/modules/home.js`,
-  async handle({ params: { name }, meta }, { playground }: Pick<Services, 'playground'>) {
-    const module = (await ofPages()).get(name) ?? (await playground?.modules())?.get(name);
+  async handle({ params: { name }, meta }, { pageModules }: Pick<Services, 'pageModules'>) {
+    let module;
+    for (const modules of [ofPages, ...pageModules]) module ??= (await modules()).get(name);
     return module === undefined ? refuse('not_found') : sendEdition(module, meta, ASKED_EACH_TIME);
   },
 });

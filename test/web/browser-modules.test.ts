@@ -2,9 +2,10 @@ import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { forFile, start } from '../harness.ts';
 
-const service = await forFile(start());
+const service = await forFile(start({ settings: { ADMIN_API: 'on' } }));
 
-const modules = readdirSync(new URL('../../src/web/browser', import.meta.url)).filter((file) => file.endsWith('.ts'));
+const folders = ['web/browser', 'operator/page/browser', 'operator/shown'].map((folder) => new URL(`../../src/${folder}`, import.meta.url));
+const modules = folders.flatMap((folder) => readdirSync(folder).filter((file) => file.endsWith('.ts')));
 
 test.each(modules)('%s is served as valid JavaScript, and its imports lead to served modules', async (file) => {
   const { status, headers, body } = await service.get(`/pages/modules/${file.replace(/ts$/, 'js')}`);

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { browserModules } from '../../web/browser-modules.ts';
 import { HTML, pageHeaders } from '../../web/layout.ts';
 import { closedConsole, openConsole } from '../../web/pages/console.ts';
+
+/** What the page runs. `shown/` is the tool's too. */
+export const consoleModules = [new URL('browser/', import.meta.url), new URL('../shown/', import.meta.url)].map(browserModules);
 
 const pageOf = (text: string) =>
   endpoint({

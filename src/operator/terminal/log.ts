@@ -5,8 +5,10 @@ import { Failure } from '../../process/command.ts';
 import { exportLog, listLog } from '../log.ts';
 import { logFilterFields } from '../log-filter.ts';
 import { perform } from '../operation.ts';
+import { entriesText } from '../shown/cells.ts';
+import { logEntries } from '../shown/shown-log.ts';
 import { commandOf, flagsOf, groupOf, type NamedCommand } from './operate.ts';
-import { entriesText, secondOfText, table } from './table.ts';
+import { listed, moreText, paragraphs } from './table.ts';
 
 const filters = z.object(logFilterFields);
 
@@ -49,28 +51,6 @@ function writing(path: string, work: () => void): void {
 
 export const log = groupOf(
   { name: 'log', summary: 'what operators changed, by this tool and by HTTP', usual: 'list' },
-  commandOf(listLog, ({ entries, nextCursor }) => {
-    const more = nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`;
-    if (entries.length === 0) return nextCursor === undefined ? 'The log has no such entry.' : `Nothing so far.${more}`;
-    const rows = entries.map(({ number, at, by, action, what, why, outcome }) => [
-      String(number),
-      secondOfText(at),
-      by,
-      action,
-      detailsOf(what),
-      why,
-      outcome === undefined
-        ? 'not known'
-        : detailsOf(outcome).replace(/^word=(unknown)?/, (_, unknown) => (unknown === undefined ? '' : 'not known')),
-    ]);
-    return table(['NO', 'AT (UTC)', 'BY', 'CHANGE', 'OF', 'WHY', 'OUTCOME'], rows) + more;
-  }),
+  commandOf(listLog, ({ entries, nextCursor }) => paragraphs(listed(logEntries, entries), moreText(nextCursor))),
   toFile,
 );
-
-/** A value with blanks is quoted, so that it does not look like further details. */
-function detailsOf(details: Readonly<Record<string, string | number>>): string {
-  return Object.entries(details)
-    .map(([name, value]) => `${name}=${/^[\w@:.-]+$/.test(String(value)) ? value : JSON.stringify(value)}`)
-    .join(' ');
-}

@@ -1,3 +1,5 @@
+import type { Cell, Facts, Listing } from '../shown/cells.ts';
+
 /**
  * Escapes characters that could control a terminal: control characters (escape sequences begin with one), and characters that reverse or
  * hide the text around them. Names come from users, and Redis may hold any text.
@@ -106,13 +108,42 @@ export function minuteOfText(time: string | undefined): string {
   return time === undefined ? '' : minuteOf(Date.parse(time));
 }
 
-/** A line for each fact, its name in front. */
-export function facts(lines: readonly (readonly [name: string, value: string])[]): string {
-  const width = Math.max(...lines.map(([name]) => name.length));
-  return lines.map(([name, value]) => `${name.padEnd(width)}  ${printable(value) || '-'}`).join('\n');
+/** The text of a cell, which is not yet `printable`. */
+export function textOf(cell: Cell): string {
+  if (cell === undefined) return '';
+  if (typeof cell !== 'object') return String(cell);
+  if ('kind' in cell) return cell.kind === 'time' ? minuteOfText(cell.text) : cell.kind === 'second' ? secondOfText(cell.text) : cell.text;
+  return cell.map(textOf).join('');
 }
 
-/** `1 entry`, `2 entries`. */
-export function entriesText(count: number): string {
-  return count === 1 ? '1 entry' : `${count} entries`;
+/** A line for each fact, its name in front, below a title. '' without facts. */
+export function facts(pairs: Facts, title = ''): string {
+  const lines = pairs.map(([name, value]) => [name, printable(textOf(value))] as const).filter(([, text]) => text !== '');
+  if (lines.length === 0) return '';
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return [...(title === '' ? [] : [`${title}:`]), ...lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`)].join('\n');
+}
+
+/** A table, or a sentence that says that there is nothing. */
+export function listed<Row>({ none, columns }: Listing<Row>, rows: readonly Row[]): string {
+  if (rows.length === 0) return none;
+  const names = Object.keys(columns).map((name) => name.toUpperCase());
+  return table(
+    names,
+    rows.map((row) => Object.values(columns).map((cell) => textOf(cell(row)))),
+  );
+}
+
+/** A table below its title. '' without rows. */
+export function titled<Row>(listing: Listing<Row>, rows: readonly Row[]): string {
+  return rows.length === 0 ? '' : `${listing.title}:\n${listed(listing, rows)}`;
+}
+
+/** Texts with blank lines between them; empty ones are left out. */
+export function paragraphs(...texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join('\n\n');
+}
+
+export function moreText(nextCursor: string | undefined): string {
+  return nextCursor === undefined ? '' : `There may be more: --cursor ${nextCursor}`;
 }

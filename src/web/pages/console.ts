@@ -8,6 +8,7 @@ export const openConsole = layout({
   styles: ['/pages/styles/console.css'],
   modules: ['console'],
   imported: [
+    'cells',
     'console-account',
     'console-calls',
     'console-change',
@@ -21,6 +22,12 @@ export const openConsole = layout({
     'console-sign-in',
     'console-webhooks',
     'dom',
+    'shown-account',
+    'shown-boards',
+    'shown-log',
+    'shown-purchases',
+    'shown-rooms',
+    'shown-webhooks',
     'user-agent',
   ],
   body: console(

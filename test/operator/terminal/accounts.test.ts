@@ -31,7 +31,7 @@ test('two commands find and repair "I lost 50 coins"', async () => {
   const shown = await admin('accounts', 'show', installId);
   expect([shown.code, shown.error]).toEqual([0, '']);
   expect(shown.out).toContain(`Account ${accountId}\n`);
-  expect(shown.out).toMatch(/^balance +50$/m);
+  expect(shown.out).toMatch(/^Balance +50$/m);
   expect(shown.out).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  debit +-50 +50 +hat +- +-$/m);
   expect(shown.out).not.toContain(installId);
   const flags = ['50', '--reason', 'paid twice for the hat', '--key', 'ticket-1', '--yes'];

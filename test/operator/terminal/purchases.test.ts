@@ -24,5 +24,5 @@ test('purchases shows the history of a purchase, lists stuck ones, and makes the
   const line = new RegExp(`${purchaseHash(purchaseToken)} +GPA\\S+ +premium +active .* \\d{4}-\\d\\d-\\d\\d `);
   await expect.poll(() => admin('purchases', 'stuck'), { timeout: 60_000 }).toMatch(line);
   expect(await admin('purchases', 'look', pending.purchaseId, '--reason', 'test', '--yes')).toContain(pending.purchaseId);
-  expect(await admin('accounts', 'show', installId)).toMatch(new RegExp(`COINS BOUGHT +ORDER[^]*${granted.orderId}`));
+  expect(await admin('accounts', 'show', installId)).toMatch(new RegExp(`PRODUCT +ORDER[^]*${granted.orderId}`));
 });

@@ -1,19 +1,7 @@
 import { admin, call, Failed, type Answer } from './console-calls.ts';
-import {
-  accountLink,
-  button,
-  chip,
-  hashOf,
-  link,
-  operatorText,
-  section,
-  table,
-  time,
-  type Asked,
-  type Part,
-  type Shown,
-} from './console-parts.ts';
-import { make } from './dom.ts';
+import { button, hashOf, link, listed, operatorText, section, time, type Asked, type Part, type Shown } from './console-parts.ts';
+import { found as foundAccounts } from '../../shown/shown-account.ts';
+import { make } from '../../../web/browser/dom.ts';
 
 /** The last result. The search text is not in the address, because it may be an installId, and browsers keep addresses in their history. */
 let last: { readonly who: string; found: Answer } | undefined;
@@ -55,15 +43,6 @@ export async function foundView({ again }: Asked): Promise<Shown> {
     return { title: 'Found', parts: [make('p', { className: 'lead', textContent: 'Search again: the text that you typed is not kept.' })] };
   const { who, found } = last;
   const { accounts, purchases, rooms, keys, nextCursor } = found;
-  const rows = (accounts as Answer[]).map((account) => [
-    accountLink(account.accountId),
-    account.via?.name === undefined ? '' : make('bdi', { textContent: account.via.name }),
-    account.via?.game,
-    account.foundBy,
-    account.kind,
-    time(account.createdAt),
-    stateOf(account),
-  ]);
   const more = async (): Promise<void> => {
     const next = await find(who, nextCursor);
     last = { who, found: { ...next, accounts: [...accounts, ...next.accounts], purchases, rooms, keys } };
@@ -76,7 +55,7 @@ export async function foundView({ again }: Asked): Promise<Shown> {
       .map(({ purchase }) => link(['purchases', purchase], `The purchase ${purchase}`)),
     ...(keys as Answer[]).map(({ id, name, state }) => link(['log'], `The key ${id}, “${name}” (${state})`, { operator: `key:${id}` })),
   ];
-  const isNobody = rows.length === 0 && nextCursor === undefined;
+  const isNobody = accounts.length === 0 && nextCursor === undefined;
   if (isNobody && others.length === 0)
     return { title: 'Nobody was found', parts: [make('p', { className: 'lead', textContent: 'Try another id or name of the user.' })] };
   return {
@@ -84,21 +63,12 @@ export async function foundView({ again }: Asked): Promise<Shown> {
     parts: [
       isNobody
         ? ''
-        : section(
-            'Accounts',
-            table('Accounts', ['Account', 'Name', 'Game', 'Found by', 'Kind', 'Made (UTC)', 'State'], rows, 'Nobody was found so far.'),
-            nextCursor === undefined ? '' : button('Look further', () => void more()),
-          ),
+        : section('Accounts', listed(foundAccounts, accounts), nextCursor === undefined ? '' : button('Look further', () => void more())),
       ...(others.length === 0
         ? []
         : [section('Else', make('ul', { className: 'stack because' }, ...others.map((text) => make('li', {}, text))))]),
     ],
   };
-}
-
-function stateOf({ deletedAt, movedTo }: Answer): Part {
-  if (deletedAt !== undefined) return chip('deleted', 'waiting');
-  return movedTo === undefined ? '' : make('span', {}, 'moved to ', accountLink(movedTo));
 }
 
 export async function searchView({ operator, signal }: Asked): Promise<Shown> {

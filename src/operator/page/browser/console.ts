@@ -3,12 +3,12 @@ import { call, Failed, mayAct, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
 import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { keysView } from './console-keys.ts';
-import { alertOf, asking, hashOf, link, nameOperators, type Asked, type Shown } from './console-parts.ts';
+import { alertOf, asking, drawFor, hashOf, link, nameOperators, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
 import { signInView } from './console-sign-in.ts';
 import { webhooksView, webhookView } from './console-webhooks.ts';
-import { byId, make, onPress, onSubmit } from './dom.ts';
+import { byId, make, onPress, onSubmit } from '../../../web/browser/dom.ts';
 
 type View = (asked: Asked) => Promise<Shown>;
 
@@ -111,6 +111,7 @@ function signedOut(why = ''): void {
 
 function signedIn(who: Operator): void {
   operator = who;
+  drawFor(who);
   if (who.game === undefined)
     named = call('/console/operators').then(
       ({ operators }) => nameOperators(operators),

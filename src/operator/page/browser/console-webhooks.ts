@@ -1,51 +1,19 @@
 import { admin, mayAct, type Answer, type Operator } from './console-calls.ts';
 import { changeButton, isoOf, timeInput, type Change } from './console-change.ts';
-import { chip, coins, facts, hashOf, input, link, section, table, time, type Asked, type Part, type Shown } from './console-parts.ts';
-import { make } from './dom.ts';
+import { facts, hashOf, input, listed, section, type Asked, type Part, type Shown } from './console-parts.ts';
+import { deliveries as allDeliveries, webhookFacts, webhooks as allWebhooks } from '../../shown/shown-webhooks.ts';
+import { make } from '../../../web/browser/dom.ts';
 
 const secretOf = ({ secret }: Answer) => ({ label: 'The secret of the webhook', text: secret as string });
 
 /** The webhooks, and the state of their deliveries. */
 export async function webhooksView({ operator, signal, again }: Asked): Promise<Shown> {
   const { webhooks } = await admin('/webhooks', {}, signal);
-  const rows = (webhooks as Answer[]).map((hook) => [
-    link(['webhooks', hook.id], hook.id),
-    stateOf(hook),
-    behind(hook),
-    coins(hook.waitingAccounts),
-    failure(hook),
-    hook.types?.join(', ') ?? 'all',
-    hook.url,
-  ]);
   return {
     title: 'Webhooks',
-    parts: [
-      section(
-        'All webhooks',
-        table(
-          'Webhooks',
-          ['Webhook', 'State', '#Behind', '#Accounts waiting', 'Last failure (UTC)', 'Events', 'URL'],
-          rows,
-          'Events are sent nowhere.',
-        ),
-        make('div', { className: 'row' }, addButton(operator, again)),
-      ),
-    ],
+    parts: [section('All webhooks', listed(allWebhooks, webhooks), make('div', { className: 'row' }, addButton(operator, again)))],
   };
 }
-
-function stateOf({ state, disabledBy, delivering }: Answer): Part {
-  if (state === 'disabled') return chip(disabledBy === 'gone' ? 'ended by 410' : 'stopped', 'waiting');
-  return delivering === true ? chip('active', 'live') : chip('no process delivers', 'waiting');
-}
-
-const behind = ({ lagSeconds }: Answer): string => (lagSeconds === undefined ? '–' : `${coins(lagSeconds)} s`);
-
-function failure({ lastFailure: last }: Answer): Part {
-  return last === undefined ? 'none' : make('span', {}, time(last.at), ` ${answerOf(last)}`);
-}
-
-const answerOf = ({ status, error }: Answer): string => (status === undefined ? ((error as string | undefined) ?? '') : String(status));
 
 function addButton(operator: Operator, again: () => void): Part {
   if (!mayAct(operator, 'admin')) return '';
@@ -77,7 +45,6 @@ function addButton(operator: Operator, again: () => void): Part {
 export async function webhookView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
   const path = `/webhooks/${encodeURIComponent(id)}`;
   const [{ webhook }, { deliveries }] = await Promise.all([admin(path, {}, signal), admin(`${path}/deliveries`, { limit: '50' }, signal)]);
-  const { url, types, createdAt, disabledAt, oldSecretsUntil, waitingAccounts, lastDeliveredAt } = webhook;
   const change = (least: 'economist' | 'admin', verb: string, title: string, more: Partial<Change> = {}, changed = again): Part =>
     mayAct(operator, least)
       ? changeButton({ title, operation: `webhooks ${verb}`, path: `${path}/${verb}`, target: { id }, ...more }, operator, changed)
@@ -89,18 +56,7 @@ export async function webhookView({ words: [id = ''], operator, signal, again }:
     parts: [
       section(
         'What it is',
-        facts([
-          ['State', stateOf(webhook)],
-          ['Stopped (UTC)', disabledAt && time(disabledAt)],
-          ['URL', url],
-          ['Events', types?.join(', ') ?? 'all'],
-          ['Behind', behind(webhook)],
-          ['Accounts that wait', `${coins(waitingAccounts)} whose event failed`],
-          ['Last delivery (UTC)', lastDeliveredAt && time(lastDeliveredAt)],
-          ['Last failure (UTC)', failure(webhook)],
-          ['Old secret signs until', oldSecretsUntil && time(oldSecretsUntil)],
-          ['Made (UTC)', time(createdAt)],
-        ]),
+        facts(webhookFacts(webhook)),
         make(
           'div',
           { className: 'row' },
@@ -118,27 +74,9 @@ export async function webhookView({ words: [id = ''], operator, signal, again }:
           change('admin', 'remove', 'Remove it', {}, () => void (location.hash = hashOf(['webhooks']))),
         ),
       ),
-      section('Last deliveries', deliveryTable(deliveries, id, operator, again)),
+      section('Last deliveries', listed(allDeliveries, deliveries, { act: ({ event }) => repeatButton(event, id, operator, again) })),
     ],
   };
-}
-
-function deliveryTable(deliveries: readonly Answer[], id: string, operator: Operator, again: () => void): HTMLElement {
-  return table(
-    'Deliveries',
-    ['At (UTC)', 'Event', 'Type', '#Attempt', 'Outcome', 'Answer', '#ms', ''],
-    deliveries.map(({ at, event, type, attempt, outcome, durationMs, ...rest }) => [
-      time(at),
-      make('span', { className: 'mono', textContent: event }),
-      type,
-      String(attempt),
-      chip(outcome.replace('_', ' '), outcome === 'delivered' ? 'live' : 'waiting'),
-      answerOf(rest),
-      String(durationMs),
-      repeatButton(event, id, operator, again),
-    ]),
-    'Nothing was sent yet.',
-  );
 }
 
 function repeatButton(event: string, id: string, operator: Operator, again: () => void): Part {

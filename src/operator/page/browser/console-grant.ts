@@ -17,7 +17,7 @@ import {
   type Shown,
 } from './console-parts.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
-import { make, onSubmit } from './dom.ts';
+import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 /** The most that one call takes. The service grants to a thousand accounts a second, so a run can be stopped about once a second. */
 const AT_ONCE = 1000;

@@ -1,7 +1,7 @@
 import { call, type Answer, type Operator } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
 import { chip, input, link, section, select, table, time, type Asked, type Part, type Shown } from './console-parts.ts';
-import { make } from './dom.ts';
+import { make } from '../../../web/browser/dom.ts';
 
 const secretOf = ({ token, id }: Answer) => ({ label: `The key ${id}`, text: token as string });
 

@@ -1,6 +1,6 @@
 import { call, Failed, type Operator } from './console-calls.ts';
 import { field, type Shown } from './console-parts.ts';
-import { make, onSubmit } from './dom.ts';
+import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 /**
  * The key is in this field until it is sent, and nowhere else in the browser. It is not a password field, because browsers offer to save

@@ -1,7 +1,6 @@
 import { admin, call, mayAct, type Answer, type Operator } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
 import {
-  accountLink,
   addressForm,
   button,
   chip,
@@ -12,17 +11,19 @@ import {
   hashOf,
   input,
   link,
-  logTable,
-  operatorText,
+  listed,
   section,
   select,
-  table,
   time,
   type Asked,
   type Part,
   type Shown,
 } from './console-parts.ts';
-import { make } from './dom.ts';
+import { listed as accountsShown, looked } from '../../shown/shown-account.ts';
+import { archivesOf, entries, seasonsOf } from '../../shown/shown-boards.ts';
+import { logEntries } from '../../shown/shown-log.ts';
+import { life, lifeOf, purchaseFacts, stuckPurchases, unownedSubscriptions } from '../../shown/shown-purchases.ts';
+import { make } from '../../../web/browser/dom.ts';
 
 /** The boards of the catalogue, and a form for any other board. */
 export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
@@ -52,14 +53,7 @@ export async function boardView({ words: [game = ''], query, operator, signal, a
   const [board, { seasons }] = await Promise.all([admin(path, asked, signal), admin(`${path}/seasons`, {}, signal)]);
   const words = ['boards', game];
   const isOpen = archive === '';
-  const rows = (board.entries as Answer[]).map((entry) => [
-    String(entry.rank),
-    make('bdi', { textContent: entry.name }),
-    String(entry.score),
-    accountLink(entry.accountId),
-    time(entry.at),
-    isOpen && mayAct(operator, 'economist') ? removeButton(game, entry, operator, again) : '',
-  ]);
+  const act = isOpen && mayAct(operator, 'economist') ? (entry: Answer) => removeButton(game, entry, operator, again) : undefined;
   const pages = make(
     'div',
     { className: 'row' },
@@ -72,12 +66,12 @@ export async function boardView({ words: [game = ''], query, operator, signal, a
       section(
         archive !== '' ? `Archive ${archive}` : board.season === undefined ? 'All time' : `Season ${board.season.id ?? board.season}`,
         make('p', { className: 'hint', textContent: `${coins(board.count)} entries` }),
-        table('Entries', ['#Rank', 'Name', '#Score', 'Account', 'At (UTC)', ''], rows, 'No entries.'),
+        listed(entries, board.entries, { act }),
         pages,
         isOpen && mayAct(operator, 'economist') && board.count > 0 ? resetButton(game, board.count, operator, again) : '',
       ),
-      section('Seasons', link(words, 'All time', { season: 'all' }), seasonTable(game, seasons)),
-      section('Archives', archiveTable(game, board.archives, operator, again)),
+      section('Seasons', link(words, 'All time', { season: 'all' }), listed(seasonsOf(game), seasons)),
+      section('Archives', listed(archivesOf(game), board.archives, { act: (archive) => dropButton(game, archive, operator, again) })),
     ],
   };
 }
@@ -114,54 +108,20 @@ function resetButton(game: string, count: number, operator: Operator, again: () 
   );
 }
 
-function seasonTable(game: string, seasons: readonly Answer[]): HTMLElement {
-  return table(
-    'Seasons',
-    ['Season', 'State', 'Ends (UTC)', 'Pays (UTC)', '#Entries', '#Prizes paid', '#Coins paid', '#Unpaid'],
-    seasons.map((season) => [
-      link(['boards', game], season.season, { season: season.season }),
-      chip(season.state, season.state === 'paying' ? 'waiting' : 'live'),
-      time(season.endsAt),
-      time(season.paysAt),
-      coins(season.entries),
-      coins(season.paid),
-      coins(season.paidCoins),
-      coins(season.unpaid),
-    ]),
-    'This game has no seasons with a score.',
-  );
-}
-
-function archiveTable(game: string, archives: readonly Answer[], operator: Operator, again: () => void): HTMLElement {
-  return table(
-    'Archives',
-    ['Archive', 'At (UTC)', 'By', 'Why', '#Entries', ''],
-    archives.map((archive) => [
-      archive.droppedAt === undefined
-        ? link(['boards', game], String(archive.archive), { archive: String(archive.archive) })
-        : String(archive.archive),
-      time(archive.at),
-      operatorText(archive.by),
-      archive.reason,
-      coins(archive.entries),
-      archive.droppedAt !== undefined
-        ? make('span', {}, 'dropped ', time(archive.droppedAt))
-        : mayAct(operator, 'admin')
-          ? changeButton(
-              {
-                title: 'Drop',
-                operation: 'boards drop',
-                path: `/boards/${encodeURIComponent(game)}/drop`,
-                target: { game },
-                valuesOf: () => ({ archive: archive.archive as number }),
-                typed: () => ({ what: 'the entries', number: String(archive.entries) }),
-              },
-              operator,
-              again,
-            )
-          : '',
-    ]),
-    'The board was never reset.',
+function dropButton(game: string, { archive, entries: count, droppedAt }: Answer, operator: Operator, again: () => void): Part {
+  if (droppedAt !== undefined) return make('span', {}, 'dropped ', time(droppedAt));
+  if (!mayAct(operator, 'admin')) return '';
+  return changeButton(
+    {
+      title: 'Drop',
+      operation: 'boards drop',
+      path: `/boards/${encodeURIComponent(game)}/drop`,
+      target: { game },
+      valuesOf: () => ({ archive: archive as number }),
+      typed: () => ({ what: 'the entries', number: String(count) }),
+    },
+    operator,
+    again,
   );
 }
 
@@ -175,26 +135,17 @@ const CHOICE = [
 export async function accountsView({ query, signal }: Asked): Promise<Shown> {
   const names = ['kind', 'banned', 'debt', 'createdFrom', 'createdTo', 'seenFrom', 'seenTo'] as const;
   const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
-  const { accounts, looked, nextCursor } = await admin(
-    '/accounts',
-    { ...filter, limit: '50', cursor: query.get('cursor') ?? undefined },
-    signal,
-  );
+  const {
+    accounts,
+    looked: count,
+    nextCursor,
+  } = await admin('/accounts', { ...filter, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
   const kinds = [
     ['', 'all'],
     ['guest', 'guests'],
     ['store', 'store accounts'],
   ] as const;
   const day = (name: string): HTMLInputElement => input(name, filter[name], { type: 'date' });
-  const rows = (accounts as Answer[]).map((account) => [
-    accountLink(account.accountId),
-    account.kind,
-    chip(account.state, account.state === 'open' ? 'live' : 'waiting'),
-    coins(account.balanceCoins),
-    account.debtCoins === undefined ? '' : coins(account.debtCoins),
-    time(account.createdAt),
-    account.lastSeenOn,
-  ]);
   return {
     title: 'Accounts',
     parts: [
@@ -212,13 +163,8 @@ export async function accountsView({ query, signal }: Asked): Promise<Shown> {
       ),
       section(
         'Found',
-        table(
-          'Accounts',
-          ['Account', 'Kind', 'State', '#Coins', '#Debt', 'Made (UTC)', 'Last seen'],
-          rows,
-          'No such account on this page.',
-        ),
-        make('p', { className: 'hint', textContent: `${coins(looked)} accounts were looked at.` }),
+        listed(accountsShown, accounts),
+        make('p', { className: 'hint', textContent: looked(count) }),
         nextCursor === undefined ? '' : link(['accounts'], 'Further', { ...withValues(filter), cursor: nextCursor }),
       ),
     ],
@@ -229,49 +175,18 @@ export async function purchasesView({ operator, signal, again }: Asked): Promise
   const { purchases, subscriptions } = await admin('/purchases', {}, signal);
   const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
   const form = addressForm([['A purchase, by its order number', named]], () => hashOf(['purchases', named.value.trim()]));
-  const rows = (purchases as Answer[]).map((purchase) => [
-    link(['purchases', purchase.purchaseId], purchase.orderId ?? purchase.purchaseId),
-    chip(purchase.stuck ?? 'due', 'waiting'),
-    purchase.productId,
-    accountLink(purchase.accountId),
-    time(purchase.at),
-    time(purchase.nextLookAt),
-    String(purchase.failedLooks),
-  ]);
   return {
     title: 'Purchases',
     parts: [
       form,
-      section(
-        'Stuck',
-        table(
-          'Stuck purchases',
-          ['Purchase', 'Stuck', 'Product', 'Account', 'At (UTC)', 'Looked at next', '#Failed checks'],
-          rows,
-          'Nothing is stuck.',
-        ),
-      ),
+      section('Stuck', listed(stuckPurchases, purchases)),
       section(
         'Subscriptions without an owner',
         make('p', {
           className: 'hint',
           textContent: 'The first account that sends the token gets the subscription. Otherwise the store refunds it.',
         }),
-        table(
-          'Subscriptions without an owner',
-          ['Order', 'Refund (UTC)', 'State', 'Product', 'Seen (UTC)', 'Checked next', '#Failed checks', ''],
-          (subscriptions as Answer[]).map((subscription) => [
-            subscription.orderId ?? subscription.purchase,
-            time(subscription.refundAt),
-            chip(subscription.state ?? 'not checked yet', 'waiting'),
-            subscription.productId ?? '',
-            time(subscription.noticedAt),
-            time(subscription.nextCheckAt),
-            String(subscription.failedChecks),
-            moveButton(subscription.purchase, operator, again),
-          ]),
-          'Every subscription has an owner.',
-        ),
+        listed(unownedSubscriptions, subscriptions, { act: ({ purchase }) => moveButton(purchase, operator, again) }),
       ),
     ],
   };
@@ -303,49 +218,11 @@ export function moveButton(purchase: string, operator: Operator, again: () => vo
 export async function purchaseView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
   const path = `/purchases/${encodeURIComponent(id)}`;
   const { purchase } = await admin(path, {}, signal);
-  const life: [string, Part | undefined][] = [
-    ['Seen', time(purchase.at)],
-    ['Granted', purchase.grantedAt && make('span', {}, time(purchase.grantedAt), ` ${coins(purchase.coins)} coins`)],
-    ['Acknowledged to the store', purchase.isFinished === true ? 'yes' : 'not yet'],
-    ['Refunded', purchase.refundedAt && make('span', {}, time(purchase.refundedAt), ` ${coins(purchase.takenCoins)} coins taken back`)],
-    ['Store asked last', time(purchase.checkedAt)],
-  ];
   return {
     title: `Purchase ${purchase.orderId ?? purchase.purchaseId}`,
     parts: [
-      section(
-        'What it is',
-        facts([
-          ['State', chip(purchase.state, purchase.state === 'granted' ? 'live' : 'waiting')],
-          ['Stuck', purchase.stuck && chip(purchase.stuck, 'waiting')],
-          ['Product', `${purchase.quantity} × ${purchase.productId} (${purchase.sku})`],
-          ['Account', accountLink(purchase.accountId)],
-          ['Store', purchase.store],
-          ['Package', purchase.packageName],
-          ['purchaseId', purchase.purchaseId],
-          ['Test', purchase.test === true ? 'nobody paid for it' : undefined],
-          ['Failed checks', String(purchase.failedLooks)],
-        ]),
-      ),
-      section('Its life (UTC)', facts(life)),
-      section(
-        'Moved by operators',
-        table(
-          'Moves',
-          ['At (UTC)', 'From', 'To', '#Coins', '#Taken', 'By', 'Why'],
-          ((purchase.moves ?? []) as Answer[]).map((move) => [
-            time(move.at),
-            accountLink(move.from),
-            accountLink(move.to),
-            coins(move.coins ?? 0),
-            move.takenCoins === undefined ? '–' : coins(move.takenCoins),
-            operatorText(move.by),
-            move.reason,
-          ]),
-          'It was never moved.',
-        ),
-        moveButton(id, operator, again),
-      ),
+      section('What it is', facts(purchaseFacts(purchase)), moveButton(id, operator, again)),
+      section('Its life', listed(life, lifeOf(purchase))),
       mayAct(operator, 'support')
         ? changeButton(
             { title: 'Ask the store now', operation: 'purchases look', path: `${path}/look`, target: { purchase: id } },
@@ -361,7 +238,7 @@ export async function logView({ query, signal }: Asked): Promise<Shown> {
   const names = ['account', 'operator', 'action', 'from', 'to'] as const;
   const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
   const asked = { ...filter, from: timeOf(filter['from']), to: timeOf(filter['to']) };
-  const { entries, nextCursor } = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
+  const { entries: changes, nextCursor } = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
   const labels = {
     account: 'Account',
     operator: 'Operator (name of a key, or key:…)',
@@ -385,7 +262,10 @@ export async function logView({ query, signal }: Asked): Promise<Shown> {
         button('Export as CSV', () => void exportLog(asked, said)),
         said,
       ),
-      section('Changes', logTable(entries, nextCursor === undefined ? 'No such change.' : 'No such change so far: older ones may follow.')),
+      section(
+        'Changes',
+        listed(logEntries, changes, nextCursor === undefined ? {} : { none: 'No such change so far: older ones may follow.' }),
+      ),
       make(
         'div',
         { className: 'row' },

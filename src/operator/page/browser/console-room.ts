@@ -1,22 +1,22 @@
 import { admin, call, mayAct, pathWith, type Answer, type Operator } from './console-calls.ts';
 import { changeButton, type Change } from './console-change.ts';
 import {
-  accountLink,
   addressForm,
   button,
-  chip,
   facts,
   field,
   hashOf,
   input,
   link,
+  listed,
   section,
   table,
   time,
   type Asked,
   type Shown,
 } from './console-parts.ts';
-import { make, onSubmit } from './dom.ts';
+import { hands, ofOperators, players, roomFacts, seatsOf } from '../../shown/shown-rooms.ts';
+import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 /** The open public rooms, and a form to find any room by its code. */
 export async function roomsView({ query, operator, signal }: Asked): Promise<Shown> {
@@ -59,7 +59,12 @@ export async function roomView({ words: [code = ''], operator, signal, again }: 
     title: `Room ${code}`,
     parts: [
       section('What everybody sees', live, make('div', { className: 'row' }, isOver ? '' : watch, said)),
-      section('Seats', seats(found, operator, again), make('div', { className: 'row' }, ...actsOn(found, operator, again))),
+      section(
+        'Seats',
+        facts(ofOperators(found)),
+        seats(found, operator, again),
+        make('div', { className: 'row' }, ...actsOn(found, operator, again)),
+      ),
       mayAct(operator, 'support') ? section('What single players see', privateForm(path)) : '',
     ],
   };
@@ -68,36 +73,10 @@ export async function roomView({ words: [code = ''], operator, signal, again }: 
 /** Name, data and state come from users, so they are shown as text. */
 function stateOf(room: Answer): HTMLElement[] {
   return [
-    facts([
-      ['Phase', chip(room.phase, room.phase === 'ended' ? 'waiting' : 'live')],
-      ['Game', room.game],
-      ['Public', room.public === true ? 'yes' : 'no'],
-      ['Locked', room.locked === true ? 'yes' : 'no'],
-      ['Made (UTC)', time(room.createdAt)],
-      ['Changed (UTC)', time(room.updatedAt)],
-      ['Change', `number ${room.seq}`],
-    ]),
-    table(
-      'Players',
-      ['Player', 'Name', 'Ready', 'Connected', 'Data'],
-      (room.players as Answer[]).map((player) => [
-        player.host === true ? `${player.id} (host)` : player.id,
-        make('bdi', { textContent: player.name }),
-        player.ready === true ? 'yes' : 'no',
-        player.connected === true ? 'yes' : 'no',
-        make('code', { textContent: shortened(player.data) }),
-      ]),
-      'Nobody is in the room.',
-    ),
+    facts(roomFacts(room)),
+    listed(players, room.players),
     make('pre', { className: 'code', tabIndex: 0, textContent: JSON.stringify(room.state, null, 2) }),
   ];
-}
-
-const MOST_SHOWN = 200;
-
-function shortened(data: unknown): string {
-  const text = JSON.stringify(data) ?? '';
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text;
 }
 
 interface Place {
@@ -124,20 +103,9 @@ async function follow(code: string, since: number, { live, said, signal }: Place
 }
 
 function seats({ room, seats: taken }: Answer, operator: Operator, again: () => void): HTMLElement {
-  const names = new Map((room.players as Answer[]).map(({ id, name }) => [id as string, name as string]));
   const mayKick = room.phase !== 'ended' && mayAct(operator, 'support');
-  return table(
-    'Seats',
-    ['Player', 'Name', 'Account', 'Away since', ''],
-    (taken as Answer[]).map(({ playerId, accountId, awaySince }) => [
-      playerId,
-      make('bdi', { textContent: names.get(playerId) ?? '' }),
-      operator.game === undefined ? accountLink(accountId) : accountId,
-      time(awaySince),
-      mayKick ? kickButton(room.code, playerId, operator, again) : '',
-    ]),
-    'Nobody has a seat.',
-  );
+  const act = mayKick ? ({ playerId }: { readonly playerId: string }) => kickButton(room.code, playerId, operator, again) : undefined;
+  return listed(seatsOf(room), taken, { act });
 }
 
 function kickButton(code: string, player: string, operator: Operator, again: () => void): HTMLElement {
@@ -188,14 +156,7 @@ function privateForm(path: string): HTMLElement {
   onSubmit(form, async () => {
     try {
       const found = await admin(path, { private: 'true', reason: reason.value });
-      shown.replaceChildren(
-        table(
-          'What single players see',
-          ['Player', 'Sees'],
-          (found.seats as Answer[]).map((seat) => [seat.playerId, make('code', { textContent: JSON.stringify(seat.private) ?? '–' })]),
-          'Nobody has a seat.',
-        ),
-      );
+      shown.replaceChildren(listed(hands, found.seats));
     } catch (error) {
       shown.replaceChildren(make('p', { textContent: (error as Error).message }));
     }

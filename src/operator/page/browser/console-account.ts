@@ -1,27 +1,11 @@
 import { admin, Failed, mayAct, type Answer, type Operator } from './console-calls.ts';
 import { changeButton, daysFor, isoOf, spanTo, timeInput, type Change } from './console-change.ts';
-import {
-  accountLink,
-  chip,
-  coins,
-  detailsOf,
-  facts,
-  filterForm,
-  input,
-  link,
-  logTable,
-  operatorText,
-  section,
-  select,
-  table,
-  time,
-  type Asked,
-  type Part,
-  type Shown,
-} from './console-parts.ts';
+import { coins, draw, facts, filterForm, input, link, listed, section, select, type Asked, type Shown } from './console-parts.ts';
 import { moveButton } from './console-lists.ts';
-import { make } from './dom.ts';
-import { browserOf } from './user-agent.ts';
+import * as shown from '../../shown/shown-account.ts';
+import { logEntries } from '../../shown/shown-log.ts';
+import { make } from '../../../web/browser/dom.ts';
+import { browserOf } from '../../../web/browser/user-agent.ts';
 
 /** All of an account on one screen. */
 export async function accountView({ words: [id = ''], query, operator, signal, again }: Asked): Promise<Shown> {
@@ -45,17 +29,22 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
       make(
         'div',
         { className: 'grid' },
-        section('Standing', standing(account), buttons(change.ban, change.unban, change.delete)),
-        section('Balance', balance(account), buttons(change.adjust)),
-        section('Entitlement', entitlement(account, because), buttons(change.give, change.takeBack, change.restart, change.restore)),
+        section('Standing', facts(shown.standing(account)), buttons(change.ban, change.unban, change.delete)),
+        section('Balance', facts(shown.balance(account)), buttons(change.adjust)),
+        section(
+          'Entitlement',
+          facts(shown.entitlement(account)),
+          sentences(because),
+          buttons(change.give, change.takeBack, change.restart, change.restore),
+        ),
         section('Name', name(account), buttons(change.rename, change.unname)),
       ),
       section('Sessions', sessions(account, operator, again), buttons(change.signOut)),
       section('Ledger', ledger(account, page, query)),
-      section('Purchases of coins', coinPurchases(account)),
+      section('Purchases of coins', listed(shown.coinPurchases, account.coinPurchases)),
       section('Subscriptions', subscriptions(account, operator, again)),
-      make('div', { className: 'grid' }, section('Rooms', rooms(account)), section('Boards', boards(account))),
-      section('What operators did', logTable(changes)),
+      make('div', { className: 'grid' }, section('Rooms', listed(shown.seats, account.rooms)), section('Boards', boards(account))),
+      section('What operators did', listed(logEntries, changes)),
       section('Events', events(account, told, query)),
     ],
   };
@@ -155,36 +144,15 @@ function changesOf(account: Answer, operator: Operator, again: () => void) {
   };
 }
 
-function standing(account: Answer): HTMLElement {
-  const { state, ban } = account;
-  return facts([
-    ['State', chip(state, state === 'open' ? 'live' : 'waiting')],
-    [
-      'Banned',
-      ban &&
-        make(
-          'span',
-          {},
-          'since ',
-          time(ban.since),
-          ban.until === undefined ? ', without an end' : make('span', {}, ' until ', time(ban.until)),
-        ),
-    ],
-    ['Why', ban?.reason],
-    ['Kind', account.kind],
-    ['Made (UTC)', account.createdAt && time(account.createdAt)],
-    ['Install proven', account.installVerifiedAt && time(account.installVerifiedAt)],
-    [
-      'Guests that moved in',
-      account.guests.length === 0
-        ? undefined
-        : make('span', {}, ...account.guests.flatMap(({ accountId }: Answer) => [accountLink(accountId), ' '])),
-    ],
-  ]);
-}
+const sentences = (all: readonly string[]): HTMLElement =>
+  make('ul', { className: 'stack because' }, ...all.map((sentence) => make('li', { textContent: sentence })));
 
 /** The sessions of pairings and of sign-ins with the store. */
-function sessions({ accountId, sessions: { listed, signOutsEverywhere } }: Answer, operator: Operator, again: () => void): HTMLElement {
+function sessions(
+  { accountId, sessions: { listed: open, signOutsEverywhere } }: shown.Account,
+  operator: Operator,
+  again: () => void,
+): HTMLElement {
   const end = (session: string): HTMLElement => {
     const made = changeButton(
       {
@@ -200,61 +168,19 @@ function sessions({ accountId, sessions: { listed, signOutsEverywhere } }: Answe
     made.setAttribute('aria-label', `End the session ${session}`);
     return made;
   };
+  const act = mayAct(operator, 'support') ? ({ id }: { readonly id: string }) => end(id) : undefined;
+  const named = open.map((session) => ({ ...session, userAgent: browserOf(session.userAgent) }));
   return make(
     'div',
     {},
-    table(
-      'Sessions',
-      ['Session', 'Kind', 'Device', 'Since (UTC)', 'Seen (UTC)', 'Ends (UTC)', ''],
-      (listed as Answer[]).map((session) => [
-        make('span', { className: 'mono', textContent: session.id }),
-        session.kind,
-        browserOf(session.userAgent),
-        time(session.createdAt),
-        time(session.lastSeenAt),
-        time(session.expiresAt),
-        mayAct(operator, 'support') ? end(session.id) : '',
-      ]),
-      'No session of a pairing or a store is listed. Logins with an installId are not.',
-    ),
-    make('p', { className: 'hint', textContent: `Signed out everywhere ${signOutsEverywhere} times.` }),
+    listed(shown.sessions, named, { act }),
+    make('p', { className: 'hint', textContent: shown.signedOut(signOutsEverywhere) }),
   );
 }
 
-function balance(account: Answer): HTMLElement {
-  return facts([
-    ['Coins', make('strong', { textContent: coins(account.balanceCoins) })],
-    ['Debt', account.debtCoins && chip(coins(account.debtCoins), 'waiting')],
-    ['Entries', coins(account.ledger.entries)],
-    ['Oldest entry', account.ledger.oldestAt && time(account.ledger.oldestAt)],
-  ]);
-}
-
-function entitlement(account: Answer, because: readonly string[]): HTMLElement {
-  const { state, access, expiresAt, source } = account.entitlement;
-  const { gift, trial } = account;
-  return make(
-    'div',
-    {},
-    facts([
-      ['State', make('span', {}, chip(state, access === true ? 'live' : ''), source === 'gift' ? ' a gift' : '')],
-      ['Until', expiresAt && time(expiresAt)],
-      ['Given', gift && make('span', {}, 'until ', time(gift.until), ` by ${operatorText(gift.by)}: ${gift.reason}`)],
-      ['Trial began', trial.startedAt && time(trial.startedAt)],
-      ['Device (hash)', trial.device && make('span', { className: 'mono', textContent: trial.device })],
-    ]),
-    make('ul', { className: 'stack because' }, ...because.map((sentence) => make('li', { textContent: sentence }))),
-  );
-}
-
-function name({ givenName }: Answer): HTMLElement {
-  if (givenName === undefined) return make('p', { className: 'none', textContent: 'The player chooses the name.' });
-  return facts([
-    ['Given', make('bdi', { textContent: givenName.name })],
-    ['At', time(givenName.givenAt)],
-    ['By', operatorText(givenName.by)],
-    ['Why', givenName.reason],
-  ]);
+function name(account: shown.Account): HTMLElement {
+  if (account.givenName === undefined) return make('p', { className: 'none', textContent: 'The player chooses the name.' });
+  return facts(shown.givenName(account));
 }
 
 const FILTERS = ['type', 'key', 'origin', 'from', 'to'] as const;
@@ -269,15 +195,6 @@ function ledgerFilter(query: URLSearchParams): Record<string, string | undefined
 function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: URLSearchParams): HTMLElement {
   const filter = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']));
   const types = ['', 'credit', 'debit', 'purchase', 'topup', 'refund', 'grant', 'adjust', 'prize', 'merge'];
-  const rows = (entries as Answer[]).map((entry) => [
-    time(entry.at),
-    entry.type,
-    coins(entry.coins),
-    coins(entry.balanceAfterCoins),
-    entry.key,
-    entry.by === undefined ? 'the app' : operatorText(entry.by),
-    entry.reason ?? '',
-  ]);
   const words = ['accounts', accountId];
   return make(
     'div',
@@ -296,12 +213,7 @@ function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: U
       ['From (UTC)', input('from', filter['from'], { type: 'date' })],
       ['To (UTC)', input('to', filter['to'], { type: 'date' })],
     ]),
-    table(
-      'Ledger',
-      ['At (UTC)', 'Type', '#Coins', '#Balance', 'Key', 'By', 'Reason'],
-      rows,
-      nextCursor === undefined ? 'No such entry.' : 'No such entry so far: older ones may follow.',
-    ),
+    listed(shown.ledger, entries, nextCursor === undefined ? {} : { none: 'No such entry so far: older ones may follow.' }),
     make(
       'div',
       { className: 'row' },
@@ -324,31 +236,17 @@ async function eventsOf(path: string, query: URLSearchParams, signal: AbortSigna
 }
 
 /** The account's events, as webhooks and readers of the log get them. Only a part of the log is searched; the section says which part. */
-function events({ accountId }: Answer, told: Answer | undefined, query: URLSearchParams): HTMLElement {
+function events({ accountId }: shown.Account, told: Answer | undefined, query: URLSearchParams): HTMLElement {
   if (told === undefined) return make('p', { className: 'none', textContent: 'This service keeps no events (EVENTS=off).' });
-  const { events: found, looked, since, nextCursor } = told;
+  const { events: found, nextCursor } = told;
   const words = ['accounts', accountId as string];
   const before = query.get('before') ?? '';
-  const reach = make('p', { className: 'hint' });
-  if (since === undefined) reach.append('The log has no events there.');
-  else reach.append(`Of ${coins(looked)} events of all accounts, back to `, time(since), '.');
   return make(
     'div',
     {},
     filterForm(words, [['Before (UTC)', input('before', before, { type: 'datetime-local' })]]),
-    table(
-      'Events',
-      ['At (UTC)', '#Number', 'Event', 'Data', 'Id'],
-      (found as Answer[]).map(({ at, number, type, data, id }) => [
-        time(at),
-        number === undefined ? '' : String(number),
-        type,
-        detailsOf(data),
-        make('span', { className: 'mono', textContent: id }),
-      ]),
-      nextCursor === undefined ? 'No event of this account is kept.' : 'No event of this account in this part of the log.',
-    ),
-    reach,
+    listed(shown.events, found, nextCursor === undefined ? { none: 'No event of this account is kept.' } : {}),
+    make('p', { className: 'hint' }, draw(shown.reach(told))),
     make(
       'div',
       { className: 'row' },
@@ -358,81 +256,22 @@ function events({ accountId }: Answer, told: Answer | undefined, query: URLSearc
   );
 }
 
-function coinPurchases({ coinPurchases: purchases }: Answer): HTMLElement {
-  return table(
-    'Purchases of coins',
-    ['At (UTC)', 'Product', 'Order', 'State', '#Coins', '#Taken back', 'Stuck'],
-    (purchases as Answer[]).map((purchase) => [
-      time(purchase.at),
-      link(['purchases', purchase.purchaseId], purchase.productId),
-      purchase.orderId,
-      purchase.state,
-      coins(purchase.coins),
-      purchase.takenCoins === 0 ? '' : coins(purchase.takenCoins),
-      purchase.stuck === undefined ? '' : chip(purchase.stuck, 'waiting'),
-    ]),
-    'No coins bought.',
-  );
-}
-
-function subscriptions({ subscription, purchases }: Answer, operator: Operator, again: () => void): HTMLElement {
+function subscriptions(account: shown.Account, operator: Operator, again: () => void): HTMLElement {
   return make(
     'div',
     {},
-    facts([
-      ['State', subscription.state],
-      ['Product', subscription.productId],
-      ['Until', subscription.expiresAt && time(subscription.expiresAt)],
-      ['Reported by the app', subscription.reportedAt && time(subscription.reportedAt)],
-    ]),
-    table(
-      'Purchases of subscriptions',
-      ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed checks', ''],
-      (purchases as Answer[]).map((purchase) => [
-        purchase.purchase,
-        purchase.productId,
-        purchase.state,
-        time(purchase.expiresAt),
-        time(purchase.checkedAt),
-        time(purchase.nextCheckAt),
-        String(purchase.failedChecks),
-        moveButton(purchase.purchase, operator, again),
-      ]),
-      'No subscription bought.',
-    ),
+    facts(shown.subscription(account)),
+    listed(shown.subscriptionPurchases, account.purchases, { act: ({ purchase }) => moveButton(purchase, operator, again) }),
   );
 }
 
-function rooms({ rooms: seats }: Answer): HTMLElement {
-  return table(
-    'Rooms',
-    ['Room', 'Game', 'Phase', 'Seat', 'Name', 'Joined'],
-    (seats as Answer[]).map((seat) => [
-      link(['rooms', seat.code], seat.code),
-      seat.game,
-      seat.phase,
-      seat.playerId,
-      make('bdi', { textContent: seat.name }),
-      time(seat.joinedAt),
-    ]),
-    'No room in two weeks.',
-  );
-}
-
-function boards({ boards: { count, games, scores } }: Answer): HTMLElement {
-  const rows = (scores as Answer[]).map(({ game, score, rank, name: shownName, at }) => [
-    link(['boards', game], game),
-    String(score),
-    rank === undefined ? chip('hidden', 'waiting') : String(rank),
-    make('bdi', { textContent: shownName }),
-    time(at),
-  ]);
-  const others = (games as string[]).filter((game) => !(scores as Answer[]).some((score) => score.game === game));
+function boards(account: shown.Account): HTMLElement {
+  const { games, more } = shown.otherBoards(account);
   return make(
     'div',
     {},
-    table('Best scores', ['Board', '#Score', '#Rank', 'Name', 'At (UTC)'], rows, 'No score.'),
-    make('ul', { className: 'stack because' }, ...others.map((game) => make('li', {}, link(['boards', game], game)))),
-    count > games.length ? make('p', { className: 'hint', textContent: `and ${count - games.length} more` }) : '',
+    listed(shown.scores, account.boards.scores),
+    make('ul', { className: 'stack because' }, ...games.map((game) => make('li', {}, link(['boards', game], game)))),
+    more > 0 ? make('p', { className: 'hint', textContent: `and ${more} more` }) : '',
   );
 }

@@ -1,7 +1,8 @@
 import { admin, call, Failed, type Answer, type Operator } from './console-calls.ts';
-import { alertOf, button, field, input, isReplay, logFacts, marked, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
+import { alertOf, button, field, input, isReplay, logFacts, marked, type Part } from './console-parts.ts';
+import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
-import { make, onSubmit } from './dom.ts';
+import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 type Input = HTMLInputElement | HTMLSelectElement;
 

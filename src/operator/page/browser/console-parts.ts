@@ -1,5 +1,7 @@
+import type { Cell, Listing } from '../../shown/cells.ts';
+import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
 import type { Operator } from './console-calls.ts';
-import { formatted, make } from './dom.ts';
+import { formatted, make } from '../../../web/browser/dom.ts';
 
 export type Part = Node | string;
 
@@ -23,8 +25,63 @@ export interface Shown {
 }
 
 /** A time of the service, in UTC, in the format of its log. */
-export function time(iso: string | undefined): Part {
-  return iso === undefined ? '–' : make('time', { dateTime: iso, textContent: iso.slice(0, 16).replace('T', ' '), title: `${iso} (UTC)` });
+function timeOf(iso: string, length: number): Part {
+  return make('time', { dateTime: iso, textContent: iso.slice(0, length).replace('T', ' '), title: `${iso} (UTC)` });
+}
+
+export const time = (iso: string | undefined): Part => (iso === undefined ? '–' : timeOf(iso, 16));
+
+/** Draws what a reply shows. */
+export function draw(cell: Cell): Part {
+  if (cell === undefined) return '';
+  if (typeof cell !== 'object') return String(cell);
+  if (!('kind' in cell)) return make('span', {}, ...cell.map(draw));
+  const { kind, text, to = [], query = {} } = cell;
+  switch (kind) {
+    case 'time':
+      return timeOf(text, 16);
+    case 'second':
+      return timeOf(text, 19);
+    case 'coins':
+      return coins(Number(text));
+    case 'strong':
+      return make('strong', { textContent: coins(Number(text)) });
+    case 'account':
+      return accountLink(text);
+    case 'by':
+      return make('bdi', { textContent: operatorText(text) });
+    case 'name':
+      return make('bdi', { textContent: text });
+    case 'code':
+      return make('span', { className: 'mono', textContent: text });
+    case 'good':
+      return chip(text, 'live');
+    case 'waiting':
+      return chip(text, 'waiting');
+    case 'link':
+      return link(to, text, query);
+  }
+}
+
+const isFigure = (cell: Cell): boolean => typeof cell === 'number' || (typeof cell === 'object' && 'kind' in cell && cell.kind === 'coins');
+
+/**
+ * The table of what a reply shows.
+ * @param act a button for each row
+ * @param none in place of a table without rows
+ */
+export function listed<Row>(
+  { title, columns, ...listing }: Listing<Row>,
+  rows: readonly Row[],
+  { act, none = listing.none }: { readonly act?: ((row: Row) => Part) | undefined; readonly none?: string } = {},
+): HTMLElement {
+  const cells = rows.map((row) => Object.values(columns).map((column) => column(row)));
+  const names = Object.keys(columns).map((name, index) => (cells.some((line) => isFigure(line[index])) ? `#${name}` : name));
+  const lines = cells.map((line, index) => [
+    ...line.map((cell) => (cell === undefined ? '–' : draw(cell))),
+    ...(act === undefined ? [] : [act(rows[index]!)]),
+  ]);
+  return table(title, act === undefined ? names : [...names, ''], lines, none);
 }
 
 export const coins = (count: number): string => formatted(count);
@@ -40,8 +97,17 @@ export function hashOf(words: readonly string[], query: Readonly<Record<string, 
   return `#/${words.map(encodeURIComponent).join('/')}${tail}`;
 }
 
-export const accountLink = (id: string | undefined): Part =>
-  id === undefined ? '–' : Object.assign(link(['accounts', id], id), { className: 'mono' });
+export const accountLink = (id: string | undefined): Part => {
+  if (id === undefined) return '–';
+  return reachesAccounts ? Object.assign(link(['accounts', id], id), { className: 'mono' }) : id;
+};
+
+let reachesAccounts = true;
+
+/** A key of one game reaches no account, so no account is a link. */
+export function drawFor({ game }: Operator): void {
+  reachesAccounts = game === undefined;
+}
 
 export const chip = (text: string, kind: 'live' | 'waiting' | '' = ''): HTMLElement =>
   make('span', { className: `chip ${kind}`, textContent: text });
@@ -54,10 +120,12 @@ export function section(title: string, ...parts: readonly Part[]): HTMLElement {
 }
 
 /** A list of facts; facts without a value are left out. */
-export function facts(pairs: readonly (readonly [name: string, value: Part | undefined])[]): HTMLElement {
+export function facts(pairs: readonly (readonly [name: string, value: Cell | Node])[]): HTMLElement {
   const rows = pairs
-    .filter((pair): pair is [string, Part] => pair[1] !== undefined && pair[1] !== '')
-    .map(([name, value]) => make('div', {}, make('dt', { textContent: name }), make('dd', {}, value)));
+    .filter(([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0))
+    .map(([name, value]) =>
+      make('div', {}, make('dt', { textContent: name }), make('dd', {}, value instanceof Node ? value : draw(value))),
+    );
   return make('dl', { className: 'facts' }, ...rows);
 }
 
@@ -101,44 +169,6 @@ export function operatorText(by: string): string {
   return name === undefined ? by : `${name} (${by.slice('key:'.length)})`;
 }
 
-/** The figures of an entry of the log, as text. */
-export const detailsOf = (details: Readonly<Record<string, string | number>> | undefined): string =>
-  Object.entries(details ?? {})
-    .filter(([name]) => name !== 'word')
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
-
-export interface LogEntry {
-  readonly number: number;
-  readonly at: string;
-  readonly by: string;
-  readonly action: string;
-  readonly what: Readonly<Record<string, string | number>>;
-  readonly why: string;
-  readonly outcome?: Readonly<Record<string, string | number>>;
-}
-
-export const outcomeOf = ({ outcome }: LogEntry): string => {
-  const word = outcome?.['word'] ?? 'not known';
-  return word === 'unknown' ? 'not known' : String(word);
-};
-
-export function logTable(entries: readonly LogEntry[], none = 'No change.'): HTMLElement {
-  return table(
-    'Changes by operators',
-    ['At (UTC)', 'Who', 'What', 'On', 'Why', 'Outcome'],
-    entries.map((entry) => [
-      time(entry.at),
-      make('bdi', { textContent: operatorText(entry.by) }),
-      entry.action,
-      whatOf(entry),
-      entry.why,
-      make('span', {}, chip(outcomeOf(entry), outcomeOf(entry) === 'done' ? 'live' : 'waiting'), ` ${detailsOf(entry.outcome)}`),
-    ]),
-    none,
-  );
-}
-
 /** Whether the ticket was used before, so that nothing changed. */
 export const isReplay = ({ outcome }: LogEntry): boolean => outcome?.['replayed'] === 'yes';
 
@@ -162,7 +192,7 @@ export function logFacts(entry: LogEntry, typed: readonly (readonly [string, str
   const { account = '', ...what } = entry.what;
   const { word: _, ...outcome } = entry.outcome ?? {};
   const words = isReplay(entry) ? { ...WORDS, balanceAfterCoins: 'Balance after it' } : WORDS;
-  const named = (details: Readonly<Record<string, string | number>>): [string, Part][] =>
+  const named = (details: Readonly<Record<string, string | number>>): [string, Node | string][] =>
     Object.entries(details).map(([name, value]) => [
       words[name] ?? name,
       /coins$/i.test(name) ? coins(Number(value)) : make('bdi', { textContent: String(value) }),
@@ -181,13 +211,6 @@ export function logFacts(entry: LogEntry, typed: readonly (readonly [string, str
 }
 
 const ID = /^[\w-]{22}$/;
-
-function whatOf({ what }: LogEntry): Part {
-  const { account, ...others } = what;
-  const rest = detailsOf(others);
-  if (typeof account !== 'string' || !ID.test(account)) return detailsOf(what);
-  return make('span', {}, accountLink(account), rest === '' ? '' : ` ${rest}`);
-}
 
 /** A button in a row of buttons. */
 export function button(text: string, work: () => void, kind = 'small'): HTMLButtonElement {

@@ -1,0 +1,75 @@
+/**
+ * What a reply shows, for a terminal and for a page: values with their kinds. The modules of this folder run in browsers too, so they import
+ * nothing but types and each other.
+ */
+export type Cell = string | number | undefined | Kind | readonly Cell[];
+
+interface Kind {
+  readonly kind: 'time' | 'second' | 'coins' | 'account' | 'by' | 'name' | 'code' | 'strong' | 'good' | 'waiting' | 'link';
+  readonly text: string;
+  /** Of a link: words of the page's address. */
+  readonly to?: readonly string[];
+  readonly query?: Readonly<Record<string, string>>;
+}
+
+/** A fact without a value is left out. */
+export type Facts = readonly (readonly [name: string, value: Cell])[];
+
+/** A table of rows, by the names of its columns. */
+export interface Listing<Row> {
+  readonly title: string;
+  /** In place of a table without rows. */
+  readonly none: string;
+  readonly columns: Readonly<Record<string, (row: Row) => Cell>>;
+}
+
+const of =
+  (kind: Kind['kind']) =>
+  (value: string | number | undefined): Cell =>
+    value === undefined ? undefined : { kind, text: String(value) };
+
+/** An ISO 8601 time, to the minute. */
+export const time = of('time');
+/** As `time`, to the second. */
+export const second = of('second');
+export const coins = of('coins');
+export const strong = of('strong');
+export const account = of('account');
+/** The operator of a change. */
+export const by = of('by');
+/** A name that a person chose. */
+export const name = of('name');
+export const code = of('code');
+
+/** @param isGood undefined: neither good nor bad */
+export function state(text: string | undefined, isGood: boolean | undefined): Cell {
+  if (text === undefined || isGood === undefined) return text;
+  return { kind: isGood ? 'good' : 'waiting', text };
+}
+
+export function link(text: string, to: readonly string[], query: Readonly<Record<string, string>> = {}): Cell {
+  return { kind: 'link', text, to, query };
+}
+
+/** Cells in a line, with commas between those that have a value. */
+export function joined(cells: readonly Cell[]): Cell {
+  return cells.filter((cell) => cell !== undefined).flatMap((cell, index): Cell[] => (index === 0 ? [cell] : [', ', cell]));
+}
+
+/** Nothing if the value is missing, else the cells. */
+export const given = <Value>(value: Value | undefined, cells: (value: Value) => Cell): Cell =>
+  value === undefined ? undefined : cells(value);
+
+export const yesNo = (isSo: boolean): string => (isSo ? 'yes' : 'no');
+
+/** `1 entry`, `2 entries`. */
+export function entriesText(count: number): string {
+  return count === 1 ? '1 entry' : `${count} entries`;
+}
+
+/** Figures of the log or of an event. A value with blanks is quoted, so that it does not look like further figures. */
+export function detailsOf(details: Readonly<Record<string, unknown>>): string {
+  return Object.entries(details)
+    .map(([word, value]) => `${word}=${/^[\w@:.-]+$/.test(String(value)) ? String(value) : JSON.stringify(value)}`)
+    .join(' ');
+}

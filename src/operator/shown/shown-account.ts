@@ -1,0 +1,237 @@
+import type { z } from 'zod';
+import type { showEvents } from '../account-events.ts';
+import type { listAccounts } from '../list-accounts.ts';
+import type { find } from '../search.ts';
+import type { show } from '../show.ts';
+import {
+  account,
+  by,
+  code,
+  coins,
+  detailsOf,
+  entriesText,
+  given,
+  joined,
+  link,
+  name,
+  second,
+  state,
+  strong,
+  time,
+  yesNo,
+  type Cell,
+  type Facts,
+  type Listing,
+} from './cells.ts';
+
+export type Account = z.output<typeof show.reply>;
+
+export function standing(shown: Account): Facts {
+  const { ban, guests } = shown;
+  return [
+    ['State', state(shown.state, shown.state === 'open')],
+    [
+      'Banned',
+      given(ban, ({ since, until }) => ['since ', time(since), ...(until === undefined ? [', without an end'] : [' until ', time(until)])]),
+    ],
+    ['Why', ban?.reason],
+    ['Kind', shown.kind],
+    ['Made (UTC)', time(shown.createdAt)],
+    ['Install proven', time(shown.installVerifiedAt)],
+    ['First run', time(shown.firstRunAt)],
+    ['Guests that moved in', joined(guests.map(({ accountId, entries }) => [account(accountId), ` (${entriesText(entries)})`]))],
+  ];
+}
+
+export function balance({ balanceCoins, debtCoins, balanceAt, ledger }: Account): Facts {
+  return [
+    ['Balance', strong(balanceCoins)],
+    ['Debt', given(debtCoins, (debt) => state(String(debt), false))],
+    [
+      'Balance then',
+      given(balanceAt, (then) => [
+        then.balanceCoins === undefined ? 'not known: the entries of that time were deleted' : coins(then.balanceCoins),
+        ...(then.debtCoins === undefined ? [] : [', with a debt of ', coins(then.debtCoins)]),
+        ' at ',
+        time(then.at),
+      ]),
+    ],
+    ['Entries', coins(ledger.entries)],
+    ['Oldest entry', time(ledger.oldestAt)],
+  ];
+}
+
+export function entitlement({ entitlement: held, gift, trial }: Account): Facts {
+  return [
+    ['State', [state(held.state, held.access ? true : undefined), held.source === 'gift' ? ' a gift' : '']],
+    ['Until', time(held.expiresAt)],
+    ['Given', given(gift, ({ until, by: who, reason }) => ['until ', time(until), ' by ', by(who), `: ${reason}`])],
+    ['Trial', trial.state],
+    ['Trial began', time(trial.startedAt)],
+    ['Trial ends', time(trial.expiresAt)],
+    ['Device (hash)', code(trial.device)],
+  ];
+}
+
+export function givenName({ givenName: held }: Account): Facts {
+  return [
+    ['Name', name(held?.name)],
+    ['At', time(held?.givenAt)],
+    ['By', by(held?.by)],
+    ['Why', held?.reason],
+  ];
+}
+
+const SOURCE = { store: ', by a purchase', report: ', as the app reported', none: '' };
+
+export function subscription({ subscription: held }: Account): Facts {
+  return [
+    ['State', `${held.state}${SOURCE[held.source]}`],
+    ['Product', held.productId],
+    ['Until', time(held.expiresAt)],
+    ['Reported by the app', time(held.reportedAt)],
+  ];
+}
+
+export const sessions: Listing<Account['sessions']['listed'][number]> = {
+  title: 'Sessions',
+  none: 'No session of a pairing or a store is listed. Logins with an installId are not.',
+  columns: {
+    Session: ({ id }) => code(id),
+    Kind: ({ kind }) => kind,
+    'Since (UTC)': ({ createdAt }) => time(createdAt),
+    'Seen (UTC)': ({ lastSeenAt }) => time(lastSeenAt),
+    'Ends (UTC)': ({ expiresAt }) => time(expiresAt),
+    Browser: ({ userAgent }) => userAgent,
+  },
+};
+
+export const signedOut = (count: number): string =>
+  `Signed out everywhere ${count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`}.`;
+
+export const ledger: Listing<Account['history'][number]> = {
+  title: 'Ledger',
+  none: 'No such entry.',
+  columns: {
+    'At (UTC)': ({ at }) => second(at),
+    Type: ({ type }) => type,
+    Coins: (entry) => coins(entry.coins),
+    Balance: ({ balanceAfterCoins }) => coins(balanceAfterCoins),
+    Key: ({ key }) => key,
+    By: (entry) => by(entry.by),
+    Reason: ({ reason }) => reason,
+  },
+};
+
+export const coinPurchases: Listing<Account['coinPurchases'][number]> = {
+  title: 'Purchases of coins',
+  none: 'No coins bought.',
+  columns: {
+    'At (UTC)': ({ at }) => time(at),
+    Product: ({ productId, purchaseId }) => link(productId, ['purchases', purchaseId]),
+    Order: ({ orderId, purchaseId }) => orderId ?? purchaseId,
+    Units: ({ quantity }) => quantity,
+    State: ({ state: of, refundedQuantity }) => (refundedQuantity === undefined ? of : `${of}, ${refundedQuantity} refunded`),
+    Coins: (purchase) => coins(purchase.coins),
+    'Taken back': ({ takenCoins }) => coins(takenCoins),
+    'Booked (UTC)': ({ grantedAt }) => time(grantedAt),
+    'Last refund (UTC)': ({ refundedAt }) => time(refundedAt),
+    Stuck: ({ stuck }) => state(stuck, false),
+  },
+};
+
+export const subscriptionPurchases: Listing<Account['purchases'][number]> = {
+  title: 'Purchases of subscriptions',
+  none: 'No subscription bought.',
+  columns: {
+    Purchase: ({ purchase }) => purchase,
+    Product: ({ productId }) => productId,
+    State: ({ state: of }) => of,
+    'Until (UTC)': ({ expiresAt }) => time(expiresAt),
+    Renews: ({ willRenew }) => given(willRenew, yesNo),
+    'Checked (UTC)': ({ checkedAt }) => time(checkedAt),
+    'Checked next': ({ nextCheckAt }) => time(nextCheckAt),
+    Failed: ({ failedChecks }) => failedChecks,
+  },
+};
+
+export const seats: Listing<Account['rooms'][number]> = {
+  title: 'Rooms',
+  none: 'No room in two weeks.',
+  columns: {
+    Room: (seat) => link(seat.code, ['rooms', seat.code]),
+    Game: ({ game }) => game,
+    Phase: ({ phase }) => phase,
+    Seat: ({ playerId }) => playerId,
+    Name: (seat) => name(seat.name),
+    Joined: ({ joinedAt }) => time(joinedAt),
+  },
+};
+
+export const scores: Listing<Account['boards']['scores'][number]> = {
+  title: 'Best scores',
+  none: 'No score.',
+  columns: {
+    Board: ({ game }) => link(game, ['boards', game]),
+    Score: ({ score }) => score,
+    Rank: ({ rank }) => rank ?? state('hidden', false),
+    Name: (score) => name(score.name),
+    'At (UTC)': ({ at }) => time(at),
+  },
+};
+
+/** The boards without a best score in `scores`. */
+export function otherBoards({ boards: { count, games, scores: shown } }: Account): { readonly games: string[]; readonly more: number } {
+  return { games: games.filter((game) => !shown.some((score) => score.game === game)), more: count - games.length };
+}
+
+type Told = z.output<typeof showEvents.reply>;
+
+export const events: Listing<Told['events'][number]> = {
+  title: 'Events',
+  none: 'No event of this account in this part of the log.',
+  columns: {
+    'At (UTC)': ({ at }) => second(at),
+    Number: ({ number }) => number,
+    Event: ({ type }) => type,
+    Data: ({ data }) => detailsOf(data),
+    Id: ({ id }) => code(id),
+  },
+};
+
+/** How far the log was searched. */
+export function reach({ looked, since }: Told): Cell {
+  return since === undefined
+    ? 'The log of events has none there.'
+    : ['Of ', coins(looked), ' events of all accounts, back to ', time(since), '.'];
+}
+
+export const listed: Listing<z.output<typeof listAccounts.reply>['accounts'][number]> = {
+  title: 'Accounts',
+  none: 'No such account on this page.',
+  columns: {
+    Account: ({ accountId }) => account(accountId),
+    Kind: ({ kind }) => kind,
+    State: ({ state: of, bannedUntil }) => [state(of, of === 'open'), ...(bannedUntil === undefined ? [] : [' until ', time(bannedUntil)])],
+    'Made (UTC)': ({ createdAt }) => time(createdAt),
+    'Last seen': ({ lastSeenOn }) => lastSeenOn,
+    Balance: ({ balanceCoins }) => coins(balanceCoins),
+    Debt: ({ debtCoins }) => coins(debtCoins),
+  },
+};
+
+export const looked = (count: number): string => `${count} accounts were looked at.`;
+
+export const found: Listing<z.output<typeof find.reply>['accounts'][number]> = {
+  title: 'Accounts',
+  none: 'Nobody was found so far.',
+  columns: {
+    Account: ({ accountId }) => account(accountId),
+    'Found by': ({ foundBy }) => foundBy,
+    Of: ({ via = {} }) => joined([name(via.name), via.game, via.purchase, via.room]),
+    Kind: ({ kind }) => kind,
+    'Made (UTC)': ({ createdAt }) => time(createdAt),
+    State: ({ movedTo, deletedAt }) =>
+      deletedAt === undefined ? given(movedTo, (to) => ['moved to ', account(to)]) : [state('deleted', false), ' ', time(deletedAt)],
+  },
+};

@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import type { listBoard } from '../boards.ts';
+import type { listSeasons } from '../seasons.ts';
+import { account, by, coins, joined, link, name, state, time, type Listing } from './cells.ts';
+
+type Board = z.output<typeof listBoard.reply>;
+
+export const entries: Listing<Board['entries'][number]> = {
+  title: 'Entries',
+  none: 'No entries.',
+  columns: {
+    Rank: ({ rank }) => rank,
+    Name: (entry) => name(entry.name),
+    Score: ({ score }) => score,
+    Player: ({ playerId }) => playerId,
+    Account: ({ accountId }) => account(accountId),
+    'At (UTC)': ({ at }) => time(at),
+  },
+};
+
+export const archivesOf = (game: string): Listing<Board['archives'][number]> => ({
+  title: 'Archives',
+  none: 'The board was never reset.',
+  columns: {
+    Archive: ({ archive, droppedAt }) =>
+      droppedAt === undefined ? link(String(archive), ['boards', game], { archive: String(archive) }) : archive,
+    'Reset (UTC)': ({ at }) => time(at),
+    Entries: (archive) => (archive.droppedAt === undefined ? coins(archive.entries) : 'deleted'),
+    By: (archive) => by(archive.by),
+    Reason: ({ reason }) => reason,
+  },
+});
+
+export const seasonsOf = (game: string): Listing<z.output<typeof listSeasons.reply>['seasons'][number]> => ({
+  title: 'Seasons',
+  none: 'This game has no seasons with a score.',
+  columns: {
+    Season: ({ season }) => link(season, ['boards', game], { season }),
+    State: ({ state: of }) => state(of, of !== 'paying'),
+    'Ends (UTC)': ({ endsAt }) => time(endsAt),
+    'Pays (UTC)': ({ paysAt }) => time(paysAt),
+    Entries: (season) => coins(season.entries),
+    Prizes: ({ prizes }) => joined(prizes.map(({ upTo, coins: each }) => `${upTo}:${each}`)),
+    Paid: ({ paid }) => coins(paid),
+    Unpaid: ({ unpaid }) => coins(unpaid),
+    Coins: ({ paidCoins }) => coins(paidCoins),
+  },
+});

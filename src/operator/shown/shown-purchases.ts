@@ -1,0 +1,90 @@
+import type { z } from 'zod';
+import type { listStuckPurchases, showPurchase } from '../purchases.ts';
+import { account, by, coins, link, state, time, type Cell, type Facts, type Listing } from './cells.ts';
+
+type Purchase = z.output<typeof showPurchase.reply>['purchase'];
+type Stuck = z.output<typeof listStuckPurchases.reply>;
+
+export function purchaseFacts(purchase: Purchase): Facts {
+  const { store, orderId, sku, productId, packageName, quantity, takenCoins, stuck, test } = purchase;
+  return [
+    ['State', state(purchase.state, purchase.state === 'granted')],
+    ['Stuck', state(stuck, false)],
+    ['Store', store],
+    ['Order', orderId ?? 'without a number yet'],
+    ['Product', `${quantity} × ${productId} (${sku} of ${packageName})`],
+    ['Account', account(purchase.accountId) ?? 'deleted'],
+    ['Bound to', purchase.boundTo],
+    ['Coins', `${purchase.coins} granted, ${takenCoins} taken back`],
+    ['Test', test === true ? 'nobody paid for it' : undefined],
+    ['Failed checks', purchase.failedLooks],
+  ];
+}
+
+interface Step {
+  readonly at: string;
+  readonly what: Cell;
+}
+
+/** The history of a purchase, oldest first. */
+export function lifeOf(purchase: Purchase): Step[] {
+  const { at, grantedAt, refundedAt, checkedAt, isFinished, takenCoins, refundedQuantity, quantity, moves = [] } = purchase;
+  const steps: { readonly at: string | undefined; readonly what: Cell }[] = [
+    { at, what: 'the service saw it' },
+    { at: grantedAt, what: `its coins were booked (${purchase.coins} in sum)` },
+    {
+      at: refundedAt,
+      what: `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity} units, ${takenCoins} coins in sum`,
+    },
+    ...moves.map((move) => ({
+      at: move.at,
+      what: [
+        by(move.by),
+        ' moved it from ',
+        account(move.from),
+        ' to ',
+        account(move.to),
+        ', with ',
+        coins(move.coins),
+        ` coins: ${move.reason}`,
+      ],
+    })),
+    { at: checkedAt, what: `the store was asked${isFinished ? ', and knows that the buyer has the coins' : ''}` },
+  ];
+  return steps.filter((step): step is Step => step.at !== undefined).toSorted((one, other) => one.at.localeCompare(other.at));
+}
+
+export const life: Listing<Step> = {
+  title: 'Its life',
+  none: 'Nothing happened.',
+  columns: { 'At (UTC)': ({ at }) => time(at), What: ({ what }) => what },
+};
+
+export const stuckPurchases: Listing<Stuck['purchases'][number]> = {
+  title: 'Stuck purchases',
+  none: 'Nothing is stuck.',
+  columns: {
+    Purchase: ({ purchaseId }) => link(purchaseId, ['purchases', purchaseId]),
+    Order: ({ orderId }) => orderId,
+    Product: ({ productId }) => productId,
+    Account: ({ accountId }) => account(accountId),
+    Stuck: ({ stuck = 'due' }) => state(stuck, false),
+    'Since (UTC)': ({ at }) => time(at),
+    'Next look (UTC)': ({ nextLookAt }) => time(nextLookAt),
+    Failed: ({ failedLooks }) => failedLooks,
+  },
+};
+
+export const unownedSubscriptions: Listing<Stuck['subscriptions'][number]> = {
+  title: 'Subscriptions without an owner',
+  none: 'Every subscription has an owner.',
+  columns: {
+    Purchase: ({ purchase }) => purchase,
+    Order: ({ orderId }) => orderId,
+    Product: ({ productId }) => productId,
+    State: (subscription) => state(subscription.state ?? 'not checked yet', false),
+    'Since (UTC)': ({ noticedAt }) => time(noticedAt),
+    'Refund (UTC)': ({ refundAt }) => time(refundAt),
+    Failed: ({ failedChecks }) => failedChecks,
+  },
+};

@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import type { showRoom } from '../rooms.ts';
+import { account, code, given, name, state, time, yesNo, type Facts, type Listing } from './cells.ts';
+
+type Found = z.output<typeof showRoom.reply>;
+type Room = Found['room'];
+
+export function roomFacts(room: Room): Facts {
+  return [
+    ['Phase', state(room.phase, room.phase !== 'ended')],
+    ['Game', room.game],
+    ['Public', yesNo(room.public)],
+    ['Locked', yesNo(room.locked)],
+    ['Made (UTC)', time(room.createdAt)],
+    ['Changed (UTC)', time(room.updatedAt)],
+    ['Change', `number ${room.seq}`],
+    ['Expires (UTC)', time(room.expiresAt)],
+    ['Next room', room.nextCode],
+  ];
+}
+
+/** What only operators see. */
+export function ofOperators({ connections, listed }: Found): Facts {
+  return [
+    ['Connections', connections],
+    ['Listed until', given(listed, ({ until, reservedSeats }) => [time(until), `, ${reservedSeats} seats reserved`])],
+  ];
+}
+
+export const players: Listing<Room['players'][number]> = {
+  title: 'Players',
+  none: 'Nobody is in the room.',
+  columns: {
+    Player: ({ id, host }) => (host ? `${id} (host)` : id),
+    Name: (player) => name(player.name),
+    Ready: ({ ready }) => yesNo(ready),
+    Connected: ({ connected }) => yesNo(connected),
+    'Joined (UTC)': ({ joinedAt }) => time(joinedAt),
+    Data: ({ data }) => code(shortened(data)),
+  },
+};
+
+const MOST_SHOWN = 200;
+
+function shortened(data: unknown): string {
+  const text = JSON.stringify(data) ?? '';
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text;
+}
+
+export const seatsOf = ({ players: sitting }: Room): Listing<Found['seats'][number]> => ({
+  title: 'Seats',
+  none: 'Nobody has a seat.',
+  columns: {
+    Player: ({ playerId }) => playerId,
+    Name: ({ playerId }) => name(sitting.find(({ id }) => id === playerId)?.name),
+    Account: ({ accountId }) => account(accountId),
+    'Away since': ({ awaySince }) => time(awaySince),
+  },
+});
+
+/** What single players see. */
+export const hands: Listing<Found['seats'][number]> = {
+  title: 'What single players see',
+  none: 'Nobody has a seat.',
+  columns: { Player: ({ playerId }) => playerId, Sees: (seat) => code(JSON.stringify(seat.private)) },
+};
