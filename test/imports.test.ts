@@ -174,6 +174,6 @@ test('a module of the pages imports from the browser folders and the client only
     'browsers get all of them from one folder',
   ).toEqual([]);
   for (const file of inBrowsers)
-    for (const [, name] of readFileSync(join(src, file), 'utf8').matchAll(/\bfrom '([^.'][^']*)'/g))
+    for (const [, name] of readFileSync(join(src, file), 'utf8').matchAll(/^import (?!type )[^;]*?\bfrom '([^.'][^']*)'/gm))
       expect([file, name]).toEqual([file, expect.stringMatching(/^\/(client|rooms)\.js$/)]);
 });

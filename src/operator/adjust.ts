@@ -8,7 +8,7 @@ import { usedKey } from '../features/coins/find-used-key.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { withinDayOfSupport } from './day-of-support.ts';
-import { operation, Reason, Ticket } from './operation.ts';
+import { operation, Reason, Ticket, type OperatorServices } from './operation.ts';
 
 export const adjust = operation({
   name: 'accounts adjust',
@@ -16,8 +16,9 @@ export const adjust = operation({
   path: '/v1/admin/accounts/{accountId}/adjust',
   words: ['coins'],
   operationId: 'adjustBalance',
+  title: 'Correct the balance',
   role: 'support',
-  roleFor: ({ coins }, { SUPPORT_ADJUST_COINS }) => (Math.abs(coins) > SUPPORT_ADJUST_COINS ? 'economist' : 'support'),
+  roleFor: ({ coins }, config) => (isLarge(coins, config) ? 'economist' : 'support'),
   summary: 'Adds coins to an account or removes some, once per key.',
   description:
     'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
@@ -46,6 +47,7 @@ export const adjust = operation({
     const after = isUsed ? '' : ` and will have ${plain(balance + coins)}`;
     return {
       question: `${before}${work} the account ${accountId}, which has ${plain(balance)}${after}? Key: ${key}. Reason: ${reason}`,
+      typed: isLarge(coins, services.config) ? { what: 'the coins', figure: Math.abs(coins) } : undefined,
       what: { account: accountId, coins, key },
       why: reason,
       noted: (reply) => ({
@@ -63,6 +65,8 @@ export const adjust = operation({
     };
   },
 });
+
+const isLarge = (coins: number, { SUPPORT_ADJUST_COINS }: OperatorServices['config']): boolean => Math.abs(coins) > SUPPORT_ADJUST_COINS;
 
 type AdjustRefusal = Exclude<Awaited<ReturnType<typeof adjustBalance>>, { accountId: string }>;
 

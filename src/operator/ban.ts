@@ -26,7 +26,7 @@ export const ban = operation({
     until: z.iso
       .datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' })
       .optional()
-      .meta({ description: 'When it ends. Left out: never.' }),
+      .meta({ description: 'When it ends. Left out: never.', typed: { daysAhead: [1, 7, 30] } }),
     reason: Reason,
   }),
   reply: z.object({ accountId: AccountId, until: z.iso.datetime().optional() }),
@@ -59,6 +59,7 @@ export const unban = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/unban',
   operationId: 'unbanAccount',
+  title: 'End the ban',
   role: 'support',
   summary: 'Ends the ban of an account.',
   input: z.object({ accountId: Account, reason: Reason }),

@@ -203,6 +203,7 @@ export const removeEntry = operation({
       question: `Remove "${name}" with the score ${score} (account ${accountId}) from the board of ${game}${ofSeasons}? Reason: ${reason}`,
       what: { game, account: accountId, ...(season === undefined ? {} : { season }) },
       why: reason,
+      typed: { what: 'the score', figure: score },
       // Without the player's name, because the log outlives the account.
       noted: ({ removed: { playerId, score: of, at }, seasons = [] }) => ({
         playerId,
@@ -264,6 +265,7 @@ export const resetBoard = operation({
   method: 'POST',
   path: '/v1/admin/boards/{game}/reset',
   operationId: 'resetBoard',
+  title: 'Reset the board',
   role: 'economist',
   reach: 'game',
   cannotBeUndone: true,
@@ -286,6 +288,7 @@ export const resetBoard = operation({
       question: `Reset the board of ${game}? Its entries (${count}) go into archive ${number}. Reason: ${reason}`,
       what: { game },
       why: reason,
+      typed: { what: 'the entries', figure: count },
       noted: ({ archive, entries }) => ({ archive, entries }),
       act: () => reset(game, number, { by, reason }, services),
     };
@@ -313,6 +316,7 @@ export const dropArchive = operation({
       question: `Delete archive ${number} of the board of ${game}, with ${found.entries} entries, for good? Reason: ${reason}`,
       what: { game, archive: number },
       why: reason,
+      typed: { what: 'the entries', figure: found.entries },
       async act() {
         const [word] = await services.scripts.run(dropScript, archiveKeys(game, number), { number, droppedAt: services.now() });
         return word === 'none' ? refuse('entry_not_found') : { game, archive: number };

@@ -16,6 +16,7 @@ export const deleteAccount = operation({
   path: '/v1/admin/accounts/{accountId}/delete',
   operationId: 'deleteAccountForUser',
   role: 'admin',
+  title: 'Delete for good',
   cannotBeUndone: true,
   summary: 'Permanently deletes an account, with the guests that moved into it.',
   description:
@@ -40,6 +41,7 @@ export const deleteAccount = operation({
       question: `Permanently delete the account ${accountId}, with ${await contentOf(account, ledger, services)}? Reason: ${reason}`,
       what: { account: accountId },
       why: reason,
+      typed: { what: 'the coins that will be deleted', figure: Math.max(0, ledger.balance) },
       act: () => deleted(accountId, ledger, services),
     };
   },

@@ -13,7 +13,7 @@ import { kick, pardon } from './kick.ts';
 import { listAccounts } from './list-accounts.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
-import { perform, type Operation, type OperatorServices } from './operation.ts';
+import { perform, type Confirm, type Operation, type OperatorServices } from './operation.ts';
 import { confirmedIn } from './confirmation.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
@@ -142,7 +142,7 @@ export async function performWith(
   declared: Operation,
   input: Readonly<Record<string, unknown>>,
   services: OperatorServices,
-  confirm?: (question: string) => Promise<void>,
+  confirm?: Confirm,
   isGone: () => boolean = () => false,
 ): Promise<object | Refusal> {
   return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key, isGone }, confirm);

@@ -7,6 +7,12 @@ interface Typed {
   readonly word?: string;
   /** The tool takes a duration such as 90d, by the name without the unit. */
   readonly unit?: 'Minutes';
+  /** The label on the page. Default: the name. */
+  readonly label?: string;
+  /** What the page fills in before a person types. */
+  readonly initial?: string;
+  /** The page has buttons for times this many days ahead. */
+  readonly daysAhead?: readonly number[];
 }
 
 declare module 'zod' {
@@ -16,7 +22,7 @@ declare module 'zod' {
   }
 }
 
-/** A field of an operation's input, for people: a word or a flag of the tool. */
+/** A field of an operation's input, for people: a word or a flag of the tool, an input of the page. */
 export interface Field extends Typed {
   readonly name: string;
   readonly isRequired: boolean;
@@ -24,13 +30,14 @@ export interface Field extends Typed {
   readonly type: 'string' | 'integer' | 'boolean' | 'array';
   readonly format?: 'date-time' | 'date';
   readonly choices?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+  readonly example?: unknown;
   readonly isFalseIfLeftOut: boolean;
 }
 
-interface Property {
-  readonly type?: Field['type'];
-  readonly description?: string;
-  readonly format?: Field['format'];
+interface Property extends Partial<Pick<Field, 'type' | 'description' | 'format' | 'minimum' | 'maximum' | 'maxLength' | 'example'>> {
   readonly enum?: readonly string[];
   readonly items?: { readonly enum?: readonly string[] };
   readonly default?: unknown;
@@ -45,16 +52,21 @@ export function namesIn(path: string): string[] {
 export function fieldsOf({ input }: Pick<Operation, 'input'>): readonly Field[] {
   const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
   return Object.entries(properties as Record<string, Property>).map(([name, property]) => {
-    const { type = 'string', description = '', format, items, enum: choices = items?.enum, typed } = property;
+    const {
+      type = 'string',
+      description = '',
+      format,
+      items,
+      enum: choices = items?.enum,
+      minimum,
+      maximum,
+      maxLength,
+      example,
+    } = property;
     return {
-      name,
-      isRequired: required.includes(name),
-      description,
-      type,
-      ...(format === undefined ? {} : { format }),
-      ...(choices === undefined ? {} : { choices }),
+      ...{ name, isRequired: required.includes(name), description, type, format, choices, minimum, maximum, maxLength, example },
       isFalseIfLeftOut: property.default === 'false',
-      ...typed,
+      ...property.typed,
     };
   });
 }

@@ -31,6 +31,7 @@ export const give = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/give',
   operationId: 'giveAccess',
+  title: 'Give access',
   role: 'economist',
   summary: 'Gives an account access until a time, as if it were subscribed.',
   description:
@@ -39,9 +40,11 @@ export const give = operation({
     'end counts.',
   input: z.object({
     accountId: Account,
-    until: z.iso
-      .datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' })
-      .meta({ description: 'When the access ends: in the future, at most ten years away.', example: '2026-12-24T12:00:00Z' }),
+    until: z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' }).meta({
+      description: 'When the access ends: in the future, at most ten years away.',
+      example: '2026-12-24T12:00:00Z',
+      typed: { daysAhead: [1, 7, 30] },
+    }),
     reason: Reason,
   }),
   reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
@@ -75,6 +78,7 @@ export const takeBack = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/take-back',
   operationId: 'takeAccessBack',
+  title: 'Take access back',
   role: 'economist',
   summary: 'Takes back the access that an account was given. Purchases and trial stay.',
   input: z.object({ accountId: Account, reason: Reason }),

@@ -30,6 +30,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   /** Further fields that the tool takes as words, behind those of the path. It takes the others as flags. */
   readonly words?: readonly string[];
   readonly operationId: string;
+  /** The button of a change on the page. Default: the command's name. */
+  readonly title?: string;
   /** The least role that may run it. */
   readonly role: Role;
   /** The least role for this input, if some inputs need a higher role than `role`. */
@@ -64,6 +66,8 @@ export type Prepared<Reply> = { readonly reply: Reply } | Change<Reply>;
 export interface Change<Reply> {
   /** A question for people that names everything that will change. A read has none. */
   readonly question?: string;
+  /** The figure of a large change, which the page lets a person type before it. */
+  readonly typed?: TypedFigure | undefined;
   /** The object of the change or read, for the log. Contains no secrets. */
   readonly what: Readonly<Record<string, string | number>>;
   readonly why: string;
@@ -71,6 +75,15 @@ export interface Change<Reply> {
   readonly noted?: (reply: Reply) => Readonly<Record<string, string | number>>;
   readonly act: () => Promise<Reply | Refusal>;
 }
+
+export interface TypedFigure {
+  /** Behind the figure: `the coins that will be deleted`. */
+  readonly what: string;
+  readonly figure: number;
+}
+
+/** Asks a person before a change. Throws to stop it. */
+export type Confirm = (question: string, typed: TypedFigure | undefined) => Promise<void>;
 
 /** The services that operations may take. `config` has only settings that operators set for the tool too. */
 export type OperatorServices = HoldingServices & {
@@ -116,6 +129,11 @@ export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
   return declaration as Operation<Input, Reply>;
 }
 
+/** An operation that the log keeps whenever it is done; other operations read. */
+export function isChange({ method, input }: Pick<Operation, 'method' | 'input'>): boolean {
+  return method === 'POST' && 'reason' in input.shape;
+}
+
 /** The reason of an operator's change. */
 export const Reason = plainText(MAX_REASON_LENGTH).meta({
   description: 'Why, for other operators: 1 to 120 characters.',
@@ -132,7 +150,6 @@ export const Ticket = CoinKey.meta({
 /**
  * Runs an operation. The operators' log has the entry before the change happens, and the outcome after it. So every change has an entry, as
  * has every read that the log keeps. If the process dies in between, the entry has no outcome.
- * @param confirm asks a person before the change; throws to stop it
  * @returns Refusal `forbidden` if the operator's role is too low, or for data beyond the game of its key; another Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
@@ -142,7 +159,7 @@ export async function perform<Reply extends object>(
   input: unknown,
   services: OperatorServices,
   operator: Operator,
-  confirm?: (question: string) => Promise<void>,
+  confirm?: Confirm,
 ): Promise<Performed<Reply> | Refusal> {
   const least = roleFor?.(input as never, services.config) ?? role;
   if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
@@ -152,7 +169,7 @@ export async function perform<Reply extends object>(
   const prepared = await beforeChange((prepare as Prepare)(input, services, operator));
   if (prepared instanceof Refusal) return prepared;
   if ('reply' in prepared) return prepared.reply;
-  if (prepared.question !== undefined) await confirm?.(prepared.question);
+  if (prepared.question !== undefined) await confirm?.(prepared.question, prepared.typed);
   const { reply, logged } = await recorded({ action: name, by: operator.by, ...prepared }, services);
   return reply instanceof Refusal ? reply : { ...reply, logged };
 }

@@ -74,6 +74,7 @@ export const lookAtPurchase = operation({
   method: 'POST',
   path: '/v1/admin/purchases/{purchase}/look',
   operationId: 'lookAtPurchase',
+  title: 'Ask the store now',
   role: 'support',
   summary: 'Makes the service ask the store about a purchase of coins within a second, and apply the answer.',
   description: "It changes nothing by itself: the store's answer decides.",

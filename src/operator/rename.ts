@@ -62,6 +62,7 @@ export const unname = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/unname',
   operationId: 'unnamePlayer',
+  title: 'Take the name back',
   role: 'support',
   summary: 'Lets a player choose the name again.',
   description: 'Boards and rooms show the given name until the player sends another one.',

@@ -69,6 +69,7 @@ export const endRoom = operation({
   method: 'POST',
   path: '/v1/admin/rooms/{code}/end',
   operationId: 'endRoomAsOperator',
+  title: 'End the room',
   role: 'support',
   reach: 'room',
   summary: 'Ends a room, in any phase. Its watchers get the last state, and their connections are closed.',

@@ -28,7 +28,11 @@ const Days = z
   .int()
   .min(1)
   .max(MOST_DAYS)
-  .meta({ description: `When it ends, in days from now: 1 to ${MOST_DAYS}.`, example: 90 });
+  .meta({
+    description: `When it ends, in days from now: 1 to ${MOST_DAYS}.`,
+    example: 90,
+    typed: { label: 'Ends in days', initial: '90' },
+  });
 const Made = z.object({
   id: Id,
   token: z.string().meta({ description: 'The key. Shown once.' }),
@@ -40,14 +44,22 @@ const createKey = operation({
   method: 'POST',
   path: '/console/keys',
   operationId: 'createServerKey',
+  title: 'Make a key',
   role: 'admin',
   handsOutSecret: true,
   summary: 'Makes a server key, and shows it once.',
   input: z.object({
-    name: KeyName,
-    scopes: z.array(z.enum(scopes)).max(scopes.length).optional(),
-    role: z.enum(roles).optional(),
-    game: GameId.optional(),
+    name: KeyName.meta({ description: 'The person or server that has it. Give each a separate key.' }),
+    role: z
+      .enum(roles)
+      .optional()
+      .meta({ description: 'Of a person. A server has scopes.', typed: { initial: 'support' } }),
+    scopes: z
+      .array(z.enum(scopes))
+      .max(scopes.length)
+      .optional()
+      .meta({ description: 'Of a server.', example: ['coins', 'rooms'] }),
+    game: GameId.optional().meta({ description: 'The only game that it reaches. Left out: all.' }),
     expiresInDays: Days,
     reason: Reason,
   }),
@@ -81,7 +93,21 @@ const rotateKey = operation({
   role: 'admin',
   handsOutSecret: true,
   summary: 'Makes a key that takes over from another one, and shows it once.',
-  input: z.object({ id: Id, overlapDays: z.number().int().min(0).max(MOST_DAYS).optional(), expiresInDays: Days, reason: Reason }),
+  input: z.object({
+    id: Id,
+    overlapDays: z
+      .number()
+      .int()
+      .min(0)
+      .max(MOST_DAYS)
+      .optional()
+      .meta({
+        description: 'When the old key ends, in days from now.',
+        typed: { label: 'The old key ends in days', initial: String(OVERLAP_DAYS) },
+      }),
+    expiresInDays: Days,
+    reason: Reason,
+  }),
   reply: Made.extend({ oldEndsAt: z.iso.datetime() }),
   errors: ['invalid_request', 'forbidden'],
   example: '',

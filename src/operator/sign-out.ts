@@ -26,6 +26,7 @@ export const signOut = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/sign-out',
   operationId: 'signAccountOut',
+  title: 'Sign out everywhere',
   role: 'support',
   summary: 'Ends all sessions of an account, on every process at once.',
   description:
@@ -57,6 +58,7 @@ export const endSession = operation({
   path: '/v1/admin/accounts/{accountId}/end-session',
   words: ['session'],
   operationId: 'endSessionOfAccount',
+  title: 'End',
   role: 'support',
   summary: 'Ends one session of an account, on every process at once.',
   description:

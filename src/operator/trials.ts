@@ -54,6 +54,7 @@ export const restartTrial = operation({
   path: '/v1/admin/trials/restart',
   words: ['device'],
   operationId: 'restartTrial',
+  title: 'Begin the trial again',
   role: 'economist',
   summary: "Begins a device's trial again.",
   description:
@@ -72,6 +73,7 @@ export const restoreTrial = operation({
   path: '/v1/admin/trials/restore',
   words: ['device'],
   operationId: 'restoreTrial',
+  title: 'Take the last restart back',
   role: 'economist',
   summary: "Takes back the last restart of a device's trial.",
   input: Input,

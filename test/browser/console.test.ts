@@ -447,7 +447,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.change('Start it');
       const from = new Date(Date.now() - 3_600_000).toISOString().slice(0, 16);
       expect((await desk.change('Send all again', { from })).question).toContain('Send all events since');
-      expect((await desk.change('New secret', { minutes: '60' }, { key: key.token })).secret).toMatch(SECRET);
+      expect((await desk.change('New secret', { overlapMinutes: '60' }, { key: key.token })).secret).toMatch(SECRET);
       await shows(page, '.facts', 'Old secret signs until');
       await desk.change('Remove it', {}, { key: key.token });
       await shows(page, '.none', 'Events are sent nowhere.');
@@ -459,10 +459,10 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.press('Keys');
       await shows(page, 'h1', 'Server keys');
       const name = freshId('Ada');
-      const { question, secret: first } = await desk.change('Make a key', { name, days: '30' }, { key: key.token });
+      const { question, secret: first } = await desk.change('Make a key', { name, expiresInDays: '30' }, { key: key.token });
       expect(question).toBe(`Make the server key "${name}" for admin:support, for 30 days?`);
       const id = first.split('_')[2]!;
-      const { secret: second } = await desk.change(`Rotate the key ${id}`, { overlap: '1' }, { key: key.token }, 'Rotate');
+      const { secret: second } = await desk.change(`Rotate the key ${id}`, { overlapDays: '1' }, { key: key.token }, 'Rotate');
       for (const token of [first, second]) await eventually(async () => (await statusWith(service.url, token)) === 200);
       await desk.change(`Revoke the key ${id}`, {}, { key: key.token }, 'Revoke');
       await eventually(async () => (await statusWith(service.url, first)) === 401);

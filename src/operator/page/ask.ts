@@ -3,18 +3,22 @@ import { endpoint } from '../../declare.ts';
 import { invalid, Refusal } from '../../errors.ts';
 import { check } from '../../server/http/request-data.ts';
 import { needsKey, nameOfQuestion } from '../confirmation.ts';
-import { operations, performWith, refuseWithoutKey } from '../endpoints.ts';
-import { keyOperations } from '../server-keys.ts';
-import type { OperatorServices } from '../operation.ts';
+import { performWith, refuseWithoutKey } from '../endpoints.ts';
+import type { OperatorServices, TypedFigure } from '../operation.ts';
+import { changes } from './changes.ts';
 
 /** Room for the longest body of an operation, plus its name. */
 const BODY_BYTES = 129 * 1024;
 
-/** The changes that the console offers. A search is a POST too, and takes no reason: it would run here without its turn among costly requests. */
-const changes = [...operations, ...keyOperations].filter(({ method, input }) => method === 'POST' && 'reason' in input.shape);
-
 /** Thrown to stop an operation at its question. */
-class Question extends Error {}
+class Question extends Error {
+  readonly typed: TypedFigure | undefined;
+
+  constructor(question: string, typed: TypedFigure | undefined) {
+    super(question);
+    this.typed = typed;
+  }
+}
 
 /** Runs an operation up to its question: it checks and counts everything, and changes nothing. */
 export const ask = endpoint({
@@ -32,6 +36,8 @@ export const ask = endpoint({
     question: z.string().optional(),
     /** The page sends it with the change, in the header x-console. */
     seen: z.string().optional(),
+    /** The figure that a person types before the change. */
+    typed: z.object({ what: z.string(), figure: z.number() }).optional(),
     cannotBeUndone: z.boolean(),
     needsKey: z.boolean(),
   }),
@@ -45,13 +51,14 @@ export const ask = endpoint({
     const given = check(declared.input, input)!;
     const asks = { cannotBeUndone: declared.cannotBeUndone === true, needsKey: needsKey(declared) };
     try {
-      const done = await performWith(key, declared, given, services, async (question) => {
-        throw new Question(question);
+      const done = await performWith(key, declared, given, services, async (question, typed) => {
+        throw new Question(question, typed);
       });
       return done instanceof Refusal ? done : asks;
     } catch (error) {
       if (!(error instanceof Question)) throw error;
-      return { question: error.message, seen: nameOfQuestion(declared, given, error.message), ...asks };
+      const { message: question, typed } = error;
+      return { question, typed, seen: nameOfQuestion(declared, given, question), ...asks };
     }
   },
 });

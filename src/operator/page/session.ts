@@ -7,6 +7,7 @@ import { consoleCookie } from '../../server/identity/console-sessions.ts';
 import { roles } from '../../server/identity/roles.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
+import { changesFor, type ShownChange } from './changes.ts';
 
 /** The operator who is signed in to the console. */
 const SignedIn = z.object({
@@ -14,23 +15,23 @@ const SignedIn = z.object({
   name: z.string(),
   role: z.enum(roles),
   game: z.string().optional(),
-  /** The largest correction of a balance by the role support. */
-  supportAdjustCoins: z.number().int(),
+  /** The changes that the operator may make, with the fields of their dialogs. */
+  changes: z.array(z.custom<ShownChange>()),
   endsAt: z.iso.datetime().optional(),
   confirmedUntil: z.iso.datetime().optional(),
 });
 
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
-const signedIn = ({ id, name, role = 'admin', game }: ServerKey, { SUPPORT_ADJUST_COINS }: Services['config']) => ({
+const signedIn = ({ id, name, role = 'admin', game }: ServerKey) => ({
   keyId: id,
   name,
   role,
   ...(game === undefined ? {} : { game }),
-  supportAdjustCoins: SUPPORT_ADJUST_COINS,
+  changes: changesFor({ role, game }),
 });
 
-type ConsoleServices = Pick<Services, 'consoleSessions' | 'config'>;
+type ConsoleServices = Pick<Services, 'consoleSessions'>;
 
 /** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
 const signIn = endpoint({
@@ -46,13 +47,13 @@ const signIn = endpoint({
   reply: SignedIn,
   errors: ['server_only'],
   example: '',
-  async handle({ key, meta }, { consoleSessions, config }: ConsoleServices) {
+  async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
     if (key === undefined || key.console !== undefined) return refuseWithoutKey();
     const { secure } = meta.cookieScope;
     const before = consoleSessions.heldBy(meta.cookie, secure);
     const { token, endsAt, confirmedUntil } = await consoleSessions.start(key);
     if (before !== undefined) await consoleSessions.end(before.keyId, before);
-    const reply = { ...signedIn(key, config), endsAt: iso(endsAt), confirmedUntil: iso(confirmedUntil) };
+    const reply = { ...signedIn(key), endsAt: iso(endsAt), confirmedUntil: iso(confirmedUntil) };
     return new Reply(reply, { cookies: [consoleCookie(token, secure)] });
   },
 });
@@ -67,11 +68,11 @@ const showSession = endpoint({
   reply: SignedIn,
   errors: ['server_only'],
   example: '',
-  handle({ key }, { config }: Pick<Services, 'config'>) {
+  handle({ key }) {
     if (key === undefined) return refuseWithoutKey();
     const { console: session } = key;
     return {
-      ...signedIn(key, config),
+      ...signedIn(key),
       ...(session === undefined ? {} : { endsAt: iso(session.endsAt), confirmedUntil: iso(session.confirmedUntil) }),
     };
   },

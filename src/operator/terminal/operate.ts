@@ -4,7 +4,7 @@ import { STORE_NAMES } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
 import { accountsNamed, Who } from '../find.ts';
 import { fieldsOf, namesIn, type Field } from '../fields.ts';
-import { beforeChange, perform, recorded, type Change, type Operation } from '../operation.ts';
+import { beforeChange, isChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import type { Command, CommandGroup, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
@@ -26,7 +26,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   const inWords = [...namesIn(path), ...(operation.words ?? [])];
   const isOfAccount = inWords[0] === 'accountId';
   const takesReason = 'reason' in input.shape;
-  const changes = takesReason && method === 'POST';
+  const changes = isChange(operation);
   // Made only for the command that runs.
   const fields = once(() => fieldsOf(operation));
   const field = (word: string): Field => fields().find((each) => each.name === word)!;

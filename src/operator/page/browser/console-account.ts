@@ -1,6 +1,6 @@
-import { admin, Failed, mayAct, type Answer, type Operator } from './console-calls.ts';
-import { changeButton, daysFor, isoOf, spanTo, timeInput, type Change } from './console-change.ts';
-import { coins, draw, facts, filterForm, input, link, listed, section, select, type Asked, type Shown } from './console-parts.ts';
+import { admin, Failed, type Answer } from './console-calls.ts';
+import { changeButton } from './console-change.ts';
+import { draw, facts, filterForm, input, link, listed, row, section, select, type Asked, type Part, type Shown } from './console-parts.ts';
 import { moveButton } from './console-lists.ts';
 import * as shown from '../../shown/shown-account.ts';
 import { logEntries } from '../../shown/shown-log.ts';
@@ -8,7 +8,12 @@ import { make } from '../../../web/browser/dom.ts';
 import { browserOf } from '../../../web/browser/user-agent.ts';
 
 /** All of an account on one screen. */
-export async function accountView({ words: [id = ''], query, operator, signal, again }: Asked): Promise<Shown> {
+export async function accountView(asked: Asked): Promise<Shown> {
+  const {
+    words: [id = ''],
+    query,
+    signal,
+  } = asked;
   const path = `/accounts/${encodeURIComponent(id)}`;
   const cursor = query.get('cursor') ?? undefined;
   const [account, { because }, page, { entries: changes }, told] = await Promise.all([
@@ -18,7 +23,10 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
     admin('/log', { account: id, limit: '20' }, signal),
     eventsOf(path, query, signal),
   ]);
-  const change = changesOf(account, operator, again);
+  const { accountId, state } = account;
+  const change = (verb: string, isUseful = true): Part => (isUseful ? changeButton(`accounts ${verb}`, { accountId }, asked) : '');
+  const { device } = account.trial;
+  const trial = (verb: string): Part => (device === undefined ? '' : changeButton(`trials ${verb}`, { device, account: accountId }, asked));
   return {
     name: account.givenName?.name ?? account.boards.scores[0]?.name,
     title: `Account ${account.accountId}`,
@@ -29,20 +37,20 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
       make(
         'div',
         { className: 'grid' },
-        section('Standing', facts(shown.standing(account)), buttons(change.ban, change.unban, change.delete)),
-        section('Balance', facts(shown.balance(account)), buttons(change.adjust)),
+        section('Standing', facts(shown.standing(account)), row(change('ban'), change('unban', state === 'banned'), change('delete'))),
+        section('Balance', facts(shown.balance(account)), row(change('adjust'))),
         section(
           'Entitlement',
           facts(shown.entitlement(account)),
           sentences(because),
-          buttons(change.give, change.takeBack, change.restart, change.restore),
+          row(change('give'), change('take-back', account.gift !== undefined), trial('restart'), trial('restore')),
         ),
-        section('Name', name(account), buttons(change.rename, change.unname)),
+        section('Name', name(account), row(change('rename'), change('unname', account.givenName !== undefined))),
       ),
-      section('Sessions', sessions(account, operator, again), buttons(change.signOut)),
+      section('Sessions', sessions(account, asked), row(change('sign-out'))),
       section('Ledger', ledger(account, page, query)),
       section('Purchases of coins', listed(shown.coinPurchases, account.coinPurchases)),
-      section('Subscriptions', subscriptions(account, operator, again)),
+      section('Subscriptions', subscriptions(account, asked)),
       make('div', { className: 'grid' }, section('Rooms', listed(shown.seats, account.rooms)), section('Boards', boards(account))),
       section('What operators did', listed(logEntries, changes)),
       section('Events', events(account, told, query)),
@@ -50,130 +58,18 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
   };
 }
 
-const buttons = (...made: readonly (HTMLElement | undefined)[]): HTMLElement =>
-  make('div', { className: 'row' }, ...made.filter((part) => part !== undefined));
-
-/** The changes that the operator may make and that make sense now. */
-function changesOf(account: Answer, operator: Operator, again: () => void) {
-  const target = { accountId: account.accountId as string };
-  const may = (least: 'support' | 'economist' | 'admin', change: Omit<Change, 'target' | 'path'> & { verb: string }, isUseful = true) =>
-    mayAct(operator, least) && isUseful
-      ? changeButton({ ...change, target, path: `/accounts/${encodeURIComponent(target.accountId)}/${change.verb}` }, operator, again)
-      : undefined;
-  const amount = input('coins', '', { type: 'number', required: true, step: '1', min: '-1000000000000', max: '1000000000000' });
-  const banEnd = timeInput('until', false);
-  const giveEnd = timeInput('until', true);
-  const newName = input('name', '', { required: true, maxLength: 60 });
-  const device = account.trial.device as string | undefined;
-  const trial = (verb: 'restart' | 'restore', title: string) =>
-    mayAct(operator, 'economist') && device !== undefined
-      ? changeButton(
-          {
-            title,
-            operation: `trials ${verb}`,
-            path: `/trials/${verb}`,
-            target: {},
-            valuesOf: () => ({ device, account: target.accountId }),
-          },
-          operator,
-          again,
-        )
-      : undefined;
-  const isLarge = (): boolean => Math.abs(Number(amount.value)) > operator.supportAdjustCoins;
-  return {
-    adjust: may('support', {
-      verb: 'adjust',
-      title: 'Correct the balance',
-      operation: 'accounts adjust',
-      hasKey: true,
-      fields: [
-        [
-          mayAct(operator, 'economist') ? 'Coins (-50 removes 50)' : `Coins, up to ${coins(operator.supportAdjustCoins)} (-50 removes 50)`,
-          amount,
-        ],
-      ],
-      valuesOf: () => ({ coins: Number(amount.value) }),
-      typed: () => (isLarge() ? { what: 'the coins', number: String(Math.abs(Number(amount.value))) } : undefined),
-    }),
-    ban: may('support', {
-      verb: 'ban',
-      title: 'Ban',
-      operation: 'accounts ban',
-      fields: [['Until (UTC; empty: without an end)', banEnd, daysFor(banEnd)]],
-      note: () => spanTo(banEnd),
-      valuesOf: () => ({ until: isoOf(banEnd) }),
-    }),
-    unban: may('support', { verb: 'unban', title: 'End the ban', operation: 'accounts unban' }, account.state === 'banned'),
-    signOut: may('support', {
-      verb: 'sign-out',
-      title: 'Sign out everywhere',
-      operation: 'accounts sign-out',
-      hint: 'Ends all sessions, those of paired browsers too. The app or the store can sign in again.',
-    }),
-    give: may('economist', {
-      verb: 'give',
-      title: 'Give access',
-      operation: 'accounts give',
-      fields: [['Until (UTC)', giveEnd, daysFor(giveEnd)]],
-      note: () => spanTo(giveEnd),
-      valuesOf: () => ({ until: isoOf(giveEnd) }),
-    }),
-    takeBack: may(
-      'economist',
-      { verb: 'take-back', title: 'Take access back', operation: 'accounts take-back' },
-      account.gift !== undefined,
-    ),
-    rename: may('support', {
-      verb: 'rename',
-      title: 'Rename',
-      operation: 'accounts rename',
-      hint: 'Changes the name on all boards and in the rooms of the last two weeks, and in later ones.',
-      fields: [['New name', newName]],
-      valuesOf: () => ({ name: newName.value }),
-    }),
-    unname: may('support', { verb: 'unname', title: 'Take the name back', operation: 'accounts unname' }, account.givenName !== undefined),
-    restart: trial('restart', 'Begin the trial again'),
-    restore: trial('restore', 'Take the last restart back'),
-    delete: may('admin', {
-      verb: 'delete',
-      title: 'Delete for good',
-      operation: 'accounts delete',
-      hint: 'First make sure that the request really comes from the user.',
-      typed: () => ({ what: 'the coins that will be deleted', number: String(account.balanceCoins) }),
-    }),
-  };
-}
-
 const sentences = (all: readonly string[]): HTMLElement =>
   make('ul', { className: 'stack because' }, ...all.map((sentence) => make('li', { textContent: sentence })));
 
 /** The sessions of pairings and of sign-ins with the store. */
-function sessions(
-  { accountId, sessions: { listed: open, signOutsEverywhere } }: shown.Account,
-  operator: Operator,
-  again: () => void,
-): HTMLElement {
-  const end = (session: string): HTMLElement => {
-    const made = changeButton(
-      {
-        title: 'End',
-        operation: 'accounts end-session',
-        path: `/accounts/${encodeURIComponent(accountId)}/end-session`,
-        target: { accountId },
-        valuesOf: () => ({ session }),
-      },
-      operator,
-      again,
-    );
-    made.setAttribute('aria-label', `End the session ${session}`);
-    return made;
-  };
-  const act = mayAct(operator, 'support') ? ({ id }: { readonly id: string }) => end(id) : undefined;
+function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }: shown.Account, asked: Asked): HTMLElement {
   const named = open.map((session) => ({ ...session, userAgent: browserOf(session.userAgent) }));
   return make(
     'div',
     {},
-    listed(shown.sessions, named, { act }),
+    listed(shown.sessions, named, {
+      act: ({ id }) => changeButton('accounts end-session', { accountId, session: id }, asked, `the session ${id}`),
+    }),
     make('p', { className: 'hint', textContent: shown.signedOut(signOutsEverywhere) }),
   );
 }
@@ -256,12 +152,12 @@ function events({ accountId }: shown.Account, told: Answer | undefined, query: U
   );
 }
 
-function subscriptions(account: shown.Account, operator: Operator, again: () => void): HTMLElement {
+function subscriptions(account: shown.Account, asked: Asked): HTMLElement {
   return make(
     'div',
     {},
     facts(shown.subscription(account)),
-    listed(shown.subscriptionPurchases, account.purchases, { act: ({ purchase }) => moveButton(purchase, operator, again) }),
+    listed(shown.subscriptionPurchases, account.purchases, { act: ({ purchase }) => moveButton(purchase, asked) }),
   );
 }
 

@@ -1,11 +1,13 @@
+import type { ShownChange } from '../changes.ts';
+
 /** The operator who is signed in to the console. */
 export interface Operator {
   readonly keyId: string;
   readonly name: string;
   readonly role: Role;
   readonly game?: string;
-  /** The largest correction of a balance by the role support. */
-  readonly supportAdjustCoins: number;
+  /** The changes that the operator may make. */
+  readonly changes: readonly ShownChange[];
   /** When the session ends. */
   readonly endsAt?: string;
 }

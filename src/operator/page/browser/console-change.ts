@@ -1,70 +1,60 @@
-import { admin, call, Failed, type Answer, type Operator } from './console-calls.ts';
-import { alertOf, button, field, input, isReplay, logFacts, marked, type Part } from './console-parts.ts';
+import { admin, call, Failed, type Operator } from './console-calls.ts';
+import type { Field } from '../../fields.ts';
+import type { TypedFigure } from '../../operation.ts';
+import type { ShownChange } from '../changes.ts';
+import { alertOf, button, field, input, isReplay, logFacts, marked, select, type Asked, type Part } from './console-parts.ts';
 import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 type Input = HTMLInputElement | HTMLSelectElement;
 
-/** A change, for the dialog that asks about it. */
-export interface Change {
-  readonly title: string;
-  /** The name of the operation in the log: `accounts adjust`. */
-  readonly operation: string;
-  /** A path below /v1/admin, or one of the console itself. */
-  readonly path: string;
-  /** The fields of the operation that the path contains. */
-  readonly target: Readonly<Record<string, string>>;
-  /** A hint for the operator. */
-  readonly hint?: string;
-  /** Fields that a person fills in. */
-  readonly fields?: readonly (readonly [label: string, input: Input, beside?: HTMLElement])[];
-  /** The values of the fields, in the format of the operation. */
-  readonly valuesOf?: () => Readonly<Record<string, unknown>>;
-  /** A figure that the question does not contain, computed by the page. */
-  readonly note?: () => string;
-  /** The operation takes the ticket as its key: it happens once per key. */
-  readonly hasKey?: boolean;
-  /** A number that the operator has to type before the change. Undefined: none. */
-  readonly typed?: () => { readonly what: string; readonly number: string } | undefined;
-  /** The secret in the reply, which is shown once. */
-  readonly secretOf?: (reply: Answer) => Secret;
-}
-
-interface Secret {
-  readonly label: string;
-  readonly text: string;
-}
+/** Fields that the view knows. The dialog asks for the others. */
+type Target = Readonly<Record<string, string | number | undefined>>;
 
 /** The question that the service asks about a change. */
 interface Question {
   readonly question: string;
   /** Sent with the change: the service refuses it if the question has changed. */
   readonly seen: string;
+  readonly typed?: TypedFigure;
   readonly cannotBeUndone: boolean;
   readonly needsKey: boolean;
 }
 
-/** A button that opens the dialog of a change. */
-export function changeButton(change: Change, operator: Operator, changed: () => void, kind = 'small'): HTMLButtonElement {
-  const made = make('button', { type: 'button', className: kind, textContent: change.title });
-  made.addEventListener('click', () => new Dialog(change, operator, changed).open());
+/**
+ * A button that opens the dialog of a change. Nothing if the operator may not make it.
+ * @param label for a screen reader, where several rows have the same button
+ */
+export function changeButton(name: string, target: Target, { operator, again }: Asking, label = ''): HTMLButtonElement | '' {
+  const change = operator.changes.find((each) => each.name === name);
+  if (change === undefined) return '';
+  const made = button(change.title, () => new Dialog(change, target, operator, again).open());
+  if (label !== '') made.setAttribute('aria-label', `${change.title} ${label}`);
   return made;
 }
 
+type Asking = Pick<Asked, 'operator' | 'again'>;
+
 class Dialog {
-  readonly #change: Change;
+  readonly #change: ShownChange;
+  readonly #target: Target;
   readonly #operator: Operator;
   readonly #changed: () => void;
   readonly #box = make('dialog', { className: 'card' });
   readonly #ticket = input('ticket', '', { required: true, maxLength: 60, pattern: '[!-~]+( [!-~]+)*', placeholder: 'ticket-4711' });
   readonly #reason = input('reason', '', { required: true, maxLength: 120 });
+  readonly #typed: readonly TypedField[];
+  readonly #hasKey: boolean;
   #hasHappened = false;
 
-  constructor(change: Change, operator: Operator, changed: () => void) {
+  constructor(change: ShownChange, target: Target, operator: Operator, changed: () => void) {
     this.#change = change;
+    this.#target = target;
     this.#operator = operator;
     this.#changed = changed;
+    this.#hasKey = change.fields.some(({ name }) => name === 'key');
+    this.#typed = change.fields.filter(({ name }) => !(name in target) && name !== 'key' && name !== 'reason').map(typedField);
   }
 
   open(): void {
@@ -91,14 +81,15 @@ class Dialog {
   }
 
   #showForm(problem = ''): void {
-    const { fields = [], hint = '', hasKey = false } = this.#change;
+    const { summary, description } = this.#change;
     const said = alertOf(problem);
     const form = make(
       'form',
       { className: 'stack' },
-      ...(hint === '' ? [] : [make('p', { textContent: hint })]),
-      ...fields.flatMap(([label, input, beside]) => [field(marked(label, input), input), ...(beside === undefined ? [] : [beside])]),
-      field(marked('Ticket', this.#ticket), this.#ticket, hasKey ? 'The same ticket takes effect once in this account.' : ''),
+      make('p', { textContent: summary }),
+      ...(description === '' ? [] : [make('p', { className: 'hint', textContent: description.replaceAll('`', '') })]),
+      ...this.#typed.flatMap(({ parts }) => parts),
+      field(marked('Ticket', this.#ticket), this.#ticket, this.#hasKey ? 'The same ticket takes effect once in this account.' : ''),
       field(marked('Reason, for other operators', this.#reason), this.#reason, 'No names and no installIds: the log outlives accounts.'),
       said,
       this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
@@ -126,11 +117,10 @@ class Dialog {
   }
 
   get #input(): Record<string, unknown> {
-    const { valuesOf, hasKey = false } = this.#change;
     const ticket = this.#ticket.value.trim();
     const reason = this.#reason.value.trim().normalize('NFC');
-    const why = hasKey ? { key: ticket, reason } : { reason: `${ticket}: ${reason}`.slice(0, 120) };
-    return { ...valuesOf?.(), ...why };
+    const why = this.#hasKey ? { key: ticket, reason } : { reason: `${ticket}: ${reason}`.slice(0, 120) };
+    return { ...this.#target, ...Object.fromEntries(this.#typed.map(({ name, value }) => [name, value()])), ...why };
   }
 
   /** The question in the words of the dialog, which calls the service's key a ticket. */
@@ -143,25 +133,22 @@ class Dialog {
   }
 
   #ask(): Promise<Partial<Question>> {
-    const { operation, target } = this.#change;
-    return call('/console/ask', { body: { operation, input: { ...target, ...this.#input } } }) as Promise<Partial<Question>>;
+    return call('/console/ask', { body: { operation: this.#change.name, input: this.#input } }) as Promise<Partial<Question>>;
   }
 
   /** @param problem why the question is shown again */
   #showQuestion(asks: Question, problem = ''): void {
-    const { question, seen, cannotBeUndone, needsKey } = asks;
+    const { question, cannotBeUndone, needsKey, typed: asked } = asks;
     const said = alertOf(problem);
-    const note = this.#change.note?.();
-    const asked = this.#change.typed?.();
     const typed = asked && input('typed', '', { required: true, inputMode: 'numeric' });
     const key = needsKey ? keyInput() : undefined;
     const form = make(
       'form',
       { className: 'stack' },
       make('p', { className: 'question', textContent: this.#inWords(question) }),
-      ...(note === undefined ? [] : [make('p', { className: 'hint', textContent: note })]),
+      ...this.#typed.flatMap(({ note }) => (note === undefined ? [] : [make('p', { className: 'hint', textContent: note() })])),
       ...(cannotBeUndone ? [make('p', { className: 'warning', textContent: 'This cannot be undone.' })] : []),
-      ...(typed === undefined ? [] : [field(`Type ${asked!.number}, ${asked!.what}`, typed)]),
+      ...(typed === undefined ? [] : [field(`Type ${asked!.figure}, ${asked!.what}`, typed)]),
       ...(key === undefined ? [] : [field(SIGN_IN_KEY, key)]),
       said,
       this.#row(
@@ -171,8 +158,8 @@ class Dialog {
     );
     onSubmit(form, async () => {
       said.textContent = '';
-      if (typed !== undefined && typed.value.replaceAll(/[,\s]/g, '') !== asked!.number) {
-        said.textContent = `That is not ${asked!.number}. Nothing was changed.`;
+      if (typed !== undefined && typed.value.replaceAll(/[,\s]/g, '') !== String(asked!.figure)) {
+        said.textContent = `That is not ${asked!.figure}. Nothing was changed.`;
         return typed.focus();
       }
       try {
@@ -191,9 +178,10 @@ class Dialog {
     const before = (await this.#newest())?.number ?? 0;
     for (let tries = 1; ; tries++) {
       try {
-        const { path, secretOf } = this.#change;
-        const reply = await call(path.startsWith('/console') ? path : `/v1/admin${path}`, { body: this.#input, says: asks.seen });
-        return this.#showDone(reply.logged as LogEntry | undefined, tries, secretOf?.(reply));
+        const input = this.#input;
+        const path = this.#change.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));
+        const reply = await call(path, { body: input, says: asks.seen });
+        return this.#showDone(reply.logged as LogEntry | undefined, tries, (reply.secret ?? reply.token) as string | undefined);
       } catch (error) {
         if (!(error instanceof Failed)) throw error;
         const entry = error.isUnknown || tries > 1 ? await this.#logged(before) : undefined;
@@ -203,7 +191,7 @@ class Dialog {
           return this.#showQuestion({ ...asks, ...(error.details as Partial<Question>), needsKey: false }, error.message);
         if (!error.isUnknown) throw error;
         // A second call could make a second secret.
-        if (tries === MOST_TRIES || this.#change.secretOf !== undefined)
+        if (tries === MOST_TRIES || this.#change.handsOutSecret)
           throw new Failed(
             'lost',
             'The service does not answer, and the log does not show the change. It may have happened: check before you try again.',
@@ -216,12 +204,12 @@ class Dialog {
 
   /** The new name of a player, as typed. The log has no names of players, and the operator should see the new one. */
   #typedName({ what }: LogEntry): [string, string][] {
-    const names = (this.#change.fields ?? []).filter(([, { name }]) => name === 'name');
-    return names.flatMap(([label, { value }]) => (Object.values(what).includes(value.trim()) ? [] : [[label, value]]));
+    const typed = this.#typed.filter(({ name, value }) => name === 'name' && !Object.values(what).includes(String(value())));
+    return typed.map(({ value }) => ['Name', String(value())]);
   }
 
   get #operation(): Record<string, string> {
-    return { operator: `key:${this.#operator.keyId}`, action: this.#change.operation };
+    return { operator: `key:${this.#operator.keyId}`, action: this.#change.name };
   }
 
   /** The operator's newest entry of this kind. */
@@ -239,7 +227,7 @@ class Dialog {
   }
 
   /** @param tries how often the change was sent: if the second try is a replay, the first may have made the change */
-  #showDone(entry: LogEntry | undefined, tries: number, secret?: Secret): void {
+  #showDone(entry: LogEntry | undefined, tries: number, secret?: string): void {
     const outcome = entry === undefined ? 'done' : outcomeOf(entry);
     this.#hasHappened = true;
     const texts: Readonly<Record<string, string>> = {
@@ -254,7 +242,7 @@ class Dialog {
       textContent: texts[outcome] ?? 'It is not known yet whether the change happened: check before you try again. The log has it:',
     });
     said.setAttribute('role', 'status');
-    const isLost = secret === undefined && this.#change.secretOf !== undefined && outcome === 'done';
+    const isLost = secret === undefined && this.#change.handsOutSecret && outcome === 'done';
     const lost = 'The secret was lost with the answer, and is stored nowhere: revoke or remove what was made, and make another.';
     this.#show(
       ...(isLost ? [make('p', { className: 'warning', textContent: lost })] : []),
@@ -270,33 +258,72 @@ class Dialog {
 const MOST_TRIES = 4;
 const BETWEEN_TRIES_MS = 1500;
 
-function shownOnce({ label, text }: Secret): Part[] {
-  const shown = make('output', { className: 'code once', textContent: text });
-  shown.setAttribute('aria-label', label);
-  return [make('p', { textContent: `${label}. It is shown once, and kept nowhere: copy it before you close this.` }), shown];
+function shownOnce(secret: string): Part[] {
+  const shown = make('output', { className: 'code once', textContent: secret });
+  shown.setAttribute('aria-label', 'Secret');
+  return [make('p', { textContent: 'The secret. It is shown once, and kept nowhere: copy it before you close this.' }), shown];
 }
 
-/** A time that a person enters, in UTC like all times of the console. */
-export function timeInput(name: string, required: boolean): HTMLInputElement {
-  return input(name, '', { type: 'datetime-local', required });
+/** A field of a change with the input in which a person types it. */
+interface TypedField {
+  readonly name: string;
+  readonly parts: readonly HTMLElement[];
+  readonly value: () => unknown;
+  /** A sentence for the question. */
+  readonly note?: () => string;
 }
 
-export const isoOf = ({ value }: HTMLInputElement): string | undefined => (value === '' ? undefined : new Date(`${value}Z`).toISOString());
+function typedField(declared: Field): TypedField {
+  const { name, type, format, daysAhead, description, label = name.replace(/^./, (letter) => letter.toUpperCase()) } = declared;
+  const typed = inputOf(declared);
+  const isTime = format === 'date-time';
+  const hint = description.replaceAll('`', '') + (isTime ? ' In UTC.' : type === 'array' ? ' With commas between them.' : '');
+  const value = (): unknown => {
+    const text = typed.value.trim();
+    if (text === '') return undefined;
+    if (isTime) return new Date(`${text}Z`).toISOString();
+    return type === 'integer' ? Number(text) : type === 'array' ? text.split(',').map((word) => word.trim()) : text;
+  };
+  return {
+    name,
+    value,
+    parts: [field(marked(label, typed), typed, hint.trim()), ...(daysAhead === undefined ? [] : [daysFor(typed, daysAhead)])],
+    ...(daysAhead === undefined ? {} : { note: () => spanTo(typed) }),
+  };
+}
+
+function inputOf({ name, isRequired, type, format, choices, minimum, maximum, maxLength, example, initial = '' }: Field): Input {
+  if (choices !== undefined && type !== 'array') {
+    const options = [...(isRequired ? [] : ['']), ...choices];
+    return select(
+      name,
+      initial,
+      options.map((option) => [option, option || 'none'] as const),
+    );
+  }
+  return input(name, initial, {
+    required: isRequired,
+    ...(type === 'integer' ? { type: 'number', step: '1', min: String(minimum ?? ''), max: String(maximum ?? '') } : {}),
+    ...(format === 'date-time' ? { type: 'datetime-local' } : {}),
+    ...(maxLength === undefined ? {} : { maxLength }),
+    ...(example === undefined || initial !== '' ? {} : { placeholder: String(example) }),
+  });
+}
 
 const DAY_MS = 86_400_000;
 
 const minuteOf = (at: number): string => new Date(at).toISOString().slice(0, 16);
 
 /** Buttons that fill a time in. */
-export function daysFor(time: HTMLInputElement): HTMLElement {
-  const buttons = [1, 7, 30].map((days) =>
+function daysFor(time: Input, ahead: readonly number[]): HTMLElement {
+  const buttons = ahead.map((days) =>
     button(days === 1 ? 'in 1 day' : `in ${days} days`, () => (time.value = minuteOf(Date.now() + days * DAY_MS))),
   );
   return make('div', { className: 'row' }, ...buttons);
 }
 
 /** Begin and end of a change's effect. */
-export function spanTo({ value }: HTMLInputElement): string {
+function spanTo({ value }: Input): string {
   const now = minuteOf(Date.now());
   const end = value === '' ? 'without an end' : `until ${value.slice(0, 16).replace('T', ' ')} (UTC)`;
   return `From now, ${now.replace('T', ' ')} (UTC), ${end}.`;

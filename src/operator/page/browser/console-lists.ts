@@ -1,4 +1,4 @@
-import { admin, call, mayAct, type Answer, type Operator } from './console-calls.ts';
+import { admin, call, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
 import {
   addressForm,
@@ -12,6 +12,7 @@ import {
   input,
   link,
   listed,
+  row,
   section,
   select,
   time,
@@ -45,15 +46,21 @@ export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
 
 const PAGE = 20;
 
-export async function boardView({ words: [game = ''], query, operator, signal, again }: Asked): Promise<Shown> {
+export async function boardView(asked: Asked): Promise<Shown> {
+  const {
+    words: [game = ''],
+    query,
+    signal,
+  } = asked;
   const path = `/boards/${encodeURIComponent(game)}`;
   const from = Math.max(1, Number(query.get('from')) || 1);
   const [season, archive] = [query.get('season') ?? '', query.get('archive') ?? ''];
-  const asked = { from: String(from), to: String(from + PAGE - 1), season: archive === '' ? season : '', archive };
-  const [board, { seasons }] = await Promise.all([admin(path, asked, signal), admin(`${path}/seasons`, {}, signal)]);
+  const page = { from: String(from), to: String(from + PAGE - 1), season: archive === '' ? season : '', archive };
+  const [board, { seasons }] = await Promise.all([admin(path, page, signal), admin(`${path}/seasons`, {}, signal)]);
   const words = ['boards', game];
   const isOpen = archive === '';
-  const act = isOpen && mayAct(operator, 'economist') ? (entry: Answer) => removeButton(game, entry, operator, again) : undefined;
+  const remove = ({ playerId, name }: Answer): Part =>
+    isOpen ? changeButton('boards remove', { game, player: playerId }, asked, `the entry of ${name}`) : '';
   const pages = make(
     'div',
     { className: 'row' },
@@ -66,63 +73,18 @@ export async function boardView({ words: [game = ''], query, operator, signal, a
       section(
         archive !== '' ? `Archive ${archive}` : board.season === undefined ? 'All time' : `Season ${board.season.id ?? board.season}`,
         make('p', { className: 'hint', textContent: `${coins(board.count)} entries` }),
-        listed(entries, board.entries, { act }),
+        listed(entries, board.entries, { act: remove }),
         pages,
-        isOpen && mayAct(operator, 'economist') && board.count > 0 ? resetButton(game, board.count, operator, again) : '',
+        isOpen && board.count > 0 ? changeButton('boards reset', { game }, asked) : '',
       ),
       section('Seasons', link(words, 'All time', { season: 'all' }), listed(seasonsOf(game), seasons)),
-      section('Archives', listed(archivesOf(game), board.archives, { act: (archive) => dropButton(game, archive, operator, again) })),
+      section('Archives', listed(archivesOf(game), board.archives, { act: (archive: Answer) => dropButton(game, archive, asked) })),
     ],
   };
 }
 
-function removeButton(game: string, { name, playerId, score }: Answer, operator: Operator, again: () => void): HTMLElement {
-  const made = changeButton(
-    {
-      title: 'Remove',
-      operation: 'boards remove',
-      path: `/boards/${encodeURIComponent(game)}/remove`,
-      target: { game },
-      hint: 'Removes the entry from the board and from open seasons. This is no ban: the player may submit again.',
-      valuesOf: () => ({ player: playerId as string }),
-      typed: () => ({ what: 'the score', number: String(score) }),
-    },
-    operator,
-    again,
-  );
-  made.setAttribute('aria-label', `Remove the entry of ${name}`);
-  return made;
-}
-
-function resetButton(game: string, count: number, operator: Operator, again: () => void): HTMLElement {
-  return changeButton(
-    {
-      title: 'Reset the board',
-      operation: 'boards reset',
-      path: `/boards/${encodeURIComponent(game)}/reset`,
-      target: { game },
-      typed: () => ({ what: 'the entries', number: String(count) }),
-    },
-    operator,
-    again,
-  );
-}
-
-function dropButton(game: string, { archive, entries: count, droppedAt }: Answer, operator: Operator, again: () => void): Part {
-  if (droppedAt !== undefined) return make('span', {}, 'dropped ', time(droppedAt));
-  if (!mayAct(operator, 'admin')) return '';
-  return changeButton(
-    {
-      title: 'Drop',
-      operation: 'boards drop',
-      path: `/boards/${encodeURIComponent(game)}/drop`,
-      target: { game },
-      valuesOf: () => ({ archive: archive as number }),
-      typed: () => ({ what: 'the entries', number: String(count) }),
-    },
-    operator,
-    again,
-  );
+function dropButton(game: string, { archive, droppedAt }: Answer, asked: Asked): Part {
+  return droppedAt === undefined ? changeButton('boards drop', { game, archive }, asked) : make('span', {}, 'dropped ', time(droppedAt));
 }
 
 const CHOICE = [
@@ -171,7 +133,8 @@ export async function accountsView({ query, signal }: Asked): Promise<Shown> {
   };
 }
 
-export async function purchasesView({ operator, signal, again }: Asked): Promise<Shown> {
+export async function purchasesView(asked: Asked): Promise<Shown> {
+  const { signal } = asked;
   const { purchases, subscriptions } = await admin('/purchases', {}, signal);
   const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
   const form = addressForm([['A purchase, by its order number', named]], () => hashOf(['purchases', named.value.trim()]));
@@ -186,50 +149,33 @@ export async function purchasesView({ operator, signal, again }: Asked): Promise
           className: 'hint',
           textContent: 'The first account that sends the token gets the subscription. Otherwise the store refunds it.',
         }),
-        listed(unownedSubscriptions, subscriptions, { act: ({ purchase }) => moveButton(purchase, operator, again) }),
+        listed(unownedSubscriptions, subscriptions, { act: ({ purchase }) => moveButton(purchase, asked) }),
       ),
     ],
   };
 }
 
 /** Gives a purchase with its coins to the buyer's account. */
-export function moveButton(purchase: string, operator: Operator, again: () => void): Part {
-  if (!mayAct(operator, 'economist')) return '';
-  const account = input('account', '', { required: true, pattern: '[\\w\\-]{22}' });
-  const made = changeButton(
-    {
-      title: 'Move',
-      operation: 'purchases move',
-      path: `/purchases/${encodeURIComponent(purchase)}/move`,
-      target: { purchase },
-      hasKey: true,
-      hint: 'To the account of the buyer. Identify the buyer by the order number on the receipt.',
-      fields: [['To the accountId', account]],
-      valuesOf: () => ({ account: account.value.trim() }),
-    },
-    operator,
-    again,
-  );
-  made.setAttribute('aria-label', `Move the purchase ${purchase}`);
-  return made;
-}
+export const moveButton = (purchase: string, asked: Asked): Part =>
+  changeButton('purchases move', { purchase }, asked, `the purchase ${purchase}`);
 
 /** A purchase with its history. */
-export async function purchaseView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
+export async function purchaseView(asked: Asked): Promise<Shown> {
+  const {
+    words: [id = ''],
+    signal,
+  } = asked;
   const path = `/purchases/${encodeURIComponent(id)}`;
   const { purchase } = await admin(path, {}, signal);
   return {
     title: `Purchase ${purchase.orderId ?? purchase.purchaseId}`,
     parts: [
-      section('What it is', facts(purchaseFacts(purchase)), moveButton(id, operator, again)),
+      section(
+        'What it is',
+        facts(purchaseFacts(purchase)),
+        row(moveButton(id, asked), changeButton('purchases look', { purchase: id }, asked)),
+      ),
       section('Its life', listed(life, lifeOf(purchase))),
-      mayAct(operator, 'support')
-        ? changeButton(
-            { title: 'Ask the store now', operation: 'purchases look', path: `${path}/look`, target: { purchase: id } },
-            operator,
-            again,
-          )
-        : '',
     ],
   };
 }

@@ -73,15 +73,17 @@ const isFigure = (cell: Cell): boolean => typeof cell === 'number' || (typeof ce
 export function listed<Row>(
   { title, columns, ...listing }: Listing<Row>,
   rows: readonly Row[],
-  { act, none = listing.none }: { readonly act?: ((row: Row) => Part) | undefined; readonly none?: string } = {},
+  { act, none = listing.none }: { readonly act?: (row: Row) => Part; readonly none?: string } = {},
 ): HTMLElement {
   const cells = rows.map((row) => Object.values(columns).map((column) => column(row)));
   const names = Object.keys(columns).map((name, index) => (cells.some((line) => isFigure(line[index])) ? `#${name}` : name));
+  const buttons = rows.map((row) => act?.(row) ?? '');
+  const hasButtons = buttons.some((made) => made !== '');
   const lines = cells.map((line, index) => [
     ...line.map((cell) => (cell === undefined ? '–' : draw(cell))),
-    ...(act === undefined ? [] : [act(rows[index]!)]),
+    ...(hasButtons ? [buttons[index]!] : []),
   ]);
-  return table(title, act === undefined ? names : [...names, ''], lines, none);
+  return table(title, hasButtons ? [...names, ''] : names, lines, none);
 }
 
 export const coins = (count: number): string => formatted(count);
@@ -211,6 +213,9 @@ export function logFacts(entry: LogEntry, typed: readonly (readonly [string, str
 }
 
 const ID = /^[\w-]{22}$/;
+
+/** A row of buttons and links; '' is left out. */
+export const row = (...parts: readonly Part[]): HTMLElement => make('div', { className: 'row' }, ...parts);
 
 /** A button in a row of buttons. */
 export function button(text: string, work: () => void, kind = 'small'): HTMLButtonElement {

@@ -1,5 +1,5 @@
-import { admin, call, mayAct, pathWith, type Answer, type Operator } from './console-calls.ts';
-import { changeButton, type Change } from './console-change.ts';
+import { admin, call, mayAct, pathWith, type Answer } from './console-calls.ts';
+import { changeButton } from './console-change.ts';
 import {
   addressForm,
   button,
@@ -9,6 +9,8 @@ import {
   input,
   link,
   listed,
+  row,
+  type Part,
   section,
   table,
   time,
@@ -44,13 +46,19 @@ export async function roomsView({ query, operator, signal }: Asked): Promise<Sho
   };
 }
 
-export async function roomView({ words: [code = ''], operator, signal, again }: Asked): Promise<Shown> {
+export async function roomView(asked: Asked): Promise<Shown> {
+  const {
+    words: [code = ''],
+    operator,
+    signal,
+  } = asked;
   const path = `/rooms/${encodeURIComponent(code)}`;
   const found = await admin(path, {}, signal);
   const live = make('div', {}, ...stateOf(found.room));
   const said = make('p', { className: 'hint' });
   said.setAttribute('role', 'status');
   const isOver = found.room.phase === 'ended';
+  const act = (verb: string): Part => changeButton(`rooms ${verb}`, { code: found.room.code }, asked);
   const watch = button('Watch it live', () => {
     watch.remove();
     void follow(code, found.room.seq, { live, said, signal });
@@ -59,12 +67,7 @@ export async function roomView({ words: [code = ''], operator, signal, again }: 
     title: `Room ${code}`,
     parts: [
       section('What everybody sees', live, make('div', { className: 'row' }, isOver ? '' : watch, said)),
-      section(
-        'Seats',
-        facts(ofOperators(found)),
-        seats(found, operator, again),
-        make('div', { className: 'row' }, ...actsOn(found, operator, again)),
-      ),
+      section('Seats', facts(ofOperators(found)), seats(found, asked), row(act('pardon'), isOver ? '' : act('end'))),
       mayAct(operator, 'support') ? section('What single players see', privateForm(path)) : '',
     ],
   };
@@ -102,45 +105,11 @@ async function follow(code: string, since: number, { live, said, signal }: Place
   }
 }
 
-function seats({ room, seats: taken }: Answer, operator: Operator, again: () => void): HTMLElement {
-  const mayKick = room.phase !== 'ended' && mayAct(operator, 'support');
-  const act = mayKick ? ({ playerId }: { readonly playerId: string }) => kickButton(room.code, playerId, operator, again) : undefined;
-  return listed(seatsOf(room), taken, { act });
-}
-
-function kickButton(code: string, player: string, operator: Operator, again: () => void): HTMLElement {
-  const made = changeButton(
-    {
-      title: 'Kick',
-      operation: 'rooms kick',
-      path: `/rooms/${encodeURIComponent(code)}/kick`,
-      target: { code },
-      hint: 'The account cannot join this room again, until it is pardoned.',
-      valuesOf: () => ({ player }),
-    },
-    operator,
-    again,
-  );
-  made.setAttribute('aria-label', `Kick ${player}`);
-  return made;
-}
-
-function actsOn({ room: { code, phase } }: Answer, operator: Operator, again: () => void): HTMLElement[] {
-  if (!mayAct(operator, 'support')) return [];
-  const account = input('account', '', { required: true, pattern: '[\\w\\-]{22}' });
-  const of = (verb: string): Pick<Change, 'operation' | 'path' | 'target'> => ({
-    operation: `rooms ${verb}`,
-    path: `/rooms/${encodeURIComponent(code)}/${verb}`,
-    target: { code },
+function seats({ room, seats: taken }: Answer, asked: Asked): HTMLElement {
+  const { code, phase } = room;
+  return listed(seatsOf(room), taken, {
+    act: ({ playerId }: Answer) => (phase === 'ended' ? '' : changeButton('rooms kick', { code, player: playerId }, asked, playerId)),
   });
-  return [
-    changeButton(
-      { title: 'Pardon', ...of('pardon'), fields: [['accountId', account]], valuesOf: () => ({ account: account.value }) },
-      operator,
-      again,
-    ),
-    ...(phase === 'ended' ? [] : [changeButton({ title: 'End the room', ...of('end') }, operator, again)]),
-  ];
 }
 
 /** The form for private parts. The log keeps the read, with its reason. */
