@@ -4,11 +4,14 @@ import { expect, test } from 'vitest';
 import { CatalogueFile } from '../src/features/catalogue/written.ts';
 import { sandboxIssue } from '../src/apart/sandbox/issue.ts';
 import { LIFECYCLE } from '../src/apart/sandbox/subscription-lifecycle.ts';
+import { groups } from '../src/operator/terminal/groups.ts';
+import { commandTable } from './command-table.ts';
 import { fieldTable } from './field-table.ts';
 
 /** Parts of pages that are made from the code, each with the name that stands in the comment before it. */
 const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/catalogue.md': { 'src/features/catalogue/written.ts': fieldTable(CatalogueFile) },
+  'docs/operator.md': { 'the commands of src/operator/': commandTable(groups) },
   'docs/sandbox.md': {
     'the body of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.body!),
     'the reply of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.reply),

@@ -1,19 +1,9 @@
 import { pino } from 'pino';
-import { accounts } from '../operator/terminal/accounts.ts';
-import { boards } from '../operator/terminal/boards.ts';
-import { coins } from '../operator/terminal/coins.ts';
-import { data } from '../operator/terminal/data.ts';
-import type { CommandGroup } from '../operator/terminal/command.ts';
 import { ask, canAsk, readHidden } from '../operator/terminal/confirm.ts';
+import { groups } from '../operator/terminal/groups.ts';
 import { helpOf, readInput, type Asked } from '../operator/terminal/input.ts';
-import { keys } from '../operator/terminal/server-keys.ts';
-import { log } from '../operator/terminal/log.ts';
 import { operatorName } from '../operator/terminal/operate.ts';
 import { checkData, openOperatorServices } from '../operator/terminal/operator-services.ts';
-import { purchases } from '../operator/terminal/purchases.ts';
-import { rooms } from '../operator/terminal/rooms.ts';
-import { trials } from '../operator/terminal/trials.ts';
-import { webhooks } from '../operator/terminal/webhooks.ts';
 import { printableJson, printableLines } from '../operator/terminal/table.ts';
 import { readConfig, SettingError, type Config } from '../config.ts';
 import { Refusal } from '../errors.ts';
@@ -25,9 +15,6 @@ import { openOperatedRedis, type OperatedRedis } from './operated-redis.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
-
-/** Each group is one file in `operator/terminal/`. */
-const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, data, log];
 
 /** The settings that commands need. Other settings may be missing in the environment of the tool. */
 const SETTINGS = [

@@ -22,7 +22,7 @@ export interface ShownChange {
 
 const shown = new Map<string, ShownChange>();
 
-function shownChange(declared: Operation): ShownChange {
+export function shownChange(declared: Operation): ShownChange {
   const { name, summary, description = '', path, handsOutSecret = false } = declared;
   const command = name.replace(/^\S+ /, '').replaceAll('-', ' ');
   const { title = command.replace(/^./, (letter) => letter.toUpperCase()) } = declared;

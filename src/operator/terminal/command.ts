@@ -40,6 +40,7 @@ export interface Flag {
   /** The placeholder of the value, such as `NAME`. A flag without it takes no value, and is `true` if given. */
   readonly value?: string;
   readonly summary: string;
+  readonly isNeeded?: boolean;
 }
 
 export interface CommandInput {

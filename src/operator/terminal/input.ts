@@ -95,7 +95,8 @@ export function helpOf(groups: readonly CommandGroup[], group: CommandGroup | un
   }
   const commands = Object.entries(group.commands).map(([name, { summary, words = [], flags = {} }]) => {
     const flagLines = Object.entries(flags).map(
-      ([flag, { value, summary: of }]) => `      --${(value === undefined ? flag : `${flag} ${value}`).padEnd(18)} ${of}\n`,
+      ([flag, { value, summary: of, isNeeded = false }]) =>
+        `      --${(value === undefined ? flag : `${flag} ${value}`).padEnd(18)} ${of}${isNeeded ? ' Needed.' : ''}\n`,
     );
     return `  ${[group.name, name, ...words].join(' ')}\n      ${summary}\n${flagLines.join('')}`;
   });
@@ -114,7 +115,7 @@ runs or not.
 const FOOT = `
   --json       print one JSON document
   --yes        with a change: do not ask first
-  -- by NAME with a change or a logged read: who you are, if several operators share one user. The log has it next to user@host
+  --by NAME    with a change or a logged read: who you are, if several operators share one user. The log has it next to user@host
   --help       print this text; after a group, its commands
 
 Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed: see the message.

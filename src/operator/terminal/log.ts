@@ -17,7 +17,7 @@ const toFile: NamedCommand = {
   summary: exportLog.summary.replace(', in parts of up to 500', ', into a file'),
   role: exportLog.role,
   get flags() {
-    return { file: { value: 'FILE', summary: 'The file. Needed.' }, ...flagsOf({ input: filters }) };
+    return { file: { value: 'FILE', summary: 'The file.', isNeeded: true }, ...flagsOf({ input: filters }) };
   },
   plan({ flags }) {
     const path = flags['file'];

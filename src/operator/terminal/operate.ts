@@ -6,8 +6,10 @@ import { accountsNamed, Who } from '../find.ts';
 import { fieldsOf, namesIn, type Field } from '../fields.ts';
 import { beforeChange, isChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
+import { shownReply } from '../shown/shown-reply.ts';
 import type { Command, CommandGroup, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
+import { facts, paragraphs, titled } from './table.ts';
 
 /** A command with the name of an operation, such as `accounts adjust`. */
 export type NamedCommand = Command & { readonly name: string };
@@ -17,10 +19,17 @@ export function groupOf(group: Omit<CommandGroup, 'commands'>, ...commands: read
   return { ...group, commands: Object.fromEntries(commands.map((command) => [command.name.slice(group.name.length + 1), command])) };
 }
 
+/** The reply of an operation without a text of its own. */
+function textOfReply(reply: Readonly<Record<string, unknown>>): string {
+  const { logged: _, ...fields } = reply;
+  const { facts: shown, tables } = shownReply(fields);
+  return paragraphs(facts(shown), ...tables.map(([listing, rows]) => titled(listing, rows)));
+}
+
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
 export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   operation: Operation<Input, Reply>,
-  text: (reply: z.output<Reply>) => string,
+  text: (reply: z.output<Reply>) => string = textOfReply,
 ): NamedCommand {
   const { name, summary, role, method, path, input } = operation;
   const inWords = [...namesIn(path), ...(operation.words ?? [])];
@@ -101,11 +110,11 @@ function flagHelp(field: Field): Flag {
     description.replaceAll('`', ''),
     choices.length > MOST_NAMED ? `Of ${choices.join(', ')}.` : '',
     EXAMPLES[field.unit ?? value] ?? '',
-    isRequired ? 'Needed.' : '',
   ];
   return {
     ...(field.isFalseIfLeftOut ? {} : { value }),
     summary: sentences.filter((text) => text !== '').join(' '),
+    isNeeded: isRequired,
   };
 }
 

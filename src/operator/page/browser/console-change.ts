@@ -2,7 +2,21 @@ import { admin, call, Failed, type Operator } from './console-calls.ts';
 import type { Field } from '../../fields.ts';
 import type { TypedFigure } from '../../operation.ts';
 import type { ShownChange } from '../changes.ts';
-import { alertOf, button, field, input, isReplay, logFacts, marked, select, type Asked, type Part } from './console-parts.ts';
+import {
+  alertOf,
+  button,
+  field,
+  input,
+  isReplay,
+  logFacts,
+  marked,
+  row,
+  section,
+  select,
+  type Asked,
+  type Part,
+  type Shown,
+} from './console-parts.ts';
 import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
@@ -32,6 +46,22 @@ export function changeButton(name: string, target: Target, { operator, again }: 
   const made = button(change.title, () => new Dialog(change, target, operator, again).open());
   if (label !== '') made.setAttribute('aria-label', `${change.title} ${label}`);
   return made;
+}
+
+/** Every change that the operator may make, for those that no other view offers. */
+export async function changesView(asked: Asked): Promise<Shown> {
+  // A list of objects has no input.
+  const changes = asked.operator.changes.filter(({ fields }) =>
+    fields.every(({ type, choices }) => type !== 'array' || choices !== undefined),
+  );
+  const groupOf = (name: string): string => name.split(' ')[0]!;
+  return {
+    title: 'All changes',
+    parts: [...new Set(changes.map(({ name }) => groupOf(name)))].map((group) => {
+      const buttons = changes.filter(({ name }) => groupOf(name) === group).map(({ name }) => changeButton(name, {}, asked, name));
+      return section(group, row(...buttons));
+    }),
+  };
 }
 
 type Asking = Pick<Asked, 'operator' | 'again'>;

@@ -91,5 +91,5 @@ export async function searchView({ operator, signal }: Asked): Promise<Shown> {
           time(newest.at),
           ` ${newest.action} by ${operatorText(newest.by)}.`,
         );
-  return { title: 'Search', parts: [help, since] };
+  return { title: 'Search', parts: [help, since, link(['changes'], 'All changes')] };
 }

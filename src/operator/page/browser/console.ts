@@ -5,6 +5,7 @@ import { accountsView, boardsView, boardView, figuresView, logView, purchasesVie
 import { keysView } from './console-keys.ts';
 import { alertOf, asking, drawFor, hashOf, link, nameOperators, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
+import { changesView } from './console-change.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
 import { signInView } from './console-sign-in.ts';
 import { webhooksView, webhookView } from './console-webhooks.ts';
@@ -24,6 +25,7 @@ const views: Readonly<Record<string, View>> = {
   keys: keysView,
   webhooks: (asked) => (asked.words.length === 0 ? webhooksView(asked) : webhookView(asked)),
   health: figuresView,
+  changes: changesView,
 };
 
 const main = byId('main');
