@@ -163,7 +163,7 @@ class Audit implements KeyVisitor {
     const found = await this.#probed(all, typed, tally);
     if (found?.length === 0) return;
     // A probe that met a key of the wrong type does not know which of the checks read it.
-    const isKnown = found?.length === ofWorks.flatMap((each) => each ?? []).length;
+    const isKnown = found?.length === ofWorks.flatMap((findings) => findings ?? []).length;
     await Promise.all(works.map((work, index) => this.#settle(work, typed, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 

@@ -88,8 +88,8 @@ export async function endChange(
 
 /** @param before the page goes on before the entry with this number; 0: it begins with the newest */
 export async function readLog(before: number, limit: number, { scripts }: LogServices): Promise<LogEntry[]> {
-  const [, first = '0', ...texts] = await scripts.run(readPage, { log: OPERATOR_LOG }, { before, limit });
-  return texts.map((text, index) => ({ ...parseEntry(text), number: Number(first) - index }));
+  const [, firstNumber = '0', ...texts] = await scripts.run(readPage, { log: OPERATOR_LOG }, { before, limit });
+  return texts.map((text, index) => ({ ...parseEntry(text), number: Number(firstNumber) - index }));
 }
 
 /** Undefined for a text that no version of the service writes. */

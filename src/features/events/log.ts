@@ -131,7 +131,7 @@ export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
 
 /** @param time in microseconds since 1970; '': `position` is that of the oldest event */
 async function findEnds(time: number | '', scripts: ScriptRunner) {
-  const [, position, readable, next, , isRelayed] = await scripts.run(logEnds, keys, { time });
+  const [, position, readable, next, _oldest, isRelayed] = await scripts.run(logEnds, keys, { time });
   return { position: Number(position), readable: Number(readable), next, isRelayed: isRelayed === '1' };
 }
 

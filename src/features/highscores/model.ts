@@ -153,14 +153,14 @@ export const seasonLibraries = [boardLibrary, seasonLibrary];
 /**
  * Consecutive entries of a board.
  * @param figures member, score, member, score, … best first
- * @param first place (0 for the best) and rank of the first entry
+ * @param start place (0 for the best) and rank of the first entry
  */
-export function parseEntries(figures: readonly string[], first = { place: 0, rank: 1 }): z.output<typeof BoardEntry>[] {
+export function parseEntries(figures: readonly string[], start = { place: 0, rank: 1 }): z.output<typeof BoardEntry>[] {
   const entries: z.output<typeof BoardEntry>[] = [];
   for (let index = 0; index + 1 < figures.length; index += 2) {
     const score = Number(figures[index + 1]);
     const above = entries.at(-1);
-    const rank = above === undefined ? first.rank : above.score === score ? above.rank : first.place + entries.length + 1;
+    const rank = above === undefined ? start.rank : above.score === score ? above.rank : start.place + entries.length + 1;
     const { playerId, name, at } = entryIn(figures[index]!);
     entries.push({ rank, playerId, name, score, at });
   }

@@ -100,7 +100,7 @@ async function ownedBy(token: string | undefined, lineage: Lineage, scripts: Cal
   const before = lineage.get(token);
   if (before === undefined) return undefined;
   // Without this token: purchases that name each other would lead in circles.
-  const further = new Map([...lineage].filter(([each]) => each !== token));
+  const further = new Map([...lineage].filter(([otherToken]) => otherToken !== token));
   const owner = await storeOwnerOf(before, further, scripts);
   return owner.word === 'account' ? owner : undefined;
 }

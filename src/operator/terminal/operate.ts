@@ -38,8 +38,10 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   const changes = isChange(operation);
   // Made only for the command that runs.
   const fields = once(() => fieldsOf(operation));
-  const field = (word: string): Field => fields().find((each) => each.name === word)!;
-  const byFlag = once(() => new Map(fields().flatMap((each) => (inWords.includes(each.name) ? [] : [[flagOf(each), each] as const]))));
+  const field = (word: string): Field => fields().find((declared) => declared.name === word)!;
+  const byFlag = once(
+    () => new Map(fields().flatMap((declared) => (inWords.includes(declared.name) ? [] : [[flagOf(declared), declared] as const]))),
+  );
   return {
     name,
     summary,
@@ -48,18 +50,18 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
       return inWords.map((word) => (word === 'accountId' ? 'ACCOUNT' : (field(word).word ?? word.toUpperCase())));
     },
     get flags() {
-      return Object.fromEntries([...byFlag()].map(([flag, each]) => [flag, flagHelp(each)]));
+      return Object.fromEntries([...byFlag()].map(([flag, declared]) => [flag, flagHelp(declared)]));
     },
     changes,
     mayBeLogged: takesReason && !changes,
     plan({ words, flags }) {
       const given = [
         ...inWords.map((word, index) => [field(word), words[index]] as const),
-        ...[...byFlag()].map(([flag, each]) => [each, flags[flag]] as const),
+        ...[...byFlag()].map(([flag, declared]) => [declared, flags[flag]] as const),
       ];
       const missing = given.find(([{ isRequired }, value]) => isRequired && value === undefined)?.[0];
       if (missing !== undefined) throw new Failure(`"${name}" needs --${flagOf(missing)} ${placeholderOf(missing)}.`);
-      const values = given.map(([each, value]) => [each.name, value && method === 'POST' ? valueOf(each, value) : value]);
+      const values = given.map(([declared, value]) => [declared.name, value && method === 'POST' ? valueOf(declared, value) : value]);
       const shape = isOfAccount ? input.omit({ accountId: true } as never) : input;
       const { data, error } = shape.safeParse(Object.fromEntries(values));
       if (error !== undefined) throw new Failure(sentenceOf(error.issues[0]!));

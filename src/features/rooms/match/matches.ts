@@ -218,19 +218,19 @@ export class Matches {
   #matched(
     { game, accountId, entry, may }: { game: string; accountId: string; entry: string; may: Reserved['may'] },
     word: 'created' | 'joined' | 'seated',
-    [first, ...words]: readonly string[],
+    [fact, ...words]: readonly string[],
   ): Matched {
     const [, playerId, isHost, own, ...rest] = words;
     const fields = fieldsOf(rest);
     this.#counts[word]++;
     // The caller's seat may be one that it reserved in a process that died, or reserves in another tab: only the caller's reservation ends.
-    const accounts = word === 'seated' ? accountId : first!;
+    const accounts = word === 'seated' ? accountId : fact!;
     if (may === 'see') this.#options.roomList.touched(fields, 'player');
     else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
     return {
       fields,
       you: { playerId: playerId!, host: isHost === '1', private: privateOf(own!) },
-      created: word === 'created' || (word === 'seated' && first === '1'),
+      created: word === 'created' || (word === 'seated' && fact === '1'),
     };
   }
 
