@@ -6,8 +6,8 @@
 export const MAX_JSON_DEPTH = 32;
 
 /**
- * The most lists and objects in the JSON of a client. Each is an allocation. A state of 8 KiB stays
- * within the bound: 4,096 pairs of brackets fill 8 KiB, and as at most 31 of them nest, some bytes go to commas.
+ * The most lists and objects in the JSON of a client. Each is an allocation. A state of 8 KiB stays within the bound: without commas 4,096
+ * pairs of brackets fill 8 KiB, but at most 31 pairs may nest, so a state also needs commas.
  */
 export const MAX_JSON_CONTAINERS = 4096;
 

@@ -57,7 +57,7 @@ export async function readChangedPage(query: PageQuery & { readonly known: strin
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
-    // With few rooms a page must still be able to have `mostBytes`.
+    // A page of few rooms may have up to `mostBytes` too.
     mostRead: Math.max(BYTES_A_ROOM * args.mostRooms, mostBytes),
     mostBytes,
   });
