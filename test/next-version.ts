@@ -49,7 +49,6 @@ export function makeNextVersion(): { readonly src: string; remove(): void } {
     writeFileSync(join(src, file), text.replace(now, next));
   };
   change('redis/data-version.ts', `DATA_VERSION = ${DATA_VERSION};`, `DATA_VERSION = ${DATA_VERSION + 1};`);
-  change('features/coins/ledger.lua', `DATA_VERSION = '${DATA_VERSION}'`, `DATA_VERSION = '${DATA_VERSION + 1}'`);
   writeFileSync(join(src, 'upgrades.ts'), UPGRADES);
   return { src, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -1,4 +1,4 @@
-import { definePrologue } from '../redis/script.ts';
+import { defineLibrary, definePrologue } from '../redis/script.ts';
 import { accountEvents } from './account-events.ts';
 import { standingLibrary } from './standing.ts';
 
@@ -29,13 +29,13 @@ export const opensAccount = definePrologue({
   keys: ['account'],
   args: ['creationBarred'],
   answers: ['rate_limited'],
-  library: [accountEvents, new URL('open-account-library.lua', import.meta.url)],
+  library: [accountEvents, defineLibrary(new URL('open-account-library.lua', import.meta.url))],
   apart: definePrologue({
     after: checksCaller.apart,
     file: new URL('prologue-opened.lua', import.meta.url),
     keys: [],
     args: ['isOpen', 'creationBarred', 'proven'],
     answers: ['rate_limited'],
-    library: [accountEvents, new URL('opened-account-library.lua', import.meta.url)],
+    library: [accountEvents, defineLibrary(new URL('opened-account-library.lua', import.meta.url))],
   }),
 });

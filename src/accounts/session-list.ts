@@ -1,6 +1,6 @@
 import { pairsOf } from '../redis/pairs.ts';
 import { standingLibrary } from './standing.ts';
-import { defineScript } from '../redis/script.ts';
+import { defineLibrary, defineScript } from '../redis/script.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
 import { runWhereItIs } from './standing-reader.ts';
@@ -28,7 +28,7 @@ export const USER_AGENT_LIMIT = 200;
 const REST_MS = 3_600_000;
 
 /** The file with the Lua of the list. */
-export const sessionLibrary = new URL('session-list.lua', import.meta.url);
+export const sessionLibrary = defineLibrary(new URL('session-list.lua', import.meta.url));
 
 /** Key of the list of an account's sessions that began by a pairing or by a sign-in with the app store. */
 export function sessionsKey(accountId: string): string {

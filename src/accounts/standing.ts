@@ -1,10 +1,11 @@
 import { banEndOf, type BanEnd } from './ban-end.ts';
+import { defineLibrary } from '../redis/script.ts';
 
 /** Lua functions for every script that reads an account's standing. Its comments describe the format of the record. */
-export const standingLibrary = new URL('standing.lua', import.meta.url);
+export const standingLibrary = defineLibrary(new URL('standing.lua', import.meta.url));
 
 /** Lua functions for every script that changes it. */
-export const standingChanges = new URL('standing-changes.lua', import.meta.url);
+export const standingChanges = defineLibrary(new URL('standing-changes.lua', import.meta.url));
 
 /** The standing of an account. Only this file and the two libraries know how Redis keeps it. */
 export interface Standing {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { defineScript } from './script.ts';
+import { defineLibrary, defineScript } from './script.ts';
 import { ForeignValue, otherType } from './text-key.ts';
 
 /**
@@ -102,7 +102,7 @@ export function heartbeatIn(value: string | null): { readonly heartbeat: number;
   return heartbeat === undefined ? undefined : { heartbeat: Number(heartbeat), at: Number(at) };
 }
 
-const library = new URL('data-id.lua', import.meta.url);
+const library = defineLibrary(new URL('data-id.lua', import.meta.url));
 
 const checkDataParts = {
   file: new URL('check-data.lua', import.meta.url),

@@ -3,7 +3,7 @@ import { SettingError } from '../config.ts';
 import { ForeignValue, readText } from './text-key.ts';
 
 /**
- * The version of the data that this coinop writes; `ledger.lua` has it too. It rises when older data has to be converted, and
+ * The version of the data that this coinop writes. It rises when older data has to be converted, and
  * `src/upgrades.ts` has the conversion from the previous version.
  */
 export const DATA_VERSION = 5;

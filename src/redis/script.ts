@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { withFormats } from './lua-formats.ts';
 import { renderScript, snakeCase, type ScriptParts, type ScriptText, type TextForm } from './script-text.ts';
+import type { AnyFormat } from './text-format.ts';
 
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
@@ -49,12 +51,21 @@ export interface Prologue {
   readonly file: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** Files with functions that are defined once a batch. */
-  readonly libraries: readonly URL[];
+  /** Functions that are defined once a batch. */
+  readonly libraries: readonly Library[];
   /** Runs before each call. */
   readonly lua: string;
   /** Replaces this prologue if the caller is in another slot than the script. It has no KEYS. */
   readonly apart: Prologue | undefined;
+}
+
+/** Lua functions that several scripts share. */
+export interface Library {
+  /** The file's name. A script with this library names it in its header. */
+  readonly file: string;
+  readonly lua: string;
+  /** The functions and the scripts with this library may name these formats (`text-format.ts`). */
+  readonly formats: readonly AnyFormat[];
 }
 
 interface PrologueDeclaration {
@@ -64,8 +75,8 @@ interface PrologueDeclaration {
   args: readonly string[];
   /** The words with which the prologue answers in place of the script. */
   answers: readonly string[];
-  /** Files with Lua functions for the prologue and its scripts, as in `ScriptDeclaration`. */
-  library?: URL | readonly URL[];
+  /** Lua functions for the prologue and its scripts, as in `ScriptDeclaration`. */
+  library?: Library | readonly Library[];
   /** A prologue that runs before this one. */
   after?: Prologue;
   apart?: Prologue;
@@ -96,12 +107,33 @@ interface ScriptDeclaration<Key, Argument, Word> {
   /** False: the script uses the caller's account itself. If that is in another slot, the script's callers handle it. */
   apart?: false;
   lists?: { index: Key; member: Argument; keptSeconds?: number };
-  /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
-  prelude?: URL;
+  /** Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
+  prelude?: Library;
   /** A library whose functions use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
-  library?: URL | readonly URL[];
+  library?: Library | readonly Library[];
+  /** Formats that the script names, beside those of its libraries. */
+  formats?: readonly AnyFormat[];
   /** Redis runs the script even when it refuses writes: on a replica, or when it is out of memory. */
   readOnly?: boolean;
+}
+
+/**
+ * @param file the `.lua` file
+ * @param constants values of TypeScript that the file names: numbers, texts and lists
+ */
+export function defineLibrary(
+  file: URL,
+  {
+    formats = [],
+    constants = {},
+  }: { formats?: readonly AnyFormat[]; constants?: Readonly<Record<string, number | string | readonly string[]>> } = {},
+): Library {
+  const values = Object.entries(constants).map(([name, value]) => {
+    const text =
+      typeof value === 'object' ? `{${value.map((word) => `'${word}'`).join(', ')}}` : typeof value === 'number' ? value : `'${value}'`;
+    return `local ${name} = ${text}\n`;
+  });
+  return { file: fileOf(file), lua: values.join('') + withFormats(nameOf(file), readFileSync(file, 'utf8'), formats), formats };
 }
 
 export function definePrologue({ file, keys, args, answers, library, after, apart, inPlaceOf }: PrologueDeclaration): Prologue {
@@ -109,12 +141,13 @@ export function definePrologue({ file, keys, args, answers, library, after, apar
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
   const own = [library ?? []].flat();
   checkParts(nameOf(file), lua, { Library: own });
+  const libraries = [...(after?.libraries ?? []), ...own];
   return {
     file: inPlaceOf?.file ?? fileOf(file),
     keys: [...keys, ...(after?.keys ?? [])],
     args: [...args, ...(after?.args ?? [])],
-    libraries: [...(after?.libraries ?? []), ...own],
-    lua: `${after?.lua ?? ''}\n${lua}`,
+    libraries,
+    lua: `${after?.lua ?? ''}\n${withFormats(nameOf(file), lua, formatsOf(libraries))}`,
     apart,
   };
 }
@@ -122,24 +155,42 @@ export function definePrologue({ file, keys, args, answers, library, after, apar
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { file, keys, args, shared = [], answers, prologue, prelude, library, readOnly, durable = false, lists } = declaration;
+  const {
+    file,
+    keys,
+    args,
+    shared = [],
+    answers,
+    prologue,
+    prelude,
+    library,
+    formats = [],
+    readOnly,
+    durable = false,
+    lists,
+  } = declaration;
   const slotOf = declaration.slotOf ?? (prologue === undefined ? keys[0]! : 'caller');
   const lua = readFileSync(file, 'utf8');
   const name = nameOf(file);
   const own = [library ?? []].flat();
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Shared: shared, Answers: answers });
   checkParts(name, lua, { Prologue: [prologue?.file ?? []].flat(), Prelude: [prelude ?? []].flat(), Library: own });
-  const partsWith = (with_: Prologue | undefined): ScriptParts => ({
-    keys: [...keys, ...(with_?.keys ?? [])],
-    args: [...args, ...(with_?.args ?? [])],
-    shared,
-    homeKey: slotOf === 'caller' ? undefined : keys.indexOf(slotOf),
-    callerKey: with_?.keys.includes('standing') === true ? keys.length + with_.keys.indexOf('standing') : undefined,
-    library: textOfAll([...(with_?.libraries ?? []), ...own]),
-    body: [with_?.lua ?? '', textOf(prelude), lua].join('\n'),
-    readOnly: readOnly === true,
-    durable,
-  });
+  const partsWith = (with_: Prologue | undefined): ScriptParts => {
+    // A script and its prologue may name the same library.
+    const libraries = [...new Set([...(with_?.libraries ?? []), ...own])];
+    const known = [...formats, ...formatsOf([...libraries, prelude ?? []].flat())];
+    return {
+      keys: [...keys, ...(with_?.keys ?? [])],
+      args: [...args, ...(with_?.args ?? [])],
+      shared,
+      homeKey: slotOf === 'caller' ? undefined : keys.indexOf(slotOf),
+      callerKey: with_?.keys.includes('standing') === true ? keys.length + with_.keys.indexOf('standing') : undefined,
+      library: libraries.map((part) => part.lua).join('\n'),
+      body: [with_?.lua ?? '', prelude?.lua ?? '', withFormats(name, lua, known)].join('\n'),
+      readOnly: readOnly === true,
+      durable,
+    };
+  };
   const parts = partsWith(prologue);
   if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const common = { name, keys, args, shared, answers, slotOf, outboxOf: declaration.outboxOf, durable, lists };
@@ -167,13 +218,8 @@ function scriptOf<Key extends string, Argument extends string, Word extends stri
   return { ...described, parts, ...textIn({}), textIn };
 }
 
-function textOf(file: URL | undefined): string {
-  return file === undefined ? '' : readFileSync(file, 'utf8');
-}
-
-/** A script and its prologue may name the same library. */
-function textOfAll(libraries: readonly URL[]): string {
-  return [...new Set(libraries.map(({ href }) => href))].map((href) => textOf(new URL(href))).join('\n');
+function formatsOf(libraries: readonly Library[]): AnyFormat[] {
+  return libraries.flatMap(({ formats }) => formats);
 }
 
 function fileOf(file: URL): string {
@@ -204,10 +250,10 @@ function checkHeader(name: string, lua: string, declared: Record<string, readonl
 }
 
 /** The header has a line for each file whose functions and locals the script may use: `-- Prelude doc.lua: read_room, seat_of`. */
-function checkParts(name: string, lua: string, declared: Record<string, readonly (URL | string)[]>): void {
+function checkParts(name: string, lua: string, declared: Record<string, readonly (Library | string)[]>): void {
   for (const [label, files] of Object.entries(declared)) {
     const named = [...lua.matchAll(new RegExp(`^-- ${label} ([^\\s:]+)`, 'gm'))].map(([, file]) => file).join(', ');
-    const expected = files.map((file) => (typeof file === 'string' ? file : fileOf(file))).join(', ');
+    const expected = files.map((part) => (typeof part === 'string' ? part : part.file)).join(', ');
     if (named !== expected)
       throw new Error(`${name}.lua: its header names the ${label.toLowerCase()} ${named || 'none'}, its declaration ${expected || 'none'}`);
   }

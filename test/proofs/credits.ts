@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { parseEntry, type LedgerEntry } from '../../src/features/coins/ledger-layout.ts';
-import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
+import { coinKeys, entryLetters, type LedgerEntry, ledgerEntry } from '../../src/features/coins/model.ts';
 import { inParallel, sum, times, type Answer, type Asking, type Client } from './client.ts';
 import { quantile } from './figures.ts';
 import { now, within, type Operation } from './history.ts';
@@ -224,7 +223,7 @@ export function credits(options: CreditOptions = {}): Scenario['load'] {
 }
 
 export async function ledgerOf(key: string, served: Pick<Served, 'command'>): Promise<LedgerEntry[]> {
-  return ((await served.command('LRANGE', key, 0, -1)) as string[]).map((text) => parseEntry(text)!);
+  return ((await served.command('LRANGE', key, 0, -1)) as string[]).map((text) => ledgerEntry.parse(text)!);
 }
 
 export const coinsOf = (entries: readonly LedgerEntry[]): number => sum(entries.map(({ coins }) => coins));

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import type { LedgerEntry } from '../../src/features/coins/ledger-layout.ts';
-import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
+import { coinKeys, entryLetters, type LedgerEntry } from '../../src/features/coins/model.ts';
 import { purchaseIdOf } from '../../src/features/purchases/model.ts';
 import { sandboxRedisKeys } from '../../src/apart/sandbox/model.ts';
 import type { IssuedPurchase } from '../../src/apart/sandbox/purchase-record.ts';

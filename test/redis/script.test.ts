@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';
-import { defineScript } from '../../src/redis/script.ts';
+import { defineLibrary, defineScript } from '../../src/redis/script.ts';
+import { defineFormat, letters, optional, rest, whole } from '../../src/redis/text-format.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
 import { lua } from '../lua-files.ts';
@@ -72,4 +73,40 @@ test('a read-only script may read, and may not write', async () => {
   expect(await scripts.run(reading!, { note: key }, {})).toEqual(['done', 'kept']);
   await expect(scripts.run(writing!, { note: key }, {})).rejects.toThrow('Write commands are not allowed from read-only scripts');
   expect(await redis.get(key)).toBe('kept');
+});
+
+const pair = defineFormat('pair', '<count>:<name>[ <note>]', { count: whole, name: letters, note: optional(rest) });
+
+test.each([
+  [`string.match('', '<twin>')`, `'<twin>': the script has no such format`],
+  [`string.match('', '<pair: size>')`, `'<pair: size>': it has no field size`],
+  [`string.match('', '<pair: name, count>')`, `'<pair: name, count>': the fields have another order`],
+  [`string.format('<pair: count>', 1)`, `'<pair: count>': it lacks name`],
+  [`string.sub('', '<pair: name>')`, `'<pair: name>': the place of name is not fixed`],
+  [`string.rep('<pair: name>', 2)`, `'<pair: name>': string.rep takes no format`],
+])('a script does not load with %s', (call, message) => {
+  const file = nextScript(`-- KEYS key\n-- ARGV -\n-- Answers done\nreturn {'done', ${call}}`);
+  expect(() => defineScript({ file, keys: ['key'], args: [], answers: ['done'], formats: [pair] })).toThrow(
+    `script-${files}.lua: ${message}`,
+  );
+});
+
+test('a library gives its functions, its formats and values of TypeScript', async () => {
+  const library = defineLibrary(
+    nextScript("local function noted(text) return string.match(text, '<pair: note>') .. MARK .. WORDS[2] end"),
+    {
+      formats: [pair],
+      constants: { MARK: '!', WORDS: ['a', 'b'] },
+    },
+  );
+  const file = nextScript(
+    `-- KEYS key\n-- ARGV text\n-- Library ${library.file}: noted\n-- Answers done\nreturn {'done', noted(text), string.match(text, '<pair: count..name>')}`,
+  );
+  const script = defineScript({ file, keys: ['key'], args: ['text'], answers: ['done'], library });
+  expect(await scripts.run(script, { key: '{pair}' }, { text: '7:seven of nine' })).toEqual(['done', 'of nine!b', '7:seven']);
+});
+
+test('no format has a field that its layout lacks, or an optional field without brackets', () => {
+  expect(() => defineFormat('pair', '<count>', { count: whole, name: letters })).toThrow('"<count>" lacks a field of pair');
+  expect(() => defineFormat('pair', '<count>', { count: optional(whole) })).toThrow('count of pair is not declared as "<count>" has it');
 });

@@ -7,8 +7,8 @@ import { Progress } from '../../consistency/progress.ts';
 import { runAudit } from '../../consistency/run.ts';
 import { allAuditors } from '../../auditors.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
-import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
-import { coinKeys } from '../../features/coins/model.ts';
+import { ledgerPatterns } from '../../features/coins/ledger-layout.ts';
+import { coinKeys, ledgerEntry } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
 import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { upgrades } from '../../upgrades.ts';
@@ -76,7 +76,7 @@ class Balances {
         pattern: ledgerPatterns.ledger,
         check: async ([id], probe) => {
           const last = (await probe.ask('LINDEX', coinKeys.ledger(id!), -1)) as string | null;
-          this.sum += BigInt(parseEntry(last ?? '')?.balance ?? 0);
+          this.sum += BigInt(ledgerEntry.parse(last ?? '')?.balance ?? 0);
           return undefined;
         },
       },

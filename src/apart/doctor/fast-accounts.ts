@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
-import { coinKeys } from '../../features/coins/model.ts';
+import { ledgerPatterns } from '../../features/coins/ledger-layout.ts';
+import { coinKeys, ledgerEntry } from '../../features/coins/model.ts';
 import { sizeText } from '../../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
@@ -74,7 +74,7 @@ async function growthOf(redis: Redis, id: string, since: number): Promise<FastAc
   let [from, to] = [0, length];
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
-    const at = parseEntry((await redis.lindex(ledger, middle)) ?? '')?.at ?? 0;
+    const at = ledgerEntry.parse((await redis.lindex(ledger, middle)) ?? '')?.at ?? 0;
     if (at > since) to = middle;
     else from = middle + 1;
   }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
+import { ledgerEntry } from '../../features/coins/model.ts';
+import { ledgerPatterns } from '../../features/coins/ledger-layout.ts';
 
 /** Most ledgers that an estimate reads. */
 const LEDGERS = 1000;
@@ -42,7 +43,7 @@ export async function estimateGrowth(redis: Redis, draws: readonly string[], now
   for (let index = 0; index < names.length; index += DRAWS_AT_ONCE) {
     const reads = names.slice(index, index + DRAWS_AT_ONCE).map(async (name) => {
       const [texts, entries] = await Promise.all([redis.lrange(name, -ENTRIES, -1), redis.llen(name)]);
-      return { entries, times: texts.flatMap((text) => parseEntry(text)?.at ?? []) };
+      return { entries, times: texts.flatMap((text) => ledgerEntry.parse(text)?.at ?? []) };
     });
     found.push(...(await Promise.all(reads)));
   }

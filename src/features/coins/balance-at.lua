@@ -5,7 +5,7 @@
 -- Answers entry(entry) before(oldest entry) none
 local low, high = 0, redis.call('LLEN', ledger) - 1
 if high < 0 then return {'none'} end
-local function written_at(place) return tonumber(string.match(redis.call('LINDEX', ledger, place), '^%d+:%-?%d+ %S+ (%w+)'), 36) end
+local function written_at(place) return tonumber(string.match(redis.call('LINDEX', ledger, place), '<entry: at>'), 36) end
 local limit = tonumber(at)
 if written_at(0) > limit then return {'before', redis.call('LINDEX', ledger, 0)} end
 while low < high do

@@ -1,5 +1,6 @@
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
+import { ledgerEntry } from './model.ts';
 
 export const balanceScript = defineScript({
   file: new URL('balance.lua', import.meta.url),
@@ -7,5 +8,6 @@ export const balanceScript = defineScript({
   args: [],
   answers: ['balance'],
   prologue: checksCaller,
+  formats: [ledgerEntry],
   readOnly: true,
 });

@@ -4,4 +4,4 @@
 -- Prologue prologue-check.lua
 -- Answers balance(coins, below 0 for a debt)
 local last = redis.call('LINDEX', ledger, -1)
-return {'balance', last and string.match(last, '^%d+:(%-?%d+)') or '0'}
+return {'balance', last and string.match(last, '<entry: balance>') or '0'}

@@ -2,8 +2,8 @@ import { lostAccount, missingAccount, standingIn } from '../../accounts/account-
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { setAside } from '../../consistency/aside.ts';
 import type { Finding, Probe } from '../../consistency/auditor.ts';
-import { bucketCount, bucketName, ledgerKeys, parseEntry } from './ledger-layout.ts';
-import { coinKeys } from './model.ts';
+import { bucketCount, bucketName, ledgerKeys } from './ledger-layout.ts';
+import { coinKeys, ledgerEntry } from './model.ts';
 
 /** The number of a bucket has no leading zeros. */
 const BUCKET_NUMBER = /^(0|[1-9]\d{0,9})$/;
@@ -17,7 +17,7 @@ function isOfLedger(bucket: string, lastSeq: number): boolean {
 export async function checkBucket(id: string, bucket: string, probe: Probe): Promise<Finding[]> {
   const key = ledgerKeys.bucket(id, bucket);
   const ofLedger = (await probe.ask('LINDEX', coinKeys.ledger(id), -1)) as string | null;
-  const newest = parseEntry(ofLedger ?? '');
+  const newest = ledgerEntry.parse(ofLedger ?? '');
   // Nearly all buckets: the audit asks nothing more about them.
   if (newest !== undefined && isOfLedger(bucket, newest.seq)) return [];
   const [last, fields] = (await probe.together(['LINDEX', coinKeys.ledger(id), -1], ['HLEN', key])) as [string | null, number];
@@ -32,7 +32,7 @@ export async function checkBucket(id: string, bucket: string, probe: Probe): Pro
     const text = 'Its ledger is lost, and with it the balance: the index of its entries is there.';
     return [{ kind: 'lost_ledger', subject, text }];
   }
-  const entry = parseEntry(last);
+  const entry = ledgerEntry.parse(last);
   if (entry === undefined || isOfLedger(bucket, entry.seq)) return [];
   const text = `Bucket ${key} belongs to nothing: a ledger of ${entry.seq} entries has ${bucketCount(entry.seq)} buckets.`;
   return [{ kind: 'orphan_bucket', subject, text, commands: setAside(key), explainedBy: [subject] }];

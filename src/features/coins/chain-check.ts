@@ -3,8 +3,8 @@ import { mayHaveOrigin } from './entry-origin.ts';
 import type { EntryKeys } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
-import { parseEntry, type EntryPage, type LedgerEntry } from './ledger-layout.ts';
-import { entryLetters, MAX_BALANCE, MIN_BALANCE } from './model.ts';
+import { type EntryPage } from './ledger-layout.ts';
+import { entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE } from './model.ts';
 import { isServiceKey } from './service-key.ts';
 
 /** Most entries of purchases of one ledger that are compared with the purchases. */
@@ -82,7 +82,7 @@ export class ChainCheck {
   }
 
   #add(text: string): void {
-    const entry = parseEntry(text);
+    const entry = ledgerEntry.parse(text);
     if (entry === undefined) {
       this.#isInOrder = false;
       this.#kinds.find('unreadable_entry', `After entry ${this.#last?.seq ?? 0} comes "${text.slice(0, 60)}", which is no entry.`);

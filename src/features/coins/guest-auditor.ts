@@ -5,8 +5,8 @@ import { accountPatterns, missingAccount } from '../../accounts/account-auditor.
 import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
 import { pairsOf } from '../../redis/pairs.ts';
-import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries, parseEntry, type LedgerEntry } from './ledger-layout.ts';
-import { coinKeys, entryLetters } from './model.ts';
+import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries } from './ledger-layout.ts';
+import { coinKeys, entryLetters, type LedgerEntry, ledgerEntry } from './model.ts';
 
 /** More entries than a filed guest can have: 100, and the entry of its move. */
 const FILED_ENTRIES = 200;
@@ -110,7 +110,7 @@ class GuestsCheck {
     let isWhole = true;
     let isThere = false;
     for await (const { texts, isBegin } of entryPages(this.#probe, coinKeys.ledger(this.#id))) {
-      const entries = texts.map(parseEntry);
+      const entries = texts.map(ledgerEntry.parse);
       isThere = true;
       if (isBegin && entries[0]?.seq !== 1) isWhole = false;
       for (const entry of entries) if (entry?.letter === entryLetters.merge) takenIn.set(entry.key.slice(MERGE_KEY.length), entry.coins);

@@ -18,7 +18,7 @@ local sources = {}
 local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
 
 local last = redis.call('LINDEX', ledger, -1)
-add(ledger, last and tonumber(string.match(last, '^%d+')) or 0, '')
+add(ledger, last and tonumber(string.match(last, '<entry: seq>')) or 0, '')
 local unfiled = unfiled_guests(moved_in)
 for _, guest in ipairs(unfiled) do add(guest_ledger(ledger, guest.id), guest.entries, guest.number .. '.') end
 
@@ -43,7 +43,7 @@ local function advance(source)
     source.chunk_length = math.min(2 * source.chunk_length, tonumber(limit) + 1)
   end
   source.head = table.remove(source.chunk)
-  if source.head then source.at = tonumber(string.match(source.head, '^%d+:%-?%d+ %S+ (%w+)'), 36)
+  if source.head then source.at = tonumber(string.match(source.head, '<entry: at>'), 36)
   else source.next = 0 end
 end
 

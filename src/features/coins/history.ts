@@ -7,7 +7,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
-import { coinKeys, ENTRY_TYPES, entryLetters, LedgerCursor, ledgerLibrary, SignedBalance, type EntryType } from './model.ts';
+import { coinKeys, ENTRY_TYPES, entryLetters, type EntryType, LedgerCursor, ledgerEntry, ledgerLibrary, SignedBalance } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -72,26 +72,18 @@ export async function historyPage(
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
-const LINE = /^([\d.]+):(-?\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
+/** A line of a page: the number of the guest whose entry it is, or nothing, and the entry. */
+const LINE = /^(\d+\.)?(.*)$/s;
 
-/**
- * Parses `<seq>:<balance after> <type><coins> <at>[~<origin>] <key>`, for the account's owner, who does not see the origin. A key may
- * hold blanks. In an entry of a guest, the guest's number stands before the seq: `2.17`.
- */
+/** Parses a line for the account's owner, who does not see the origin. The id of a guest's entry begins with the guest's number: `2.17`. */
 export function parseEntry(line: string): z.output<typeof Entry> {
-  const [, seq = '', balanceAfter, letter = '', coins, at = '', _origin, key = ''] = LINE.exec(line)!;
-  return {
-    id: seq,
-    type: typeOfLetter[letter]!,
-    coins: Number(coins),
-    balanceAfterCoins: Number(balanceAfter),
-    key,
-    at: new Date(parseInt(at, 36)).toISOString(),
-  };
+  const [, guest = '', text = ''] = LINE.exec(line)!;
+  const { seq, balance, letter, coins, at, key } = ledgerEntry.parse(text)!;
+  return { id: `${guest}${seq}`, type: typeOfLetter[letter]!, coins, balanceAfterCoins: balance, key, at: new Date(at).toISOString() };
 }
 
 /** `parseEntry` for operators: with the server key or the operator that made the entry, and the operator's reason. */
 export function parseEntryForOperators(line: string): z.output<typeof Entry> & Partial<EntryOrigin> {
-  const [, _seq, _balance, _letter, _coins, _at, origin] = LINE.exec(line) ?? [];
+  const { origin } = ledgerEntry.parse(LINE.exec(line)![2]!)!;
   return { ...parseEntry(line), ...(origin === undefined ? {} : parseOrigin(origin)) };
 }

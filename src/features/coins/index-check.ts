@@ -1,7 +1,8 @@
 import type { Command, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
-import { bucketCount, bucketName, bucketOf, parseEntry, type LedgerEntry } from './ledger-layout.ts';
+import { ledgerEntry, type LedgerEntry } from './model.ts';
+import { bucketCount, bucketName, bucketOf } from './ledger-layout.ts';
 import type { SecretUse } from './secret-use.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
@@ -68,7 +69,7 @@ export class IndexCheck {
     const ledger = this.#ledger;
     for (;;) {
       const ends = (await this.#probe.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
-      const [oldest, newest] = ends.map((text) => (text === null ? undefined : parseEntry(text)));
+      const [oldest, newest] = ends.map((text) => (text === null ? undefined : ledgerEntry.parse(text)));
       if (oldest === undefined || newest === undefined) return;
       if (bucketCount(newest.seq) > read) await readUpTo(bucketCount(newest.seq));
       else return this.#findUnmatched(oldest.seq, newest);
@@ -105,14 +106,14 @@ export class IndexCheck {
   async #checkKeys(seqs: readonly number[]): Promise<void> {
     const ledger = this.#ledger;
     const last = (await this.#probe.ask('LINDEX', ledger, -1)) as string | null;
-    const lastSeq = parseEntry(last ?? '')?.seq ?? 0;
+    const lastSeq = ledgerEntry.parse(last ?? '')?.seq ?? 0;
     const found = (await this.#probe.atomically(
       ['LINDEX', ledger, -1],
       ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
     )) as (string | null)[];
     // An entry was written in between, so the places do not match. The next attempt checks again.
-    if (parseEntry(found[0] ?? '')?.seq !== lastSeq) return;
-    const keys = found.slice(1).map((text) => parseEntry(text ?? '')?.key);
+    if (ledgerEntry.parse(found[0] ?? '')?.seq !== lastSeq) return;
+    const keys = found.slice(1).map((text) => ledgerEntry.parse(text ?? '')?.key);
     for (const [index, key] of keys.entries())
       if (key !== undefined && keys.indexOf(key) < index && seqs[keys.indexOf(key)] !== seqs[index])
         this.#kinds.find('key_used_twice', `Entries ${seqs[keys.indexOf(key)]} and ${seqs[index]} have the same key "${key}".`);
@@ -148,7 +149,7 @@ export class IndexCheck {
     if (end === begin) this.#use.wasPresent(oldestRead.at);
     if (end === begin || hashes.some((known, index) => index >= end && known >= 0)) return false;
     const text = await this.#probe.ask('LINDEX', this.#ledger, end - 1 - begin);
-    const entry = typeof text === 'string' ? parseEntry(text) : undefined;
+    const entry = typeof text === 'string' ? ledgerEntry.parse(text) : undefined;
     if (entry?.seq !== oldestRead.seq + end - 1) return false;
     this.#use.wasOther(this.#ledger, entry.at);
     return true;
@@ -192,7 +193,7 @@ export class IndexCheck {
 
   async #findWithoutKey(seq: number, oldestSeq: number, count: number): Promise<void> {
     const text = await this.#probe.ask('LINDEX', this.#ledger, seq - oldestSeq);
-    const entry = typeof text === 'string' ? parseEntry(text) : undefined;
+    const entry = typeof text === 'string' ? ledgerEntry.parse(text) : undefined;
     const key = entry?.seq === seq ? ` "${entry.key}"` : '';
     this.#kinds.find('entry_without_key', `The index does not lead from the key${key} to its entry ${seq}.`);
     this.#kinds.more('entry_without_key', count - 1);

@@ -6,8 +6,8 @@ import { ChainCheck } from './chain-check.ts';
 import { FIELDS, IndexCheck } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
 import { LedgerFindings } from './ledger-findings.ts';
-import { bucketName, entryPages, type LedgerEntry } from './ledger-layout.ts';
-import { coinKeys, payoutsKey } from './model.ts';
+import { bucketName, entryPages } from './ledger-layout.ts';
+import { coinKeys, type LedgerEntry, payoutsKey, seasonPayout } from './model.ts';
 import type { SecretUse } from './secret-use.ts';
 
 /** Compares the entries that purchases made in a ledger with the purchases. `adjusted`: the keys of operators' entries. */
@@ -121,13 +121,14 @@ export class LedgerCheck {
     for (const { seq, coins, key } of this.#chain.prizes) {
       const [, game = '', season = '', playerId = ''] = key.split('·');
       const payouts = payoutsKey(game, season);
-      const [isKept, payout] = (await this.#probe.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
+      const [isKept, text] = (await this.#probe.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
+      const payout = seasonPayout.parse(text ?? '');
       // During the payment a payout has no outcome yet.
-      if (isKept === 1 && !new RegExp(`^\\S+ ${coins}(?: paid| deleted)?$`).test(payout ?? ''))
+      if (isKept === 1 && (payout?.coins !== coins || !['paid', 'deleted', undefined].includes(payout.outcome)))
         this.#findings.push({
           kind: 'prize_without_payout',
           subject: this.#kinds.subject,
-          text: `Entry ${seq} is a prize of ${coins} coins, and the payout of ${key} is "${payout ?? 'missing'}".`,
+          text: `Entry ${seq} is a prize of ${coins} coins, and the payout of ${key} is "${text ?? 'missing'}".`,
           explainedBy: [`season ${season} of board ${game}`],
         });
     }

@@ -1,46 +1,11 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import type { Probe } from '../../consistency/auditor.ts';
-import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
+import { coinKeys, ENTRIES_PER_BUCKET, ledgerEntry, type LedgerEntry } from './model.ts';
 
 /**
  * The layout of ledgers in Redis, for the audit. `ledger.lua` writes them and describes the layout. Apart from scripts only this file and
  * `ledger-check.ts`, `chain-check.ts` and `index-check.ts` know it.
  */
-
-export interface LedgerEntry {
-  readonly seq: number;
-  /** The balance after the entry. */
-  readonly balance: number;
-  /** The letter of the entry's type (`entryLetters`). */
-  readonly letter: string;
-  /** Signed: a debit's coins are negative. */
-  readonly coins: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** The server key or the operator that made the entry (`entry-origin.ts`). Undefined: a client, or a move. */
-  readonly origin: string | undefined;
-  readonly key: string;
-}
-
-const ENTRY = /^(\d+):(-?\d+) ([a-z])(-?\d+) (\w+)(?:~(\S+))? (.*)$/s;
-
-type EntryText = [text: string, seq: string, balance: string, letter: string, coins: string, at: string];
-
-/** @returns undefined if the text is not an entry */
-export function parseEntry(text: string): LedgerEntry | undefined {
-  const parts = ENTRY.exec(text);
-  if (parts === null) return undefined;
-  const [, seq, balance, letter, coins, at, origin, key] = parts as unknown as [...EntryText, origin: string | undefined, key: string];
-  return {
-    seq: Number(seq),
-    balance: Number(balance),
-    letter,
-    coins: Number(coins),
-    at: parseInt(at, 36),
-    origin,
-    key,
-  };
-}
 
 /** The number of buckets in the index of a ledger whose last entry has this seq. */
 export function bucketCount(lastSeq: number): number {
@@ -137,5 +102,5 @@ export async function* entryPages(probe: Probe, ledger: string): AsyncGenerator<
 /** The newest entries of a ledger, oldest first. */
 export async function newestEntries(probe: Probe, ledger: string, count: number): Promise<LedgerEntry[]> {
   const texts = (await probe.ask('LRANGE', ledger, -count, -1)) as string[];
-  return texts.flatMap((text) => parseEntry(text) ?? []);
+  return texts.flatMap((text) => ledgerEntry.parse(text) ?? []);
 }

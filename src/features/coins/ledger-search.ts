@@ -2,8 +2,8 @@ import { standingIn } from '../../accounts/account-auditor.ts';
 import type { MovedGuest } from '../../accounts/standing.ts';
 import { Unsettled, type Command, type Probe } from '../../consistency/auditor.ts';
 import type { KeyHash } from './key-hash.ts';
-import { bucketName, bucketOf, ledgerKeys, parseEntry, type LedgerEntry } from './ledger-layout.ts';
-import { coinKeys } from './model.ts';
+import { bucketName, bucketOf, ledgerKeys } from './ledger-layout.ts';
+import { coinKeys, ledgerEntry, type LedgerEntry } from './model.ts';
 
 /** An entry that was found by its key. A filed guest's index has no time. */
 export type FoundEntry = Pick<LedgerEntry, 'letter' | 'coins' | 'balance'> & { readonly at: number | undefined };
@@ -63,7 +63,7 @@ class Search {
       ['LINDEX', ledger, -1],
     ];
     const texts = (await this.#probe.together(...ends)) as (string | null)[];
-    const [oldest, newest] = texts.map((text) => (text === null ? undefined : parseEntry(text)));
+    const [oldest, newest] = texts.map((text) => (text === null ? undefined : ledgerEntry.parse(text)));
     if (newest !== undefined) await this.#byIndex(ledger, newest.seq);
     if (guests.some(({ isFiled }) => isFiled)) await this.#filed(id);
     for (const guest of guests) if (!guest.isFiled) await this.#byIndex(coinKeys.guestLedger(id, guest.id), guest.lastSeq);
@@ -86,7 +86,7 @@ class Search {
     const readable = places.filter(({ place }) => place < 0);
     const texts = await this.#probe.together(...readable.map(({ place }): Command => ['LINDEX', ledger, place]));
     for (const [index, { key }] of readable.entries()) {
-      const entry = parseEntry((texts[index] as string | null) ?? '');
+      const entry = ledgerEntry.parse((texts[index] as string | null) ?? '');
       if (entry?.key === key) this.#found.set(key, entry);
     }
   }

@@ -2,9 +2,8 @@
 -- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
 -- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
--- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
--- that a balance can never differ from its history. A debt, which only refunds make, is a balance below 0. The origin is the server key or
--- the operator that made the entry, a word without blanks (entry-origin.ts). Scripts copy it and do not read it.
+-- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from its history.
+-- A debt, which only refunds make, is a balance below 0. Scripts copy the origin of an entry and do not read it.
 --
 -- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
 -- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
@@ -15,10 +14,9 @@
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
 --
 -- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
-local DATA_VERSION = '5' -- as in data-version.ts
-local ENTRIES_PER_BUCKET = 32 -- as in model.ts
+--
+-- TypeScript gives DATA_VERSION, ENTRIES_PER_BUCKET, MAX_BALANCE and MIN_BALANCE.
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
-local MAX_BALANCE, MIN_BALANCE = 1e12, -1e12 -- as in model.ts
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
 local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
 
@@ -47,7 +45,7 @@ local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:'
 local function tail(ledger)
   local last = redis.call('LINDEX', ledger, -1)
   if not last then return 0, 0 end
-  local seq, balance = string.match(last, '^(%d+):(%-?%d+)')
+  local seq, balance = string.match(last, '<entry: seq, balance>')
   return tonumber(seq), tonumber(balance)
 end
 
@@ -100,7 +98,7 @@ local function entry_of(ledger, key, hash, entries)
   -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
   for seq in string.gmatch(seqs or '', '%d+') do
     local entry = redis.call('LINDEX', ledger, seq - entries - 1)
-    if entry and string.match(entry, '^%d+:%-?%d+ %S+ %S+ (.*)$') == key then return entry end
+    if entry and string.match(entry, '<entry: key>') == key then return entry end
   end
 end
 
@@ -112,9 +110,9 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
   local function find_entry(of_ledger, last_seq)
     local entry = entry_of(of_ledger, key, hash, last_seq)
     if not entry then return end
-    local balance, operation = string.match(entry, '^%d+:(%-?%d+) (' .. pattern .. ') ')
-    is_reused = is_reused or not operation
-    return operation, balance
+    local balance, operation = string.match(entry, '<entry: balance, letter..coins>')
+    if string.find(operation, '^' .. pattern .. '$') then return operation, balance end
+    is_reused = true
   end
   local operation, balance = find_entry(ledger, entries)
   if moved_in == '' or operation then return operation, balance, is_reused end
@@ -163,7 +161,7 @@ local function forget_oldest(ledger, kept, secret, entries)
   local keep_after = now - kept
   for _ = 1, 2 do
     local oldest = redis.call('LINDEX', ledger, 0)
-    local seq, letter, written_at, key = string.match(oldest, '^(%d+):%-?%d+ (%a)%S+ (%w+)%S* (.*)$')
+    local seq, letter, written_at, key = string.match(oldest, '<entry: seq, letter, at, key>')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- The index has no entries of moves.
@@ -197,7 +195,7 @@ end
 local function append(ledger, seq, balance, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
-  redis.call('RPUSH', ledger, string.format('%d:%d %s %s %s', seq, balance, operation, at, key))
+  redis.call('RPUSH', ledger, string.format('<entry: seq, balance, letter..coins, at..origin, key>', seq, balance, operation, at, key))
   if emits and not is_guests then tell_entry(ledger, seq, balance, operation) end
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)
@@ -235,7 +233,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local entries, scored, names = redis.call('LRANGE', guest_ledger(ledger, guest_id), 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
-    local seq, balance, operation, at, key = string.match(entry, '^(%d+):(%-?%d+) (%S+) (%w+)%S* (.*)$')
+    local seq, balance, operation, at, key = string.match(entry, '<entry: seq, balance, letter..coins, at, key>')
     -- The time must not fall from entry to entry: a clock that was set back must not reorder the ledger.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))

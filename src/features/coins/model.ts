@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { Config } from '../../config.ts';
+import { DATA_VERSION } from '../../redis/data-version.ts';
+import { defineLibrary } from '../../redis/script.ts';
+import { base36, defineFormat, integer, letter, letters, optional, rest, whole, word, type Parsed } from '../../redis/text-format.ts';
 
 /** For the features that name it in findings. */
 export { KEY_SECRET } from './secret-keys.ts';
 
-/** After this many entries of a ledger, its index grows by one bucket. ledger.lua has the same figure. */
+/** After this many entries of a ledger, its index grows by one bucket. */
 export const ENTRIES_PER_BUCKET = 32;
 
 /** The highest balance of an account. */
@@ -114,11 +117,40 @@ export const coinKeys = {
  */
 export const payoutsKey = (game: string, season: string): string => `{board:${game}}:season:${season}:payouts`;
 
+export const seasonPayout = defineFormat('payout', '<accountId> <coins>[ <outcome>]', {
+  /** `-` in place of the id of a deleted account. */
+  accountId: word,
+  coins: whole,
+  /** `paid`, or why not. Undefined: the prize is still to be paid. */
+  outcome: optional(letters),
+});
+
+/** An entry of a ledger, which `ledger.lua` describes. */
+export const ledgerEntry = defineFormat('entry', '<seq>:<balance> <letter><coins> <at>[~<origin>] <key>', {
+  seq: whole,
+  /** The balance after the entry. */
+  balance: integer,
+  /** The letter of the entry's type (`entryLetters`). */
+  letter,
+  /** Signed: a debit's coins are negative. */
+  coins: integer,
+  /** Milliseconds since 1970. */
+  at: base36,
+  /** The server key or the operator that made the entry (`entry-origin.ts`). Undefined: a client, or a move. */
+  origin: optional(word),
+  key: rest,
+});
+
+export type LedgerEntry = Parsed<typeof ledgerEntry>;
+
 /** Lua functions for every script that changes a balance. */
-export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
+export const ledgerLibrary = defineLibrary(new URL('ledger.lua', import.meta.url), {
+  formats: [ledgerEntry],
+  constants: { DATA_VERSION: String(DATA_VERSION), ENTRIES_PER_BUCKET, MAX_BALANCE, MIN_BALANCE },
+});
 
 /** Lua for scripts that delete a ledger with its index, on top of the library. */
-export const erasePrelude = new URL('erase-part.lua', import.meta.url);
+export const erasePrelude = defineLibrary(new URL('erase-part.lua', import.meta.url));
 
 /** One line for the log and for `/ready`: who can make coins out of nothing. */
 export function whoMintsCoins({

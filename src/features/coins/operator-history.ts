@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
 import { parseEntryForOperators } from './history.ts';
-import { coinKeys, ENTRY_TYPES, ledgerLibrary, shownBalance, SignedBalance, type EntryType } from './model.ts';
+import { coinKeys, ENTRY_TYPES, type EntryType, ledgerEntry, ledgerLibrary, shownBalance, SignedBalance } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -23,6 +23,7 @@ const balanceAtScript = defineScript({
   keys: ['ledger'],
   args: ['at'],
   answers: ['entry', 'before', 'none'],
+  formats: [ledgerEntry],
   readOnly: true,
 });
 

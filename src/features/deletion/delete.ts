@@ -8,7 +8,7 @@ import { invalid, refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
-import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../coins/model.ts';
+import { BalanceCoins, coinKeys, DebtCoins, ledgerEntry, shownBalance } from '../coins/model.ts';
 import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
 
 type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'store' | 'scripts' | 'now'>;
@@ -19,6 +19,7 @@ export const previewScript = defineScript({
   args: [],
   answers: ['account'],
   prologue: checksCaller,
+  formats: [ledgerEntry],
   readOnly: true,
 });
 

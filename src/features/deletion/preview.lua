@@ -4,4 +4,4 @@
 -- Prologue prologue-check.lua
 -- Answers account(exists 0|1, balance, below 0 for a debt)
 local last = redis.call('LINDEX', ledger, -1)
-return {'account', redis.call('EXISTS', account) == 1 and '1' or '0', last and string.match(last, '^%d+:(%-?%d+)') or '0'}
+return {'account', redis.call('EXISTS', account) == 1 and '1' or '0', last and string.match(last, '<entry: balance>') or '0'}

@@ -1,9 +1,9 @@
 import { DAY_MS } from '../coins/model.ts';
-import { defineScript } from '../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { eventKeys } from './model.ts';
 
-const logLibrary = new URL('log.lua', import.meta.url);
+const logLibrary = defineLibrary(new URL('log.lua', import.meta.url));
 
 const dropEvents = defineScript({
   file: new URL('drop-events.lua', import.meta.url),

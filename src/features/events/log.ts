@@ -1,9 +1,9 @@
-import { defineScript } from '../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { CHUNK_LENGTH, eventKeys, EVENTS_CHANNEL, lettersOf, MOST_AHEAD, parseEvent, type EventRecord, type EventType } from './model.ts';
 
-const logLibrary = new URL('log.lua', import.meta.url);
+const logLibrary = defineLibrary(new URL('log.lua', import.meta.url));
 
 const readLog = defineScript({
   file: new URL('read-log.lua', import.meta.url),

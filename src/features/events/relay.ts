@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
 import { OUTBOX } from '../../redis/outbox.ts';
-import { defineScript } from '../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../redis/script.ts';
 import { SLOTS, tagOf } from '../../redis/slots.ts';
 import { eventKeys, forwardedKey } from './model.ts';
 import { LogUpkeep, type LogUpkeepOptions } from './log-upkeep.ts';
@@ -11,7 +11,7 @@ import type { OutboxNews } from './outbox-news.ts';
 import { RelayCounts } from './relay-counts.ts';
 import type { Metrics } from '../../server/metrics.ts';
 
-const logLibrary = new URL('log.lua', import.meta.url);
+const logLibrary = defineLibrary(new URL('log.lua', import.meta.url));
 
 const takeOutbox = defineScript({
   file: new URL('take-outbox.lua', import.meta.url),

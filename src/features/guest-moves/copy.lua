@@ -15,7 +15,7 @@ redis.call('EXPIRE', record, kept_seconds)
 local entries = {}
 for hash, entry in string.gmatch(lines, '(%S+) ([^\n]*)\n') do
   entries[#entries + 1] = entry
-  if hash ~= '-' then file_key(staged, hash, string.match(entry, '^%d+'), tonumber(last_seq)) end
+  if hash ~= '-' then file_key(staged, hash, string.match(entry, '<entry: seq>'), tonumber(last_seq)) end
 end
 redis.call('RPUSH', staged, unpack(entries))
 return {'copied', whole(length + #entries)}

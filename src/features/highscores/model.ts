@@ -4,6 +4,7 @@ import type { RequestMeta } from '../../server/http/endpoint.ts';
 import { GameId, type ScoreOrder } from '../catalogue/model.ts';
 import { payoutsKey } from '../coins/model.ts';
 import { entryIn } from './entry.ts';
+import { defineLibrary } from '../../redis/script.ts';
 
 /** Entries in a board's top list. */
 export const TOP_SIZE = 10;
@@ -143,10 +144,10 @@ export function chargeEntries(entries: number, meta: Pick<RequestMeta, 'charge'>
 }
 
 /** The library of scripts that read or change a board. */
-export const boardLibrary = new URL('board.lua', import.meta.url);
+export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url));
 
 /** The library of scripts that handle seasons. */
-export const seasonLibrary = new URL('season.lua', import.meta.url);
+export const seasonLibrary = defineLibrary(new URL('season.lua', import.meta.url));
 
 export const seasonLibraries = [boardLibrary, seasonLibrary];
 

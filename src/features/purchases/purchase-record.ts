@@ -1,10 +1,10 @@
-import { defineScript } from '../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../redis/script.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductPurchase, SellingStore } from '../../stores/store.ts';
 import { documentOf, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
 
-const bookingPrelude = new URL('purchase-coins.lua', import.meta.url);
+const bookingPrelude = defineLibrary(new URL('purchase-coins.lua', import.meta.url));
 
 export const readScript = defineScript({
   file: new URL('read.lua', import.meta.url),

@@ -4,6 +4,7 @@ import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { unkeptIn } from '../../server/http/json.ts';
 import { roomJson, type Private, type RoomFields } from './record.ts';
+import { defineLibrary } from '../../redis/script.ts';
 
 export const MAX_PLAYERS = 64;
 
@@ -78,7 +79,7 @@ export const roomKeys = {
 };
 
 /** Lua shared by every script that reads or changes a room. */
-export const roomLibrary = new URL('room.lua', import.meta.url);
+export const roomLibrary = defineLibrary(new URL('room.lua', import.meta.url));
 
 /** Libraries of the scripts of a room that act for a caller. */
 export const roomLibraries = [standingLibrary, roomLibrary];

@@ -20,8 +20,17 @@ import {
   type SubscriptionServices,
 } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
-import { accountOf, hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
-import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
+import {
+  accountOf,
+  hasEnded,
+  ownerOf,
+  queued,
+  readPurchase,
+  todoPrelude,
+  untilSettled,
+  type PurchaseDocument,
+} from './purchase-document.ts';
+import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments } from './purchase-record.ts';
 import { purchaseHash } from './purchase-token.ts';
 import { lineageOf, storeOwnerOf, type Lineage } from './store-owner.ts';
 

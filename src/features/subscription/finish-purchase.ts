@@ -3,13 +3,22 @@ import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { Queue } from '../../redis/queue.ts';
-import { defineScript } from '../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../redis/script.ts';
 import type { ScriptServices } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
-import { accountOf, purchaseJournal, queued, readPurchase, untilSettled, wordsOf, type PurchaseDocument } from './purchase-document.ts';
+import {
+  accountOf,
+  purchaseJournal,
+  queued,
+  readPurchase,
+  todoPrelude,
+  untilSettled,
+  wordsOf,
+  type PurchaseDocument,
+} from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
 
-const linesPrelude = new URL('account-lines.lua', import.meta.url);
+const linesPrelude = defineLibrary(new URL('account-lines.lua', import.meta.url));
 
 export const putLineScript = defineScript({
   file: new URL('put-line.lua', import.meta.url),
@@ -36,7 +45,7 @@ export const retireScript = defineScript({
   keys: ['purchase'],
   args: ['by', 'newOwner', 'act'],
   answers: ['retired'],
-  prelude: new URL('purchase-todo.lua', import.meta.url),
+  prelude: todoPrelude,
   durable: true,
 });
 

@@ -2,14 +2,14 @@ import type { ScriptServices } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { accountOf, queued, readPurchase } from './purchase-document.ts';
+import { accountOf, queued, readPurchase, todoPrelude } from './purchase-document.ts';
 
 const moveScript = defineScript({
   file: new URL('move-purchase.lua', import.meta.url),
   keys: ['purchase'],
   args: ['ownerSeen', 'owner', 'isOwner', 'key', 'act'],
   answers: ['moved', 'replayed', 'owned', 'changed', 'retired'],
-  prelude: new URL('purchase-todo.lua', import.meta.url),
+  prelude: todoPrelude,
   durable: true,
 });
 

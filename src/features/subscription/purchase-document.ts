@@ -7,10 +7,13 @@ import { refuse } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';
 import { timeOf } from '../../accounts/fields.ts';
 import { pairsOf } from '../../redis/pairs.ts';
-import { defineScript } from '../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
+
+/** Lua functions for every script that changes a purchase. */
+export const todoPrelude = defineLibrary(new URL('purchase-todo.lua', import.meta.url));
 
 export const readPurchaseScript = defineScript({
   file: new URL('read-purchase.lua', import.meta.url),

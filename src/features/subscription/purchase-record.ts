@@ -6,11 +6,9 @@ import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import type { StorePurchase, Subscriptions } from '../../stores/store.ts';
 import { subscriptionKeys } from './model.ts';
+import { todoPrelude } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
 import { purchaseHash } from './purchase-token.ts';
-
-/** Lua functions for every script that changes a purchase. */
-export const todoPrelude = new URL('purchase-todo.lua', import.meta.url);
 
 /** The arguments of a purchase's state, in the order of both scripts that record it. `purchaseArguments` has their values. */
 export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged', 'dueAt', 'retires'] as const;

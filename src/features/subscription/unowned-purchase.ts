@@ -10,8 +10,8 @@ import { nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
 import { LEASE_MS, schedulePurchase, type CheckServices } from './purchase-check.ts';
-import { queued, readPurchase, type PurchaseDocument } from './purchase-document.ts';
-import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
+import { queued, readPurchase, todoPrelude, type PurchaseDocument } from './purchase-document.ts';
+import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments } from './purchase-record.ts';
 import { followedBy, hasOwner, lineageOf, storeOwnerOf, type Lineage, type StoreOwner } from './store-owner.ts';
 
 export const noticeScript = defineScript({

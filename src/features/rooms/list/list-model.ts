@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { invalid, type Refusal } from '../../../errors.ts';
 import { MOST_TAGS, TAG_NAME, TAG_LENGTH } from '../model.ts';
 import { seatedIn, type RoomFields } from '../record.ts';
+import { defineLibrary } from '../../../redis/script.ts';
 
 /** Lua that reads and writes the list of a game. Its header has the layout. */
-export const listLibrary = new URL('listed.lua', import.meta.url);
+export const listLibrary = defineLibrary(new URL('listed.lua', import.meta.url));
 
 /** The list of all games: no game has this name. */
 export const ALL_GAMES = '*';
