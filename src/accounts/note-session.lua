@@ -2,11 +2,12 @@
 -- KEYS sessions
 -- ARGV id, kind, created_at, at, ends_at, user_agent, rest_ms, life_seconds
 -- Prologue prologue-check.lua: generation
--- Library session-list.lua: list_session, parse_session
+-- Library session-list.lua: list_session
 -- Answers noted
 --
 -- An entry stays as it is if its session was seen less than rest_ms ago and does not end later.
-local found_kind, found_created_at, seen_at, found_ends_at, found_user_agent = parse_session(redis.call('HGET', sessions, id))
+local found = redis.call('HGET', sessions, id) or ''
+local found_kind, found_created_at, seen_at, found_ends_at, found_user_agent = string.match(found, '<session>')
 if found_kind then
   local is_recent = tonumber(at) - tonumber(seen_at) < tonumber(rest_ms)
   if is_recent and tonumber(ends_at) <= tonumber(found_ends_at) then return {'noted'} end

@@ -1,10 +1,7 @@
--- The list of an account's sessions: a hash of session id → "<kind> <created at> <last seen at> <ends at> <user agent>", times in
--- milliseconds since 1970. An entry only describes its session: the generation and the mark of a session decide whether it has ended,
--- so ending a session needs no write here. The kinds are `store`, `pairing`, and `passed`: a pairing that was claimed with the session of
--- another pairing. Gives end_session(), parse_session(), is_live_session(), list_session().
-
--- Enough for one person's browsers. A further session ends another one (make_room), so that each session that goes on is listed.
-local MOST_SESSIONS = 50
+-- The list of an account's sessions: a hash of session id → entry (`sessionEntry` of session-list.ts). An entry only describes its session:
+-- the generation and the mark of a session decide whether it has ended, so ending a session needs no write here. If the list has more than
+-- MOST_SESSIONS, one of them ends (make_room), so that each session that goes on is listed.
+-- Gives end_session(), is_live_session(), list_session().
 
 -- "{<account>}:sessions" with "out:<session>" in place of "sessions".
 local function mark_of_session(sessions, id) return string.sub(sessions, 1, -9) .. 'out:' .. id end
@@ -14,11 +11,8 @@ local function end_session(mark, life_seconds)
   if redis.call('SET', mark, '', 'EX', life_seconds, 'NX') then announce('standings', string.match(mark, '^{(.-)}')) end
 end
 
--- kind, created at, last seen at, ends at, user agent
-local function parse_session(text) return string.match(text or '', '^(%l+) (%d+) (%d+) (%d+) (.*)$') end
-
 local function is_live_session(sessions, id, text, generation)
-  local _kind, _created_at, _seen_at, ends_at = parse_session(text)
+  local ends_at = string.match(text or '', '<session: ends_at>')
   return ends_at ~= nil and tonumber(ends_at) > tonumber(now) and (string.match(id, '^(%d+)%.') or '0') == generation
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
 end
@@ -33,7 +27,7 @@ local function make_room(sessions, id, kind, generation, life_seconds)
   for index = 1, #entries, 2 do
     local other, text = entries[index], entries[index + 1]
     if is_live_session(sessions, other, text, generation) then
-      local other_kind, created_at = parse_session(text)
+      local other_kind, created_at = string.match(text, '<session: kind, created_at>')
       live = live + 1
       if other ~= id then
         meet(other_kind, other, tonumber(created_at))
@@ -52,7 +46,7 @@ end
 -- Lists a session of the account's current generation, or updates its entry. An ended session is not listed.
 local function list_session(sessions, generation, id, kind, created_at, seen_at, ends_at, user_agent, life_seconds)
   if redis.call('EXISTS', mark_of_session(sessions, id)) == 1 then return end
-  redis.call('HSET', sessions, id, table.concat({kind, created_at, seen_at, ends_at, user_agent}, ' '))
+  redis.call('HSET', sessions, id, string.format('<session>', kind, created_at, seen_at, ends_at, user_agent))
   redis.call('EXPIRE', sessions, life_seconds)
   if redis.call('HLEN', sessions) > MOST_SESSIONS then make_room(sessions, id, kind, generation, life_seconds) end
 end

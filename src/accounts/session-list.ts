@@ -1,6 +1,7 @@
 import { pairsOf } from '../redis/pairs.ts';
 import { standingLibrary } from './standing.ts';
 import { defineLibrary, defineScript } from '../redis/script.ts';
+import { defineFormat, letters, rest, whole, type Parsed } from '../redis/text-format.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
 import { runWhereItIs } from './standing-reader.ts';
@@ -18,7 +19,9 @@ export type SessionKind = 'login' | 'pairing' | 'store';
  */
 export type ListedKind = Exclude<SessionKind, 'login'> | 'passed';
 
-/** Most sessions in a list, as in `session-list.lua`. */
+const LISTED_KINDS: readonly string[] = ['pairing', 'store', 'passed'] satisfies ListedKind[];
+
+/** Most sessions in a list: enough for one person's browsers. */
 export const MOST_SESSIONS = 50;
 
 /** Characters of the User-Agent header that are kept, for people to read. */
@@ -27,8 +30,23 @@ export const USER_AGENT_LIMIT = 200;
 /** Shortest time between two updates of a session's last use. */
 const REST_MS = 3_600_000;
 
-/** The file with the Lua of the list. */
-export const sessionLibrary = defineLibrary(new URL('session-list.lua', import.meta.url));
+/** An entry of the list, by the session's id. Times are milliseconds since 1970. */
+export const sessionEntry = defineFormat('session', '<kind> <createdAt> <lastSeenAt> <endsAt> <userAgent>', {
+  /** A `ListedKind`. */
+  kind: letters,
+  createdAt: whole,
+  /** Accurate to the hour. */
+  lastSeenAt: whole,
+  endsAt: whole,
+  /** The browser's User-Agent: any text. */
+  userAgent: rest,
+});
+
+/** Lua functions for the list. */
+export const sessionLibrary = defineLibrary(new URL('session-list.lua', import.meta.url), {
+  formats: [sessionEntry],
+  constants: { MOST_SESSIONS },
+});
 
 /** Key of the list of an account's sessions that began by a pairing or by a sign-in with the app store. */
 export function sessionsKey(accountId: string): string {
@@ -138,16 +156,9 @@ export async function noteSession(
   );
 }
 
-/** Times are milliseconds since 1970. */
-export interface ListedSession {
+export interface ListedSession extends Omit<Parsed<typeof sessionEntry>, 'kind'> {
   readonly id: string;
   readonly kind: SessionKind;
-  readonly createdAt: number;
-  /** Accurate to the hour. */
-  readonly lastSeenAt: number;
-  readonly endsAt: number;
-  /** The browser's User-Agent: any text. */
-  readonly userAgent: string;
 }
 
 /** The caller's listed sessions that have not ended, in no order. */
@@ -168,16 +179,9 @@ export async function sessionsForOperator(
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
-/** Parses an entry of the list, as `session-list.lua` writes it. Undefined: the text is not an entry. */
+/** Undefined: the text is not an entry. */
 export function parseSession(id: string, text: string): ListedSession | undefined {
-  const [, kind, createdAt, lastSeenAt, endsAt, userAgent = ''] = /^(pairing|passed|store) (\d+) (\d+) (\d+) (.*)$/s.exec(text) ?? [];
-  if (kind === undefined) return undefined;
-  return {
-    id,
-    kind: kind === 'store' ? 'store' : 'pairing',
-    createdAt: Number(createdAt),
-    lastSeenAt: Number(lastSeenAt),
-    endsAt: Number(endsAt),
-    userAgent,
-  };
+  const entry = sessionEntry.parse(text);
+  if (entry === undefined || !LISTED_KINDS.includes(entry.kind)) return undefined;
+  return { ...entry, id, kind: entry.kind === 'store' ? 'store' : 'pairing' };
 }
