@@ -14,7 +14,7 @@ export function accountKey(accountId: string): string {
 }
 
 /**
- * Key of the account's standing: whether it may act, the generation of its sessions, the guests that moved into it. `standing.lua` has the
+ * Key of the account's standing: whether it may act, the generation of its sessions, the guests that moved into it. `standing.ts` has the
  * format. Most accounts have none. Its name ends with `moves` because it once recorded moves only.
  */
 export function standingKey(accountId: string): string {

@@ -1,4 +1,4 @@
--- Changes of an account's standing, and checks before such a change. standing.lua describes the record. These functions are not in
+-- Changes of an account's standing, and checks before such a change. standing.ts has the formats of the record's parts. These functions are not in
 -- standing.lua, because each function there costs a batch of coin operations 45 ns.
 -- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
 -- keep_tombstone() and add_guest(). Functions that write check nothing.
@@ -7,7 +7,7 @@
 local function record_of(standing) return redis.call('GET', standing) or '' end
 
 -- Returns move id, account id, store and day of a guest that is moving.
-local function move_of(standing) return string.match(redis.call('GET', standing), '^~(%S+) (%S+) (%S+) (%S+)\n') end
+local function move_of(standing) return string.match(redis.call('GET', standing), '<frozen: move_id, target, store, day>') end
 
 -- Whether the guest is frozen for this move. Every step on the guest's side must check it: a helper may be late, when the guest has already
 -- been thawed, is frozen for another move, or has moved.
@@ -17,7 +17,10 @@ local function is_frozen(standing, move_id)
 end
 
 -- Whether nothing is left of a deleted account.
-local function is_erased(standing) return string.match(redis.call('GET', standing), '^=%d+$') ~= nil end
+local function is_erased(standing)
+  local record = record_of(standing)
+  return string.match(record, '<tombstone: at>') ~= nil and not string.find(record, '\n', 1, true)
+end
 
 local function write_standing(standing, record)
   if record == '' then redis.call('DEL', standing) else redis.call('SET', standing, record) end
@@ -26,46 +29,42 @@ end
 -- Every process subscribes to `standings`, and drops the caller from the account's room connections (features/rooms/presence.ts).
 local function tell_processes(standing) announce('standings', string.match(standing, '^{(.-)}')) end
 
--- Returns the line of the ban, '' without one, and what follows it.
-local function split_ban(record)
-  local line, behind = string.match(record, '^(![^\n]*\n)(.*)$')
-  return line or '', behind or record
-end
-
 local function freeze(standing, move_id, target_id, store, day)
   local before = record_of(standing)
-  redis.call('SET', standing, string.format('~%s %s %s %s\n', move_id, target_id, store, day) .. before)
+  redis.call('SET', standing, string.format('<frozen>', move_id, target_id, store, day, before))
 end
 
 -- Gives a frozen guest its record from before the freeze.
-local function thaw(standing) write_standing(standing, string.match(redis.call('GET', standing), '^[^\n]*\n(.*)$')) end
+local function thaw(standing) write_standing(standing, string.match(redis.call('GET', standing), '<frozen: behind>')) end
 
 -- Replaces an earlier ban.
 local function ban(standing, ban_end, since, reason)
-  local _, behind = split_ban(record_of(standing))
-  redis.call('SET', standing, string.format('!%s %s %s\n', ban_end, since, reason) .. behind)
+  local record = record_of(standing)
+  redis.call('SET', standing, string.format('<ban>', ban_end, since, reason, string.match(record, '<ban: behind>') or record))
   tell_processes(standing)
 end
 
 -- Returns whether the account had a ban.
 local function unban(standing)
-  local line, behind = split_ban(record_of(standing))
-  if line ~= '' then write_standing(standing, behind) end
-  return line ~= ''
+  local behind = string.match(record_of(standing), '<ban: behind>')
+  if behind then write_standing(standing, behind) end
+  return behind ~= nil
 end
 
 -- New sessions belong to the next generation. Returns it.
 local function end_sessions(standing)
-  local line, behind = split_ban(record_of(standing))
-  local generation, moved_in = string.match(behind, '^#(%d+)\n(.*)$')
+  local record = record_of(standing)
+  local ban_words, behind = string.match(record, '<ban: ends_at..reason, behind>')
+  local generation, moved_in = string.match(behind or record, '<generation>')
   local next_generation = string.format('%d', tonumber(generation or '0') + 1)
-  redis.call('SET', standing, line .. '#' .. next_generation .. '\n' .. (moved_in or behind))
+  local changed = string.format('<generation>', next_generation, moved_in or behind or record)
+  redis.call('SET', standing, ban_words and string.format('<ban: ends_at..reason, behind>', ban_words, changed) or changed)
   tell_processes(standing)
   return next_generation
 end
 
 local function mark_moved(standing, target_id)
-  redis.call('SET', standing, '>' .. target_id)
+  redis.call('SET', standing, string.format('<moved>', target_id))
   tell_processes(standing)
 end
 
@@ -73,15 +72,14 @@ end
 local function mark_deleted(standing, at)
   local record = record_of(standing)
   if string.sub(record, 1, 1) == '>' then record = '' end
-  redis.call('SET', standing, '=' .. at .. '\n' .. record)
+  redis.call('SET', standing, string.format('<tombstone>', at, record))
   tell_processes(standing)
 end
 
 -- Keeps only the time of the deletion.
-local function keep_tombstone(standing, at) redis.call('SET', standing, '=' .. at) end
+local function keep_tombstone(standing, at) redis.call('SET', standing, string.format('<tombstone: at>', at)) end
 
 -- Adds a guest whose ledger ends with the entry `last_seq`. `number` is 1 for the first guest of the account.
 local function add_guest(standing, id, last_seq, number, is_filed)
-  local mark = is_filed and '=\n' or string.format('*%d\n', number)
-  redis.call('APPEND', standing, id .. string.format(' %d', last_seq) .. mark)
+  redis.call('APPEND', standing, string.format('<guest>', id, last_seq, is_filed and '=' or '*', is_filed and '' or number))
 end

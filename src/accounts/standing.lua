@@ -3,19 +3,7 @@
 -- `standing`, or the lines of the guests, `moved_in`.
 -- Gives standing_of(), session_generation(), has_guest(), guest_set(), count_guests(), has_filed_guest() and unfiled_guests().
 --
--- Most accounts have no record. The record of an account that moved is ">account id". Any other record has these parts, in this order, if
--- the account needs them:
---   =<time>              deleted. While the account is being erased, a line break and its old record follow
---   ~<move id> <account id> <store> <day>\n
---                        a guest on its way into the account. Nothing may write to the guest until the move is done or taken back
---   !<end or 0> <since> <reason or ->\n
---                        banned. After the end the line is ignored
---   #<generation>\n      how often all sessions were ended together: sessions of earlier generations have ended
---   <account id> <ledger entries>=\n
---                        a guest that moved in, whose ledger is filed with the account's
---   <account id> <ledger entries>*<number>\n
---                        a guest that moved in, whose ledger is not
--- No account id begins with one of these characters.
+-- standing.ts has the formats of the record's parts.
 
 -- Returns the state, its detail, the generation, and the lines of the guests. The states are 'open', 'banned' (its end, 0 without one),
 -- 'moving', 'moved' (the account that it moved into) and 'deleted' (the time).
@@ -25,24 +13,24 @@ local function standing_of(standing)
   local state, detail, mark = 'open', '', string.sub(record, 1, 1)
   if mark == '=' then
     state = 'deleted'
-    detail, record = string.match(record, '^=(%d+)\n?(.*)$')
+    detail, record = string.match(record, '<tombstone>')
     mark = string.sub(record, 1, 1)
   end
   if mark == '>' then
     if state == 'deleted' then return state, detail, '0', '' end
-    return 'moved', string.sub(record, 2), '0', ''
+    return 'moved', string.sub(record, '<moved>'), '0', ''
   end
   if mark == '~' then
     if state == 'open' then state = 'moving' end
-    record = string.match(record, '^[^\n]*\n(.*)$')
+    record = string.match(record, '<frozen: behind>')
     mark = string.sub(record, 1, 1)
   end
   if mark == '!' then
     local ban_end
-    ban_end, record = string.match(record, '^!(%d+)[^\n]*\n(.*)$')
+    ban_end, record = string.match(record, '<ban: ends_at, behind>')
     if state == 'open' and (ban_end == '0' or tonumber(now) < tonumber(ban_end)) then state, detail = 'banned', ban_end end
   end
-  local generation, moved_in = string.match(record, '^#(%d+)\n(.*)$')
+  local generation, moved_in = string.match(record, '<generation>')
   return state, detail, generation or '0', moved_in or record
 end
 
@@ -58,13 +46,13 @@ local function has_guest(moved_in, id) return string.find('\n' .. moved_in, '\n'
 -- The guests' ids as the keys of a table.
 local function guest_set(moved_in)
   local guests = {}
-  for id in string.gmatch(moved_in, '(%S+) %d+[=*]%d*\n') do guests[id] = true end
+  for id in string.gmatch(moved_in, '<guest: id>') do guests[id] = true end
   return guests
 end
 
 -- Returns the number of guests that moved in, and the number of unfiled ledgers among theirs.
 local function count_guests(moved_in)
-  local _, guests = string.gsub(moved_in, ' %d+[=*]%d*\n', '')
+  local _, guests = string.gsub(moved_in, '<guest: id>', '')
   local _, unfiled = string.gsub(moved_in, '%*%d', '')
   return guests, unfiled
 end

@@ -1,11 +1,37 @@
 import { banEndOf, type BanEnd } from './ban-end.ts';
 import { defineLibrary } from '../redis/script.ts';
+import { defineFormat, mark, optional, rest, someDigits, whole, word } from '../redis/text-format.ts';
 
-/** Lua functions for every script that reads an account's standing. Its comments describe the format of the record. */
-export const standingLibrary = defineLibrary(new URL('standing.lua', import.meta.url));
+/**
+ * Most accounts have no record. That of an account that moved has the format `moved`. Any other record begins with those of these parts that the
+ * account needs, in this order: a tombstone, the line of a guest that is frozen, the line of a ban, the line of the generation. The lines of the
+ * guests that moved in follow. No account id begins with the first character of a part.
+ */
+export const standingFormats = {
+  moved: defineFormat('moved', '><target>', { target: rest }),
+  /** Deleted. While the account is being erased, its old record follows. */
+  tombstone: defineFormat('tombstone', '=<at>[\n<behind>]', { at: whole, behind: optional(rest) }),
+  /** A guest on its way into the account `target`. Nothing may write to the guest until the move is done or taken back. */
+  frozen: defineFormat('frozen', '~<moveId> <target> <store> <day>\n<behind>', {
+    moveId: word,
+    target: word,
+    store: word,
+    day: word,
+    behind: rest,
+  }),
+  /** After the end (0: there is none) the line counts no longer. The reason is base64url, or `-`. */
+  ban: defineFormat('ban', '!<endsAt> <since> <reason>\n<behind>', { endsAt: whole, since: whole, reason: word, behind: rest }),
+  /** How often all sessions were ended together: sessions of earlier generations have ended. */
+  generation: defineFormat('generation', '#<generation>\n<behind>', { generation: whole, behind: rest }),
+  /** A guest that moved in, and the seq of the last entry of its ledger. `=`: the ledger is filed with the account's. `*2`: it is not. */
+  guest: defineFormat('guest', '<id> <lastSeq><mark><number>\n', { id: word, lastSeq: whole, mark, number: someDigits }),
+};
+
+/** Lua functions for every script that reads an account's standing. */
+export const standingLibrary = defineLibrary(new URL('standing.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
 /** Lua functions for every script that changes it. */
-export const standingChanges = defineLibrary(new URL('standing-changes.lua', import.meta.url));
+export const standingChanges = defineLibrary(new URL('standing-changes.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
 /** The standing of an account. Only this file and the two libraries know how Redis keeps it. */
 export interface Standing {
@@ -40,34 +66,28 @@ export interface MovedGuest {
   readonly isFiled: boolean;
 }
 
-const LINE = /^(\S+) (\d+)(=|\*\d+)$/;
-
-const MOVING = /^~(\S+) (\S+) \S+ \S+\n/;
-
-const DELETED = /^=(\d+)(\n|$)/;
-
-const BAN = /^!(\d+) (\d+) (\S+)\n/;
-
-const GENERATION = /^#(\d+)\n/;
-
 /** @param record the record in Redis; null: the account has none */
 export function parseStanding(record: string | null): Standing {
-  const text = record ?? '';
   const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, generation: 0, guests: [], unreadable: 0 };
-  const [tombstone = '', deletedAt, end] = DELETED.exec(text) ?? [];
-  const deleted = deletedAt === undefined ? undefined : { at: Number(deletedAt), isClosed: end === '' };
-  if (deleted?.isClosed === true) return { ...nothing, deleted };
-  const behind = text.slice(tombstone.length);
-  if (behind.startsWith('>')) return { ...nothing, deleted, target: deleted === undefined ? behind.slice(1) : undefined };
-  const [move = '', moveId, target] = MOVING.exec(behind) ?? [];
-  const moving = moveId === undefined || deleted !== undefined ? undefined : { moveId, target: target! };
-  const unfrozen = behind.slice(move.length);
-  const [banned = '', until, since, reason] = BAN.exec(unfrozen) ?? [];
-  const ban = until === undefined ? undefined : { ...banEndOf(until), since: Number(since), reason: reasonOf(reason!) };
-  const unbanned = unfrozen.slice(banned.length);
-  const [ended = '', generation = '0'] = GENERATION.exec(unbanned) ?? [];
-  const found = parseGuests(unbanned.slice(ended.length));
-  return { deleted, ban, target: undefined, moving, generation: Number(generation), ...found };
+  let behind = record ?? '';
+  const { moved, tombstone, frozen, ban, generation } = standingFormats;
+  /** Parses a part, and goes on behind it. */
+  const take = <Part extends { readonly behind: string | undefined }>(format: { parse: (text: string) => Part | undefined }) => {
+    const part = format.parse(behind);
+    if (part !== undefined) behind = part.behind ?? '';
+    return part;
+  };
+  const erased = take(tombstone);
+  const deleted = erased && { at: erased.at, isClosed: erased.behind === undefined };
+  const target = moved.parse(behind)?.target;
+  if (deleted?.isClosed === true || target !== undefined)
+    return { ...nothing, deleted, target: deleted === undefined ? target : undefined };
+  const move = take(frozen);
+  const moving = move && deleted === undefined ? { moveId: move.moveId, target: move.target } : undefined;
+  const banned = take(ban);
+  const found = banned && { ...banEndOf(String(banned.endsAt)), since: banned.since, reason: reasonOf(banned.reason) };
+  const ended = take(generation)?.generation ?? 0;
+  return { deleted, ban: found, target: undefined, moving, generation: ended, ...parseGuests(behind) };
 }
 
 /** @param movedIn the lines of the guests, from the answer of a script */
@@ -75,8 +95,9 @@ export function parseGuests(movedIn: string): Pick<Standing, 'guests' | 'unreada
   const lines = movedIn.split('\n');
   const last = lines.pop();
   const guests = lines.flatMap((line, index) => {
-    const [, id, lastSeq, mark] = LINE.exec(line) ?? [];
-    return id === undefined ? [] : [{ id, number: index + 1, lastSeq: Number(lastSeq), isFiled: mark === '=' }];
+    const guest = standingFormats.guest.parse(`${line}\n`);
+    if (guest === undefined || (guest.mark === '=') !== (guest.number === '')) return [];
+    return [{ id: guest.id, number: index + 1, lastSeq: guest.lastSeq, isFiled: guest.mark === '=' }];
   });
   return { guests, unreadable: lines.length - guests.length + (last === '' ? 0 : 1) };
 }

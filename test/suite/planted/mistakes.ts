@@ -173,8 +173,8 @@ export const mistakes: readonly Mistake[] = [
   {
     name: 'sign-out-ends-ban',
     file: 'src/accounts/standing-changes.lua',
-    before: `redis.call('SET', standing, line .. '#' .. next_generation`,
-    after: `redis.call('SET', standing, '#' .. next_generation`,
+    before: `redis.call('SET', standing, ban_words and string.format('<ban: ends_at..reason, behind>', ban_words, changed) or changed)`,
+    after: `redis.call('SET', standing, changed)`,
     harm: 'A banned user, or the operator, signs out everywhere, and the ban is gone.',
     hints: ['test/accounts/', 'test/features/deletion/', 'test/features/sessions/'],
   },
