@@ -13,7 +13,7 @@ import { parseEntries } from '../../src/features/highscores/model.ts';
 import { submitScore } from '../../src/features/highscores/submit.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';
 import { roomFeed, RoomState } from '../../src/features/rooms/feed.ts';
-import { playerRecord } from '../../src/features/rooms/record.ts';
+import { newPlayer } from '../../src/features/rooms/record.ts';
 import { addressGroup, addressText } from '../../src/server/address.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { Encoded, okBody } from '../../src/server/http/endpoint.ts';
@@ -60,7 +60,7 @@ const roomFields = new Map(
     ...{ minPlayers: '1', maxPlayers: '8', locked: 'false', public: 'false', tags: '{}', stateSeq: '42' },
     ...{ createdAt: '1700000000000', updatedAt: '1700000000000', expiresAt: '1700007200000', state: JSON.stringify(stampedState(1)) },
     ...Object.fromEntries(
-      ['Ada', 'Bob', 'Cleo', 'Dan'].map((name, index) => [`p${index + 1}`, playerRecord(name, '2026-11-22T12:00:00.000Z')]),
+      ['Ada', 'Bob', 'Cleo', 'Dan'].map((name, index) => [`p${index + 1}`, newPlayer(name, '2026-11-22T12:00:00.000Z')]),
     ),
   }),
 );

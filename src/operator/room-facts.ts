@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { isRoomCode, roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
 import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';
-import { fieldsOf, privateOf, roomJson, type RoomFields } from '../features/rooms/record.ts';
+import { fieldsOf, privatePart, roomJson, type RoomFields } from '../features/rooms/record.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
@@ -34,7 +34,7 @@ export async function readRoom(code: string, { scripts }: { readonly scripts: Sc
   const end = seatsEnd(words);
   const seats = Array.from({ length: end / WORDS_A_SEAT }, (_, place) => {
     const [playerId, accountId, away, own] = words.slice(place * WORDS_A_SEAT) as [string, string, string, string];
-    return { playerId, accountId, awaySince: isoTime(away), private: parsed(privateOf(own)?.text) };
+    return { playerId, accountId, awaySince: isoTime(away), private: parsed(privatePart.parse(own)?.text) };
   });
   const fields = fieldsOf(words.slice(end + 1));
   const listed = await listedOf(fields, { scripts });

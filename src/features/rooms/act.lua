@@ -25,8 +25,8 @@ else
 end
 
 local function set_ready(ready)
-  local before, connected, rest = flags_of(redis.call('HGET', room, actor))
-  if before ~= ready then set(found, actor, player_text(ready, connected, rest)) end
+  local before, connected, rest = string.match(redis.call('HGET', room, actor), '<seat: ready, connected, joined_at..name>')
+  if before ~= ready then set(found, actor, string.format('<seat: ready, connected, joined_at..name>', ready, connected, rest)) end
 end
 
 local function set_locked(locked)

@@ -13,7 +13,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { RoomState } from './feed.ts';
 import { ActMessage, answerAct, roomActMessages, type ActServices, type Welcomed } from './live-acts.ts';
 import { isRoomCode, Order, Room, RoomCode, roomKeys, roomLibrary, Tab, You, youJson } from './model.ts';
-import { privateOf, seatedIn, type Private } from './record.ts';
+import { privatePart, seatedIn, type Private } from './record.ts';
 import { budgetOf } from './seat-budgets.ts';
 import type { RoomList } from './list/room-list.ts';
 
@@ -178,7 +178,7 @@ export const liveRoom = channel({
     const args = { accountId: by.accountId, playerId, tab: tab ?? '' };
     // The script checks the caller too, because the notice of an ended session may be lost or late.
     const [word, field = '', order] = await scripts.runAs(by, readPrivate, { room: roomKeys.room(socket.id) }, args);
-    const own = word === 'private' ? privateOf(field) : undefined;
+    const own = word === 'private' ? privatePart.parse(field) : undefined;
     // Meanwhile the caller may have lost the seat, or sent a hello as another caller.
     if (own === undefined || socket.memory.welcomed !== welcomed) return;
     // After a failover a new change may have the seq of a lost change, so the texts are compared too.

@@ -9,7 +9,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, tagsText, ttlMsOf, Writers } from './model.ts';
 import type { RoomList } from './list/room-list.ts';
-import { fieldLines, playerRecord, type RoomFields } from './record.ts';
+import { fieldLines, newPlayer, type RoomFields } from './record.ts';
 
 const createScript = defineScript({
   file: new URL('create.lua', import.meta.url),
@@ -107,7 +107,7 @@ export async function openLobby(
   const at = now();
   const ttlMs = ttlMsOf(config);
   const create = async (code: string): Promise<RoomFields | undefined> => {
-    const host = creator === undefined ? undefined : playerRecord(name ?? 'Player 1', new Date(at).toISOString());
+    const host = creator === undefined ? undefined : newPlayer(name ?? 'Player 1', new Date(at).toISOString());
     const fields = lobbyFields({ code, host, at, ttlMs }, settings);
     const keys = { room: roomKeys.room(code), seats: creator === undefined ? '' : roomKeys.seats(creator.accountId, at) };
     const args = { code, seatsKeptSeconds: SEATS_KEPT_SECONDS, fields: fieldLines(fields), accountId: creator?.accountId ?? '', ttlMs };

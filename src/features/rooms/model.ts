@@ -5,6 +5,7 @@ import { Encoded } from '../../server/http/endpoint.ts';
 import { unkeptIn } from '../../server/http/json.ts';
 import { roomJson, type Private, type RoomFields } from './record.ts';
 import { defineLibrary } from '../../redis/script.ts';
+import { playerRecord, privatePart, roomFields } from './record.ts';
 
 export const MAX_PLAYERS = 64;
 
@@ -79,7 +80,10 @@ export const roomKeys = {
 };
 
 /** Lua shared by every script that reads or changes a room. */
-export const roomLibrary = defineLibrary(new URL('room.lua', import.meta.url));
+export const roomLibrary = defineLibrary(new URL('room.lua', import.meta.url), {
+  formats: [playerRecord, privatePart],
+  constants: { FIELDS: roomFields },
+});
 
 /** Libraries of the scripts of a room that act for a caller. */
 export const roomLibraries = [standingLibrary, roomLibrary];

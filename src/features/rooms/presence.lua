@@ -3,7 +3,7 @@
 -- ARGV event, account_id, tab, members, lease_ms, grace_ms, ttl_ms
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, flags_of, player_text, settle
+-- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, settle
 -- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) checked(next check or '', hand-over at or '', members without a lease) room_not_found not_in_room
 --
 -- Each connection has a lease that its process renews, so the leases of a dead process run out. `leases` holds "<account>:<connection>" by
@@ -50,9 +50,9 @@ local host_is_here, host_away_since, successor
 for place, id in ipairs(ids) do
   local owner, away_since = id == you and account_id or owners[place], aways[place]
   local here = is_here[owner] == true
-  local ready, connected, rest = flags_of(records[place])
+  local ready, connected, rest = string.match(records[place], '<seat: ready, connected, joined_at..name>')
   if here ~= (connected == 'true') then
-    set(found, id, player_text(ready, tostring(here), rest))
+    set(found, id, string.format('<seat: ready, connected, joined_at..name>', ready, tostring(here), rest))
     away_since = not here and string.format('%d', went_at[owner] or at)
     if away_since then keep(found, id .. ':away', away_since)
     else drop(found, id .. ':away') end

@@ -10,7 +10,7 @@ import type { Subscriptions } from '../../redis/subscriber.ts';
 import { invalidBearer } from '../../server/http/refusals.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibraries, ttlMsOf, type OwnSeat } from './model.ts';
-import { privateOf } from './record.ts';
+import { privatePart } from './record.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
@@ -142,7 +142,12 @@ export class Presence {
       const members = this.#members.get(code) ?? new Map<string, Connected>();
       this.#members.set(code, members.set(member, { caller, lost }));
       this.#counts.set(accountId, (this.#counts.get(accountId) ?? 0) + 1);
-      return { playerId: playerId!, host: isHost === '1', private: privateOf(own), order: tab === undefined ? undefined : Number(order) };
+      return {
+        playerId: playerId!,
+        host: isHost === '1',
+        private: privatePart.parse(own),
+        order: tab === undefined ? undefined : Number(order),
+      };
     } finally {
       greetings.delete(greeting);
       if (greetings.size === 0) this.#greetings.delete(accountId);

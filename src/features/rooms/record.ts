@@ -1,3 +1,5 @@
+import { defineFormat, letters, rest, unquoted, whole, type Parsed } from '../../redis/text-format.ts';
+
 /**
  * The public fields of a room in Redis: names and texts, as `room.lua` lists them. Each process with watchers of the room has these fields,
  * and makes the room's JSON from them, so that neither Lua nor a process parses the game's state.
@@ -21,12 +23,48 @@ export function seatedIn(players: string): string[] {
   return players === '' ? [] : players.split(' ');
 }
 
-/** The text of a player's own field. Data, id and the role of host are not part of it. */
-export function playerRecord(name: string, joinedAt: string): string {
-  return `"ready":false,"connected":false,"joinedAt":${JSON.stringify(joinedAt)},"name":${JSON.stringify(name)}`;
+/** A player's own field, the inside of a JSON object. Data, id and the role of host are not part of it. */
+export const playerRecord = defineFormat('seat', '"ready":<ready>,"connected":<connected>,"joinedAt":"<joinedAt>","name":<name>', {
+  /** `true` or `false`, as `connected`. */
+  ready: letters,
+  connected: letters,
+  /** ISO 8601. */
+  joinedAt: unquoted,
+  /** JSON text. */
+  name: rest,
+});
+
+/** The record of a player who has just been seated. */
+export function newPlayer(name: string, joinedAt: string): string {
+  return playerRecord.write({ ready: 'false', connected: 'false', joinedAt, name: JSON.stringify(name) });
 }
 
-/** How a room's JSON shows each field, except players. Codes, ids and names of games need no escapes. */
+/** A room's own public fields, in the order in which scripts answer with them. Their values are texts. `room.lua` describes them. */
+export const roomFields = [
+  'seq',
+  'updatedAt',
+  'expiresAt',
+  'phase',
+  'hostId',
+  'players',
+  'code',
+  'game',
+  'minPlayers',
+  'maxPlayers',
+  'locked',
+  'writers',
+  'public',
+  'tags',
+  'state',
+  'stateSeq',
+  'privateSeq',
+  'createdAt',
+  'startedAt',
+  'endedAt',
+  'nextCode',
+] as const;
+
+/** How a room's JSON shows each field, except players and the time of the last change of a private part. Codes, ids and names of games need no escapes. */
 const members = {
   code: 'text',
   game: 'text',
@@ -48,7 +86,7 @@ const members = {
   stateSeq: 'json',
   // The last member, because it is the longest text.
   state: 'json',
-} as const;
+} as const satisfies Record<Exclude<(typeof roomFields)[number], 'players' | 'privateSeq'>, string>;
 
 type Member = keyof typeof members;
 
@@ -103,16 +141,12 @@ export function leastLengthOf(fields: RoomFields): number {
   return length;
 }
 
-/** A player's private part, which only that player sees. */
-export interface Private {
+/** A player's private part, which only that player sees. The field is '' for a player who has none. */
+export const privatePart = defineFormat('private', '<seq> <text>', {
   /** The `seq` of the change that set it. */
-  readonly seq: number;
-  readonly text: string;
-}
+  seq: whole,
+  /** JSON text. */
+  text: rest,
+});
 
-/** @param field '<seq> <JSON>', or '' for a player who has none */
-export function privateOf(field: string): Private | undefined {
-  if (field === '') return undefined;
-  const end = field.indexOf(' ');
-  return { seq: Number(field.slice(0, end)), text: field.slice(end + 1) };
-}
+export type Private = Parsed<typeof privatePart>;

@@ -9,11 +9,9 @@ local ids = seated_ids(found.players)
 local accounts, renamed = seat_fields(room, ids, ':account'), 0
 for place, id in ipairs(ids) do
   if string.find(' ' .. owners .. ' ', ' ' .. accounts[place] .. ' ', 1, true) then
-    -- The name is the last part of a player's record.
-    local record = redis.call('HGET', room, id)
-    local before = string.match(record, '^("ready":%a+,"connected":%a+,"joinedAt":"[^"]*","name":)')
-    if before and before .. name ~= record then
-      set(found, id, before .. name)
+    local ready, connected, joined_at, before = string.match(redis.call('HGET', room, id), '<seat>')
+    if ready and before ~= name then
+      set(found, id, string.format('<seat>', ready, connected, joined_at, name))
       renamed = renamed + 1
     end
   end

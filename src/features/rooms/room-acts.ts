@@ -10,7 +10,7 @@ import { actionOf, checkAct, type ActBody, type ActionName } from './actions.ts'
 import { openLobby, settingsOf, type LobbyServices } from './lobby.ts';
 import { mergeTexts } from './merge.ts';
 import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, tagsText, ttlMsOf, type OwnSeat } from './model.ts';
-import { fieldsOf, privateOf, type RoomFields } from './record.ts';
+import { fieldsOf, privatePart, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
 /** The words with which any act in a room may be refused. */
@@ -377,7 +377,7 @@ function doneOf(word: 'done' | 'replayed', [seq, playerId, isHost, own, ...field
   return {
     isReplayed: word === 'replayed',
     seq: Number(seq),
-    you: { playerId: playerId!, host: isHost === '1', private: privateOf(own!) },
+    you: { playerId: playerId!, host: isHost === '1', private: privatePart.parse(own!) },
     fields: fieldsOf(fields),
   };
 }

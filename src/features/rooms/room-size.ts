@@ -1,6 +1,6 @@
 import { MAX_NAME_LENGTH } from '../../accounts/player-name.ts';
 import { MAX_PLAYERS, MOST_TAGS, STATE_LIMIT_BYTES } from './model.ts';
-import { fieldsOf, playerJson, playerRecord, roomJson } from './record.ts';
+import { fieldsOf, playerJson, newPlayer, roomJson } from './record.ts';
 
 /** The public data of all seats together: `data_limit` of `room.lua`. */
 const DATA_OF_ALL_BYTES = 16 * 1024;
@@ -17,7 +17,7 @@ const GAME = 'g'.repeat(64);
 /** A character of a name takes four bytes at most; the two characters that JSON escapes take only two. */
 const NAME = '\u{1f600}'.repeat(MAX_NAME_LENGTH);
 
-const PLAYER_BYTES = Buffer.byteLength(`${playerJson(ID, playerRecord(NAME, new Date(0).toISOString()), '', '')},`);
+const PLAYER_BYTES = Buffer.byteLength(`${playerJson(ID, newPlayer(NAME, new Date(0).toISOString()), '', '')},`);
 
 /** A room without players, tags and state, with each other text as long as possible. */
 const FRAME = roomJson(

@@ -1,15 +1,15 @@
 -- A room, shared by every script that reads or changes one. Takes `now` of the batch.
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
--- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), flags_of(), player_text(), settle() and reply().
+-- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set. Each process with watchers keeps a copy of the public fields, and makes
 -- the room's JSON from it (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
 --
 -- Public:
---   FIELDS       the room's own, below; times in milliseconds since 1970; `state` and `tags` are JSON text, which no script decodes,
---                because cjson loses digits and turns [] into {}
+--   FIELDS       the room's own (`roomFields` of record.ts); times in milliseconds since 1970; `state` and `tags` are JSON text, which no
+--                script decodes, because cjson loses digits and turns [] into {}
 --   players      ids of the seated players, longest seated first: 'p1 p3'
---   p2           a player: '"ready":false,"connected":true,"joinedAt":"…","name":"…"'
+--   p2           a player (`playerRecord` of record.ts)
 --   p2.data      the player's own public data, JSON text; missing at first
 -- Not public:
 --   given        number of seats given out so far
@@ -19,12 +19,8 @@
 --   startWhenFull, byMatch  '1' of a room that starts with its last free seat, and of one that a quick match created
 --   p2:account   account in the seat
 --   p2:away      when the last connection of the player ended, in milliseconds since 1970
---   p2:private   the private part that only this player sees: '<seq of its change> <JSON>'
+--   p2:private   the private part that only this player sees (`privatePart` of record.ts)
 --   p2:tabs      last order of each of the newest tabs: lines of '<order> <tab>'; `server:tabs` has those of servers
-local FIELDS = {
-  'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'code', 'game', 'minPlayers', 'maxPlayers', 'locked', 'writers',
-  'public', 'tags', 'state', 'stateSeq', 'privateSeq', 'createdAt', 'startedAt', 'endedAt', 'nextCode',
-}
 local MOST_TABS = 8
 
 -- Returns the fields on which scripts base decisions, then the values of the further fields that the caller names (false for a field that
@@ -235,9 +231,6 @@ local function kick_out(room, id)
   return account_id
 end
 
-local function flags_of(record) return string.match(record, '^"ready":(%a+),"connected":(%a+)(.*)$') end
-local function player_text(ready, connected, rest) return '"ready":' .. ready .. ',"connected":' .. connected .. rest end
-
 -- Seats an account in a room, and returns the player's id. The room must be in the lobby and have a free seat. `name`: JSON text, or ''.
 local function take_seat(room, account_id, name, now_text)
   local given = string.format('%d', redis.call('HGET', room.key, 'given') + 1)
@@ -245,7 +238,7 @@ local function take_seat(room, account_id, name, now_text)
   room.players = room.players == '' and id or room.players .. ' ' .. id
   set(room, 'players', room.players)
   local shown = name ~= '' and name or '"Player ' .. given .. '"'
-  set(room, id, player_text('false', 'false', ',"joinedAt":"' .. now_text .. '","name":' .. shown))
+  set(room, id, string.format('<seat>', 'false', 'false', now_text, shown))
   keep(room, 'given', given)
   keep(room, id .. ':account', account_id)
   if count_seated(room) == room.most and redis.call('HGET', room.key, 'startWhenFull') == '1' then start_room(room) end

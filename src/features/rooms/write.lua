@@ -45,7 +45,7 @@ local seq = string.format('%d', found.seq + 1)
 local is_taken = private ~= '' and seated_set(found)
 for id, hand in string.gmatch(private, '([^\n]+)\n([^\n]+)\n') do
   if not is_taken[id] then return {'unknown_seat', id} end
-  keep(found, id .. ':private', seq .. ' ' .. hand)
+  keep(found, id .. ':private', string.format('<private>', seq, hand))
   found.private_of = found.private_of and found.private_of .. ' ' .. id or id
 end
 if found.private_of then set(found, 'privateSeq', seq) end

@@ -1,5 +1,5 @@
 import { patchOps } from '../../../src/features/rooms/patch.ts';
-import { playerRecord, roomJson, type RoomFields } from '../../../src/features/rooms/record.ts';
+import { newPlayer, roomJson, type RoomFields } from '../../../src/features/rooms/record.ts';
 import { seeded } from '../../seeded.ts';
 import type { Operation } from './apply-patch.ts';
 
@@ -10,7 +10,7 @@ export class AnyRoom {
   readonly fields: RoomFields = new Map(
     Object.entries({
       ...{ code: 'BCDFG', phase: 'lobby', seq: '1', hostId: 'p1', players: 'p1', minPlayers: '1', maxPlayers: '8', locked: 'false' },
-      ...{ writers: 'host', public: 'false', tags: '{}', state: '{}', stateSeq: '1', p1: playerRecord('Ada', '2026-11-23T00:00:00.000Z') },
+      ...{ writers: 'host', public: 'false', tags: '{}', state: '{}', stateSeq: '1', p1: newPlayer('Ada', '2026-11-23T00:00:00.000Z') },
       ...{ createdAt: '1700000000000', updatedAt: '1700000000000', expiresAt: '1700007200000' },
     }),
   );
@@ -45,14 +45,14 @@ export class AnyRoom {
       () => id && fields.set(`${id}.data`, JSON.stringify(this.#value())),
       () =>
         id &&
-        fields.set(id, playerRecord(`Player ${this.#below(3)}`, '2026-11-23T00:00:00.000Z').replace('false', String(this.#random() < 0.5))),
+        fields.set(id, newPlayer(`Player ${this.#below(3)}`, '2026-11-23T00:00:00.000Z').replace('false', String(this.#random() < 0.5))),
       () => id && fields.set('hostId', id),
       () => fields.set('tags', JSON.stringify({ mode: this.#below(3) })),
       () => fields.set('startedAt', String(1_700_000_000_000 + this.#below(9))),
       () => {
         if (this.#ids.length === 8) return;
         const joined = `p${++this.#given}`;
-        fields.set('players', [...this.#ids, joined].join(' ')).set(joined, playerRecord('New', '2026-11-23T00:00:00.000Z'));
+        fields.set('players', [...this.#ids, joined].join(' ')).set(joined, newPlayer('New', '2026-11-23T00:00:00.000Z'));
       },
       () => {
         if (id === undefined) return;

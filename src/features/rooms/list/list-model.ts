@@ -3,9 +3,30 @@ import { invalid, type Refusal } from '../../../errors.ts';
 import { MOST_TAGS, TAG_NAME, TAG_LENGTH } from '../model.ts';
 import { seatedIn, type RoomFields } from '../record.ts';
 import { defineLibrary } from '../../../redis/script.ts';
+import { capitals, defineFormat, padded, rest, whole, word, type Parsed } from '../../../redis/text-format.ts';
 
-/** Lua that reads and writes the list of a game. Its header has the layout. */
-export const listLibrary = defineLibrary(new URL('listed.lua', import.meta.url));
+/** The room of an entry in lists. Entries sort by creation, and a code that is used again makes another entry. */
+export const listEntry = defineFormat('list_entry', '<createdAt><code>', {
+  /** Milliseconds since 1970, with as many digits as times have until 2286. */
+  createdAt: padded(13),
+  code: capitals(5),
+});
+
+/** What lists have of a room, by its entry. The summary is '' for a room that is not open. */
+export const listedRoom = defineFormat('listed', '<seq> <summary>', { seq: whole, summary: rest });
+
+/** The summary of an open room. */
+export const roomSummary = defineFormat('summary', '<players> <maxPlayers> <game> <tags>', {
+  players: whole,
+  maxPlayers: whole,
+  /** `-` for a room without a game. */
+  game: word,
+  /** JSON text. */
+  tags: rest,
+});
+
+/** Lua that reads and writes the list of a game. Its header has the keys. */
+export const listLibrary = defineLibrary(new URL('listed.lua', import.meta.url), { formats: [listEntry, listedRoom, roomSummary] });
 
 /** The list of all games: no game has this name. */
 export const ALL_GAMES = '*';
@@ -37,43 +58,38 @@ export function askedKey(game: string, accountId: string): string {
   return `{listed:${game}}:match:${accountId}`;
 }
 
-/** The entry of a room in lists: its creation time, with as many digits as times have until 2286, then its code. */
+/** The entry of a room in lists. */
 export function entryOf(fields: RoomFields): string {
-  return fields.get('createdAt')!.padStart(TIME_DIGITS, '0') + fields.get('code')!;
+  return listEntry.write({ createdAt: Number(fields.get('createdAt')), code: fields.get('code')! });
 }
 
-/** The room of an entry: its code, and when it was created, in milliseconds since 1970. */
-export function roomOf(entry: string): { readonly code: string; readonly createdAt: number } {
-  return { code: entry.slice(TIME_DIGITS), createdAt: Number(entry.slice(0, TIME_DIGITS)) };
-}
-
-const TIME_DIGITS = 13;
 const ENTRY = /^\d{13}[BCDFGHJKLMNPQRSTVWXZ]{5}$/;
 
-/** The summary that lists show of a room, without its entry; '' for a room that is not open. `listed.lua` has the format. */
+/** The summary that lists show of a room, without its entry; '' for a room that is not open. */
 export function summaryOf(fields: RoomFields): string {
   const seated = seatedIn(fields.get('players')!).length;
-  const most = fields.get('maxPlayers')!;
+  const maxPlayers = Number(fields.get('maxPlayers'));
   const isOpen =
-    fields.get('public') === 'true' && fields.get('phase') === 'lobby' && fields.get('locked') === 'false' && seated < Number(most);
-  return isOpen ? `${seated} ${most} ${fields.get('game') ?? '-'} ${fields.get('tags')}` : '';
+    fields.get('public') === 'true' && fields.get('phase') === 'lobby' && fields.get('locked') === 'false' && seated < maxPlayers;
+  return isOpen ? roomSummary.write({ players: seated, maxPlayers, game: fields.get('game') ?? '-', tags: fields.get('tags')! }) : '';
 }
 
-/** JSON does not escape U+2028 and U+2029, and without the flag `s` a dot does not match them. */
-const SUMMARY = /^\d+ (\d+) (\d+) (\S+) (.*)$/s;
-
-/** A room of a list, as JSON text. @param summary with the seq in front, as in the list */
-export function listedJson(entry: string, summary: string): string {
-  const [, players, most, game, tags] = SUMMARY.exec(summary)!;
+/** A room of a list, as JSON text. @param text of a room that is open */
+export function listedJson(entry: string, text: string): string {
+  const { players, maxPlayers, game, tags } = summaryIn(text);
   const ofGame = game === '-' ? '' : `,"game":"${game}"`;
-  const { code, createdAt } = roomOf(entry);
+  const { code, createdAt } = listEntry.parse(entry)!;
   const at = new Date(createdAt).toISOString();
-  return `{"code":"${code}"${ofGame},"players":${players},"maxPlayers":${most},"tags":${tags},"createdAt":"${at}"}`;
+  return `{"code":"${code}"${ofGame},"players":${players},"maxPlayers":${maxPlayers},"tags":${tags},"createdAt":"${at}"}`;
 }
 
-/** The tags of a summary. @param summary with the seq in front, as in the list */
-export function tagsOf(summary: string): Readonly<Record<string, string | number | boolean>> {
-  return JSON.parse(SUMMARY.exec(summary)![4]!) as Record<string, string | number | boolean>;
+/** The tags of a room that is open. */
+export function tagsOf(text: string): Readonly<Record<string, string | number | boolean>> {
+  return JSON.parse(summaryIn(text).tags) as Record<string, string | number | boolean>;
+}
+
+function summaryIn(text: string): Parsed<typeof roomSummary> {
+  return roomSummary.parse(listedRoom.parse(text)!.summary)!;
 }
 
 /** A room in a list. */

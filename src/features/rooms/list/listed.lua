@@ -1,12 +1,11 @@
 -- A list of the open rooms of one game, or of all games, shared by every script that reads or writes one. Takes `now` of the batch.
 -- Gives list_of(), remembered(), forget(), put(), sweep(), keep_list(), hash_of(), seats_of(), release(), reserve() and lapse().
 --
--- A room is open if it is public, in the lobby, not locked, and has a free seat. An entry is '<createdAt, 13 digits><code>', so a code that is
--- used again makes another entry, and entries sort by creation. Keys:
+-- A room is open if it is public, in the lobby, not locked, and has a free seat. list-model.ts has the formats of entries and rooms. Keys:
 --   order    a sorted set without times: the entries of open rooms
 --   untils   a sorted set: entries by the time until which somebody is known to be present, in milliseconds since 1970. After that time an
 --            entry is ignored, and later removed. A closed room is remembered here for CLOSED_MS
---   rooms    a hash: by entry '<seq> <players> <maxPlayers> <game or -> <tags as JSON>', or '<seq> ' for a closed room
+--   rooms    a hash: by entry the seq and the summary of the room, '' for a closed one
 --   version  a text that differs after each change that a reader sees
 -- Only the list of a game has these keys, for quick matches:
 --   free      a sorted set without times: '<hash><entry>' of rooms with a seat that is neither taken nor reserved, twice: with the hash of the
@@ -29,7 +28,7 @@ end
 
 -- The tags and seats that a match asks for, as a hash of fixed length in front of a member. `most`: '' for any number of seats.
 local function hash_of(tags, most) return string.sub(redis.sha1hex(most .. tags), 1, 16) end
-local function seats_of(summary) return string.match(summary, '^(%d+) (%d+) %S+ (.*)$') end
+local function seats_of(summary) return string.match(summary, '<summary: players, max_players, tags>') end
 
 local function set_free(list, entry, summary)
   if not list.free then return end
@@ -50,7 +49,7 @@ local function forget(list, entries)
   if #entries == 0 then return end
   if list.free then
     for place, text in ipairs(redis.call('HMGET', list.rooms, unpack(entries))) do
-      if text then unset_free(list, entries[place], string.match(text, '^%d+ (.*)$')) end
+      if text then unset_free(list, entries[place], string.match(text, '<listed: summary>')) end
     end
     redis.call('HDEL', list.taken, unpack(entries))
   end
@@ -65,7 +64,7 @@ local function remembered(list, entry)
   if not text then return end
   local ends = redis.call('ZSCORE', list.untils, entry)
   if not ends or tonumber(ends) <= tonumber(now) then return forget(list, {entry}) end
-  local seq, summary = string.match(text, '^(%d+) (.*)$')
+  local seq, summary = string.match(text, '<listed>')
   return tonumber(seq), summary
 end
 
@@ -84,7 +83,7 @@ local function put(list, entry, seq, ends, summary)
   if summary == '' then
     if redis.call('ZREM', list.order, entry) == 1 then list.changed = entry .. seq end
     unset_free(list, entry, known)
-    redis.call('HSET', list.rooms, entry, seq .. ' ')
+    redis.call('HSET', list.rooms, entry, string.format('<listed>', seq, ''))
     redis.call('ZADD', list.untils, tonumber(now) + CLOSED_MS, entry)
     return
   end
@@ -94,7 +93,7 @@ local function put(list, entry, seq, ends, summary)
     redis.call('ZADD', list.untils, ends, entry)
   else redis.call('ZADD', list.untils, 'GT', ends, entry) end
   if known == summary and known_seq == tonumber(seq) then return end
-  redis.call('HSET', list.rooms, entry, seq .. ' ' .. summary)
+  redis.call('HSET', list.rooms, entry, string.format('<listed>', seq, summary))
   if known == summary and is_listed then return end
   list.changed = entry .. seq
   unset_free(list, entry, known)

@@ -8,11 +8,11 @@ import { defineScript } from '../../../redis/script.ts';
 import { redisFailure } from '../../../redis/script-runner.ts';
 import type { Metrics } from '../../../server/metrics.ts';
 import type { Caller } from '../../../server/identity/caller.ts';
-import { askedKey, listLibrary, roomOf, writtenKeyNames, writtenKeys } from '../list/list-model.ts';
+import { askedKey, listEntry, listLibrary, writtenKeyNames, writtenKeys } from '../list/list-model.ts';
 import type { RoomList } from '../list/room-list.ts';
 import { lobbyFields, type LobbyServices } from '../lobby.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, type Tags, tagsText, ttlMsOf, type OwnSeat } from '../model.ts';
-import { fieldLines, fieldsOf, playerRecord, privateOf, type RoomFields } from '../record.ts';
+import { fieldLines, fieldsOf, newPlayer, privatePart, type RoomFields } from '../record.ts';
 
 const reserveScript = defineScript({
   file: new URL('reserve.lua', import.meta.url),
@@ -180,7 +180,7 @@ export class Matches {
   async #seat(caller: Caller, wanted: Wanted, reserved: Reserved, hasTries: boolean): Promise<Outcome> {
     const { scripts, config, now } = this.#options;
     const { entry, may } = reserved;
-    const { code, createdAt } = roomOf(entry);
+    const { code, createdAt } = listEntry.parse(entry)!;
     const { accountId } = caller;
     const nowText = new Date(now()).toISOString();
     const keys = { room: roomKeys.room(code), seats: roomKeys.seats(accountId, now()) };
@@ -229,7 +229,7 @@ export class Matches {
     else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
     return {
       fields,
-      you: { playerId: playerId!, host: isHost === '1', private: privateOf(own!) },
+      you: { playerId: playerId!, host: isHost === '1', private: privatePart.parse(own!) },
       created: word === 'created' || (word === 'seated' && fact === '1'),
     };
   }
@@ -251,9 +251,9 @@ export class Matches {
   /** Lines of the fields of a new room, as `seat.lua` takes them. */
   #fieldsOf(wanted: Wanted, { entry, maxPlayers, tags }: ReservedNew, joinedAt: string): string {
     const { game, name, startWhenFull } = wanted;
-    const { code, createdAt } = roomOf(entry);
+    const { code, createdAt } = listEntry.parse(entry)!;
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
-    const of = { code, host: playerRecord(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#options.config) };
+    const of = { code, host: newPlayer(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#options.config) };
     const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}', startWhenFull } as const;
     return fieldLines(lobbyFields(of, settings).set('byMatch', '1'));
   }

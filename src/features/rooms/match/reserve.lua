@@ -51,8 +51,8 @@ for _, member in ipairs(members) do
   end
 end
 
-local entry = string.format('%013d', tonumber(now)) .. new_code
-local summary = '0 ' .. new_max_players .. ' ' .. game .. ' ' .. tags
-redis.call('HSET', rooms, entry, '0 ' .. summary)
+local entry = string.format('<list_entry>', now, new_code)
+local summary = string.format('<summary>', 0, new_max_players, game, tags)
+redis.call('HSET', rooms, entry, string.format('<listed>', 0, summary))
 redis.call('ZADD', untils, tonumber(now) + PENDING_MS, entry)
 return take(entry, 0, summary)
