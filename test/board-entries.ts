@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { memberOf, parsePlayer, placeText, playerIdOf, playerText } from '../src/features/highscores/entry.ts';
+import { memberOf, placeText, playerEntry, playerIdOf } from '../src/features/highscores/entry.ts';
 import { boardKeys } from '../src/features/highscores/model.ts';
 
 /** Entries of boards in Redis, for tests that read them without the service. */
@@ -25,7 +25,7 @@ export async function entryOn(redis: Commands, game: string, accountId: string):
 /** The accounts with an entry. */
 export async function accountsOn(redis: Commands, game: string): Promise<string[]> {
   // The other values are scores of hidden entries.
-  return (await redis.hvals(boardKeys.players(game))).flatMap((text) => parsePlayer(text)?.accountId ?? []);
+  return (await redis.hvals(boardKeys.players(game))).flatMap((text) => playerEntry.parse(text)?.accountId ?? []);
 }
 
 /** Writes an entry as `submit.lua` does on a descending board, and nothing else. */
@@ -33,7 +33,7 @@ export async function addEntry(redis: Commands, game: string, accountId: string,
   await redis.set(boardKeys.secret(game), 's'.repeat(40), 'NX');
   const playerId = playerIdOf((await redis.get(boardKeys.secret(game)))!, accountId);
   const place = placeText(Date.now() * 10, false);
-  const [member, text] = [place + playerId + name, playerText(accountId, place, name)];
+  const [member, text] = [place + playerId + name, playerEntry.write({ accountId, place, name })];
   await redis.zadd(boardKeys.scores(game), score, member);
   await redis.hset(boardKeys.players(game), playerId, text);
   return { playerId, member, text };
@@ -49,6 +49,6 @@ export async function damageEntry(redis: Redis, game: string, accountId: string)
     .multi()
     .zrem(scores, member)
     .zadd(scores, score, `${place}${playerId}Ada`)
-    .hset(players, playerId, playerText(accountId, place, 'Ada'))
+    .hset(players, playerId, playerEntry.write({ accountId, place, name: 'Ada' }))
     .exec();
 }

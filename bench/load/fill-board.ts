@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { placeText, playerIdOf, playerText } from '../../src/features/highscores/entry.ts';
+import { placeText, playerEntry, playerIdOf } from '../../src/features/highscores/entry.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { withoutAppending, Stream } from './fill.ts';
 
@@ -32,7 +32,7 @@ export async function fillBoard(
         const id = install === undefined ? `x${player}`.padEnd(idLength, 'x') : accountIdOf(install);
         const [place, playerId, name] = [placeText(begin + player, false), playerIdOf(secret, id), `Player ${player}`];
         scored.push(scoreOf(player), `${place}${playerId}${name}`);
-        held.push(playerId, playerText(id, place, name));
+        held.push(playerId, playerEntry.write({ accountId: id, place, name }));
       }
       void stream.call('ZADD', scored);
       void stream.call('HSET', held);

@@ -1,4 +1,4 @@
-import { parsePlayer } from '../features/highscores/entry.ts';
+import { playerEntry } from '../features/highscores/entry.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { folded } from '../features/names/folded.ts';
 import { pairsOf } from '../redis/pairs.ts';
@@ -59,7 +59,7 @@ export async function playersNamed(
     if (parts === MOST_PARTS || found.length >= ENOUGH || isGone()) return { players: nearest(found), next: `${game}@${at}` };
     const [, next = '0', ...words] = await scripts.run(scanPlayers, { players: boardKeys.players(game) }, { cursor: at, count: AT_ONCE });
     for (const [playerId, entry] of pairsOf(words)) {
-      const player = parsePlayer(entry);
+      const player = playerEntry.parse(entry);
       if (player === undefined) continue;
       const distance = distanceOf(plain(player.name), wanted);
       if (distance !== undefined) found.push({ game, playerId, accountId: player.accountId, name: player.name, distance });

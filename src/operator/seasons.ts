@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
-import { GameId } from '../features/catalogue/model.ts';
+import { GameId, seasonPrize } from '../features/catalogue/model.ts';
 import { boardKeys, seasonKeys, seasonLibrary } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, type OperatorServices } from './operation.ts';
@@ -89,10 +89,7 @@ export async function readSeasons(game: string, { scripts }: OperatorServices): 
       paysAt: new Date(Number(endsAt) + Number(payAfterMs)).toISOString(),
       closedAt: isoTime(closedAt),
       keep: Number(keep),
-      prizes: prizes.split(' ').flatMap((prize) => {
-        const [upTo, coins] = prize.split(':');
-        return coins === undefined ? [] : [{ upTo: Number(upTo), coins: Number(coins) }];
-      }),
+      prizes: prizes.split(' ').flatMap((prize) => seasonPrize.parse(prize) ?? []),
       entries: Number(entries),
       unpaid: Number(unpaid),
       paid: Number(paid),

@@ -6,7 +6,7 @@ import { Encoded } from '../../server/http/endpoint.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { SELLING_STORES, type SellingStore } from '../../stores/store.ts';
 import type { CatalogueProduct } from './product.ts';
-import type { ScoreAuthority, ScoreOrder, SeasonPeriod } from './model.ts';
+import { seasonPrize, type ScoreAuthority, type ScoreOrder, type SeasonPeriod } from './model.ts';
 import { readCatalogue, type CoinAuthority, type WrittenCatalogue } from './written.ts';
 
 /** The seasons of a game. */
@@ -14,7 +14,7 @@ export interface GameSeasons {
   readonly period: SeasonPeriod;
   readonly payAfterMs: number;
   readonly keep: number;
-  /** `1:500 10:50`: the last rank of each prize, and its coins. '' without prizes. */
+  /** As `seasonPrize`. '' without prizes. */
   readonly prizes: string;
 }
 
@@ -53,12 +53,7 @@ class Edition {
       apps.flatMap(({ id, season }) => {
         if (season === undefined) return [];
         const { period, payAfterSeconds = 0, keep = DEFAULT_KEPT, prizes = [] } = season;
-        return [
-          [
-            id,
-            { period, payAfterMs: payAfterSeconds * 1000, keep, prizes: prizes.map(({ upTo, coins }) => `${upTo}:${coins}`).join(' ') },
-          ] as const,
-        ];
+        return [[id, { period, payAfterMs: payAfterSeconds * 1000, keep, prizes: prizes.map(seasonPrize.write).join(' ') }] as const];
       }),
     );
     this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));

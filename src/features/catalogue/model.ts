@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineFormat, whole } from '../../redis/text-format.ts';
 
 /** A game's name in paths and Redis keys, and its id in the catalogue. A game need not be in the catalogue. */
 export const GameId = z
@@ -37,6 +38,9 @@ export const Prize = z
     coins: z.int(PRIZE_RULE).min(1, PRIZE_RULE).max(1_000_000, PRIZE_RULE).meta({ description: 'Coins for each player at these ranks.' }),
   })
   .meta({ id: 'SeasonPrize', example: { upTo: 10, coins: 50 } });
+
+/** A prize in Redis. Those of a season are separated by blanks: `1:500 10:50`. */
+export const seasonPrize = defineFormat('prize', '<upTo>:<coins>', { upTo: whole, coins: whole });
 
 const MOST_PRIZES = 20;
 const MOST_PAY_AFTER_SECONDS = 30 * 86_400;

@@ -12,6 +12,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSet } from '../../redis/set-pages.ts';
 import { GameId } from '../catalogue/model.ts';
 import { archivesKept, operatedBoardKeys } from './archives.ts';
+import { seasonPayout } from '../coins/model.ts';
 import { boardKeys, BoardEntry, boardLibrary, parseEntries, seasonKeys, seasonLibraries } from './model.ts';
 
 /** Entries of an account on boards. */
@@ -76,6 +77,7 @@ export const forgetPayouts = defineScript({
   answers: ['forgotten'],
   durable: true,
   library: boardLibrary,
+  formats: [seasonPayout],
 });
 
 export const listSeasons = defineScript({

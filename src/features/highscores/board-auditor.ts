@@ -7,7 +7,7 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { BoardCheck, boardTables, checkHasPlayers, foreignPlayer } from './board-check.ts';
-import { parsePlayer, playerIdOf } from './entry.ts';
+import { playerEntry, playerIdOf } from './entry.ts';
 import { hidesEntries, isShown } from './hidden-entries.ts';
 import { boardKeys } from './model.ts';
 
@@ -77,7 +77,7 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
         );
         if (isListed === 1 && entry === null && !(await isHandedOver(id, game, probe)) && !(await wasTakenOff(id, game, probe)))
           findings.push(await withoutPlayer(id, game, probe));
-        if (typeof entry === 'string' && parsePlayer(entry) !== undefined && !entry.startsWith(id))
+        if (typeof entry === 'string' && playerEntry.parse(entry) !== undefined && !entry.startsWith(id))
           findings.push(foreignPlayer(boardTables(game), playerId, entry, id));
         if (isBanned && entry !== null && (await isShown(game, playerId, probe))) {
           const text = `It is banned, but the board ${game} shows its entry.`;

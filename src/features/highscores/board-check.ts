@@ -2,7 +2,7 @@ import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
-import { arrivalOf, entryIn, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf, playerText } from './entry.ts';
+import { arrivalOf, entryIn, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, playerEntry, playerIdOf } from './entry.ts';
 import { hiddenWithoutBan } from './hidden-entries.ts';
 import { boardKeys, seasonKeys } from './model.ts';
 
@@ -35,7 +35,7 @@ export const seasonTables = (game: string, season: string): Tables => ({
  * @param owner the account that has the id; undefined: only the account itself can tell
  */
 export function foreignPlayer({ subject, players }: Tables, id: string, record: string, owner?: string): Finding {
-  const { accountId = '' } = parsePlayer(record) ?? {};
+  const { accountId = '' } = playerEntry.parse(record) ?? {};
   const commands: Command[] = owner === undefined ? [] : [['HSET', players, id, owner + record.slice(accountId.length)]];
   const text = `The player ${id} is said to be the account ${accountId}, which has another id there.`;
   return { kind: 'foreign_player', subject, text, commands };
@@ -114,7 +114,7 @@ export class BoardCheck {
           continue;
         }
         count++;
-        const player = parsePlayer(text);
+        const player = playerEntry.parse(text);
         if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
         const ownId = player === undefined || secret === null ? id : playerIdOf(secret, player.accountId);
         const isForeign = player !== undefined && ownId !== id;
@@ -188,7 +188,9 @@ export class BoardCheck {
   #findDiffering(id: string, accountId: string, member: string, strangeMember: string): void {
     this.#strangers.delete(strangeMember);
     const place = strangeMember.slice(0, HEAD_LENGTH - id.length);
-    const commands: Command[] = [['HSET', this.#tables.players, id, playerText(accountId, place, strangeMember.slice(HEAD_LENGTH))]];
+    const commands: Command[] = [
+      ['HSET', this.#tables.players, id, playerEntry.write({ accountId, place, name: strangeMember.slice(HEAD_LENGTH) })],
+    ];
     const text = `The entry of the account ${accountId} is "${member}" by its player, and "${strangeMember}" among the scores.`;
     this.#findings.push({ kind: 'entry_differs', subject: this.#tables.subject, text, commands });
   }
@@ -202,7 +204,7 @@ export class BoardCheck {
         ['ZSCORE', this.#tables.scores, known ?? ''],
         ['HGET', this.#tables.players, hiddenField(id)],
       );
-      const player = text === null ? undefined : parsePlayer(text as string);
+      const player = text === null ? undefined : playerEntry.parse(text as string);
       if (player === undefined) return undefined;
       const member = memberOf(id, text as string);
       if (member === known) return { accountId: player.accountId, member, stands: score !== null || hidden !== null };

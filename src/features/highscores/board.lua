@@ -1,14 +1,14 @@
--- A board, shared by every script that reads or changes one. `entry.ts` reads and makes the same texts.
+-- A board, shared by every script that reads or changes one. entry.ts has the formats of its texts.
 -- Gives id_of(), make_player_id(), place_text(), next_arrival(), player_id_in(), account_in(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
 --
 -- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:
---   scores    a sorted set: '<place><player id><name>' by score
---   players   a hash: by player id '<account id><place><name>'
+--   scores    a sorted set: the place, the player id and the name of each entry, by score (`boardMember`)
+--   players   a hash: the account id, the place and the name of each entry, by player id (`playerEntry`)
 --             The entry of a banned account is not in `scores`: its score is here, by '!<player id>'
 --   arrivals  when the newest entry arrived
 --   secret    a random text, of which and the account's id the player id is made
 --   version   a counter: changes of the top ten
--- <place>, <player id> and <account id> have fixed lengths of 7, 10 and 22 characters, so the name needs no separator. The name is in both
+-- Place, player id and account id have fixed lengths, so the name needs no separator. The name is in both
 -- keys: without it in `scores`, a page of a big board would look up each name in the hash, which took half of its time. The hash leads from
 -- a player id to the member, so a new name replaces the member. With a name of up to 13 bytes a member takes 32 bytes of memory, no more
 -- than without a name. A longer place or player id would break that.
@@ -19,7 +19,6 @@
 -- the ranks are right at once, but equal scores from before the change are listed latest first.
 --
 -- `players` leads from the player id to the account. `secret` leads from the account's id to the player id, so that no further key is needed.
-local PLACE_LENGTH, HEAD_LENGTH, ACCOUNT_LENGTH = 7, 17, 22 -- the head of a member is its text without the name
 local HIGHEST_PLACE = 94 ^ PLACE_LENGTH - 1 -- the digits of a place are the 94 visible characters of ASCII
 local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- of player ids, base 64
 
@@ -62,16 +61,16 @@ local function next_arrival(arrivals, micros)
   return number
 end
 
-local function player_id_in(member) return string.sub(member, PLACE_LENGTH + 1, HEAD_LENGTH) end
+local function player_id_in(member) return string.sub(member, '<member: player_id>') end
 
 -- The account in a text of `players`.
-local function account_in(text) return string.sub(text, 1, ACCOUNT_LENGTH) end
+local function account_in(text) return string.sub(text, '<player: account_id>') end
 
 -- A player's entry, nil if there is none.
 local function entry_of(players, player_id)
   local text = player_id and redis.call('HGET', players, player_id)
   if not text then return nil end
-  local place, name = string.sub(text, ACCOUNT_LENGTH + 1, ACCOUNT_LENGTH + PLACE_LENGTH), string.sub(text, ACCOUNT_LENGTH + PLACE_LENGTH + 1)
+  local place, name = string.sub(text, '<player: place>'), string.sub(text, '<player: name>')
   return {player_id = player_id, account_id = account_in(text), place = place, name = name, member = place .. player_id .. name}
 end
 
@@ -90,7 +89,7 @@ local function entry_of_account(secret_key, players, account_id)
   return entry, player_id, false
 end
 
--- The player must have no other member in `scores`.
+-- The player must have no other member in `scores`. Both texts are put together by hand: string.format takes 0.1 µs longer for each.
 local function put(scores, players, account_id, player_id, place, name, score)
   redis.call('ZADD', scores, score, place .. player_id .. name)
   redis.call('HSET', players, player_id, account_id .. place .. name)

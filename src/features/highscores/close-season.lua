@@ -27,9 +27,9 @@ if millis < due then return {'early', string.format('%.0f', due - millis)} end
 
 local closed_key, season_scores = season_key(scores, 'closed'), season_hash .. ':scores'
 local is_ascending, thresholds = facts[4] == 'asc', {}
-for up_to, coins in string.gmatch(facts[5], '(%d+):(%d+)') do
+for up_to, coins in string.gmatch(facts[5], '<prize>') do
   local last = range(season_scores, is_ascending, up_to - 1, up_to - 1)
-  thresholds[#thresholds + 1] = (last[2] or '*') .. ':' .. coins
+  thresholds[#thresholds + 1] = string.format('<threshold>', last[2] or '*', coins)
   -- Fewer entries than prizes: every entry wins this one.
   if not last[2] then break end
 end

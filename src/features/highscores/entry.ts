@@ -1,13 +1,29 @@
 import { createHash } from 'node:crypto';
+import { base64url, defineFormat, filled, visible } from '../../redis/text-format.ts';
 
-/** Reads and makes the texts of a board's entries. `board.lua` makes the same texts. */
+/** The texts of a board's entries. `board.lua` describes the board. */
 
 /** The digits of player ids, base 64. */
 const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz';
 
-const PLACE_LENGTH = 7;
 const PLAYER_ID_LENGTH = 10;
-const ACCOUNT_ID_LENGTH = 22;
+
+export const PLACE_LENGTH = 7;
+
+/** A member of the sorted set of a board. */
+export const boardMember = defineFormat('member', '<place><playerId><name>', {
+  /** When the score arrived (`placeText`). */
+  place: visible(PLACE_LENGTH),
+  playerId: base64url(PLAYER_ID_LENGTH),
+  name: filled,
+});
+
+/** A member of the hash `players`, by the player's id. */
+export const playerEntry = defineFormat('player', '<accountId><place><name>', {
+  accountId: base64url(22),
+  place: visible(PLACE_LENGTH),
+  name: filled,
+});
 
 /** The digits of a place are the visible characters of ASCII, so that texts of one length sort as their numbers. */
 const [FIRST_DIGIT, PLACE_BASE] = ['!'.charCodeAt(0), 94];
@@ -15,31 +31,13 @@ const HIGHEST_PLACE = PLACE_BASE ** PLACE_LENGTH - 1;
 
 export const PLAYER_ID = /^[\w-]{10}$/;
 
-/** The head of a member of the sorted set: the entry's place and the id of its player. The name follows. */
-export const HEAD_LENGTH = PLACE_LENGTH + PLAYER_ID_LENGTH;
+/** The head of a member is its text without the name. */
+export const HEAD_LENGTH = boardMember.placeOf('playerId')[1]!;
 export const HEAD_PATTERN = '[!-~]{7}[\\w-]{10}';
-
-/** An entry's record in `players`. */
-export interface PlayerRecord {
-  readonly accountId: string;
-  readonly place: string;
-  readonly name: string;
-}
-
-/** Undefined for a text that no version of the service writes. */
-export function parsePlayer(text: string): PlayerRecord | undefined {
-  const [, accountId, place, name] = /^([\w-]{22})([!-~]{7})(.+)$/su.exec(text) ?? [];
-  return accountId === undefined ? undefined : { accountId, place: place!, name: name! };
-}
 
 /** The member of a player in the sorted set, even if its text in `players` is unreadable. */
 export function memberOf(playerId: string, text: string): string {
-  const end = ACCOUNT_ID_LENGTH + PLACE_LENGTH;
-  return text.slice(ACCOUNT_ID_LENGTH, end) + playerId + text.slice(end);
-}
-
-export function playerText(accountId: string, place: string, name: string): string {
-  return accountId + place + name;
+  return text.slice(...playerEntry.placeOf('place')) + playerId + text.slice(...playerEntry.placeOf('name'));
 }
 
 /** The field of `players` that has the score of a player's entry while it is hidden. */

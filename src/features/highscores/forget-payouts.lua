@@ -7,7 +7,7 @@ local secret_text = redis.call('GET', secret)
 if not secret_text or redis.call('EXISTS', payouts) == 0 then return {'forgotten'} end
 for account_id in string.gmatch(accounts, '%S+') do
   local player_id = id_of(secret_text, account_id)
-  local coins, outcome = string.match(redis.call('HGET', payouts, player_id) or '', '^%S+ (%d+)(.*)$')
-  if coins then redis.call('HSET', payouts, player_id, '- ' .. coins .. (outcome == '' and ' deleted' or outcome)) end
+  local coins, outcome = string.match(redis.call('HGET', payouts, player_id) or '', '<payout: coins, outcome>')
+  if coins then redis.call('HSET', payouts, player_id, string.format('<payout>', '-', coins, outcome == '' and 'deleted' or outcome)) end
 end
 return {'forgotten'}

@@ -3,7 +3,7 @@ import { BANS_DUE } from '../../accounts/ban.ts';
 import { banAt } from '../../accounts/standing.ts';
 import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
-import { hiddenField, memberOf, parsePlayer } from './entry.ts';
+import { hiddenField, memberOf, playerEntry } from './entry.ts';
 import { boardKeys } from './model.ts';
 
 /** Checks of the audit: an entry is hidden exactly while its account is banned. */
@@ -35,7 +35,7 @@ export async function hiddenWithoutBan(
   for (const id of playerIds) {
     const [text, isHidden] = await probe.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);
     if (isHidden !== 1) continue;
-    const accountId = text === null ? undefined : parsePlayer(text as string)?.accountId;
+    const accountId = text === null ? undefined : playerEntry.parse(text as string)?.accountId;
     if (accountId === undefined) found.push({ text: `The player ${id} is hidden, and has no entry.` });
     else if (!(await isBanned(accountId, probe)) && !(await isDue(accountId, probe)))
       found.push({

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { rateLimited } from '../../errors.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
-import { GameId, type ScoreOrder } from '../catalogue/model.ts';
-import { payoutsKey } from '../coins/model.ts';
-import { entryIn } from './entry.ts';
+import { GameId, seasonPrize, type ScoreOrder } from '../catalogue/model.ts';
+import { payoutsKey, seasonPayout } from '../coins/model.ts';
+import { boardMember, entryIn, HEAD_LENGTH, PLACE_LENGTH, playerEntry } from './entry.ts';
 import { defineLibrary } from '../../redis/script.ts';
+import { defineFormat, whole, word } from '../../redis/text-format.ts';
 
 /** Entries in a board's top list. */
 export const TOP_SIZE = 10;
@@ -144,10 +145,22 @@ export function chargeEntries(entries: number, meta: Pick<RequestMeta, 'charge'>
 }
 
 /** The library of scripts that read or change a board. */
-export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url));
+export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url), {
+  formats: [boardMember, playerEntry],
+  constants: { PLACE_LENGTH, HEAD_LENGTH },
+});
+
+/** The least score that wins a prize of a closed season, and the prize. Those of a season are separated by blanks, best first. */
+export const seasonThreshold = defineFormat('threshold', '<least>:<coins>', {
+  /** `*` for any score. */
+  least: word,
+  coins: whole,
+});
 
 /** The library of scripts that handle seasons. */
-export const seasonLibrary = defineLibrary(new URL('season.lua', import.meta.url));
+export const seasonLibrary = defineLibrary(new URL('season.lua', import.meta.url), {
+  formats: [seasonPayout, seasonPrize, seasonThreshold],
+});
 
 export const seasonLibraries = [boardLibrary, seasonLibrary];
 

@@ -1,7 +1,7 @@
 -- Records the next payouts of a closed season, best first.
 -- KEYS scores
 -- ARGV season, count
--- Library board.lua: player_id_in, account_in, range, behind, HEAD_LENGTH
+-- Library board.lua: player_id_in, account_in, range, behind
 -- Library season.lua: season_key, prize_of
 -- Answers more done
 --
@@ -24,12 +24,13 @@ for index = 1, #found, 2 do
   local player_id = player_id_in(member)
   local text = redis.call('HGET', season_players, player_id)
   -- Damaged data may lack the player of an entry.
-  if text and redis.call('HSETNX', season_hash .. ':payouts', player_id, account_in(text) .. ' ' .. coins) == 1 then
+  local payout = text and string.format('<payout: account_id, coins>', account_in(text), coins)
+  if payout and redis.call('HSETNX', season_hash .. ':payouts', player_id, payout) == 1 then
     redis.call('RPUSH', season_hash .. ':unpaid', player_id)
   end
 end
 if not is_last then
-  redis.call('HSET', season_hash, 'lastScore', found[#found], 'lastHead', string.sub(found[#found - 1], 1, HEAD_LENGTH))
+  redis.call('HSET', season_hash, 'lastScore', found[#found], 'lastHead', string.sub(found[#found - 1], '<member: place..player_id>'))
   return {'more'}
 end
 redis.call('HSET', season_hash, 'isNoted', '1')

@@ -2,9 +2,10 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { dueAnywhereCommands, dueAtOf, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { pairsOf } from '../../redis/pairs.ts';
+import { seasonPayout } from '../coins/model.ts';
 import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
-import { memberOf, parsePlayer } from './entry.ts';
-import { seasonKeys, SEASONS_DUE } from './model.ts';
+import { memberOf, playerEntry } from './entry.ts';
+import { seasonKeys, SEASONS_DUE, seasonThreshold } from './model.ts';
 
 /** A season is put into the queue before its first score, due at its payment. Clocks may differ by a minute. */
 const LATE_MS = 60_000;
@@ -132,11 +133,13 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
   let sum = { count: 0, coins: 0 };
   for await (const found of pages(probe, 'HSCAN', seasonKeys.payouts(game, season)))
     for (const [playerId, text] of pairsOf(found)) {
-      const [, accountId, coins, outcome] = /^([\w-]{22}|-) (\d+)(?: (paid|deleted|banned|balance_limit))?$/.exec(text) ?? [];
-      if (accountId === undefined) texts.push(`The payout of the player ${playerId} is "${text.slice(0, 60)}".`);
+      const payout = seasonPayout.parse(text);
+      const isReadable = payout !== undefined && /^([\w-]{22}|-)$/.test(payout.accountId) && OUTCOMES.includes(payout.outcome);
+      if (!isReadable) texts.push(`The payout of the player ${playerId} is "${text.slice(0, 60)}".`);
       else if (!winners.has(playerId)) {
-        if (outcome === 'paid') sum = { count: sum.count + 1, coins: sum.coins + Number(coins) };
-        winners.set(playerId, { accountId, coins: Number(coins), isPaid: outcome === 'paid' });
+        const { accountId, coins, outcome } = payout;
+        if (outcome === 'paid') sum = { count: sum.count + 1, coins: sum.coins + coins };
+        winners.set(playerId, { accountId, coins, isPaid: outcome === 'paid' });
       }
     }
   probe.count('prizes', sum.count);
@@ -151,6 +154,8 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
   // The season's rules may be wrong instead.
   return [{ kind: 'wrong_payout', subject, text: [...texts.slice(0, LISTED), ...more].join(' ') }];
 }
+
+const OUTCOMES: readonly (string | undefined)[] = ['paid', 'deleted', 'banned', 'balance_limit', undefined];
 
 const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] as const;
 
@@ -171,7 +176,7 @@ async function againstBoard(
     const standing = (await probe.ask('ZMSCORE', seasonKeys.scores(game, season), ...members)) as (string | null)[];
     for (const [index, [playerId, text]] of players.entries()) {
       const score = standing[index];
-      const player = parsePlayer(text);
+      const player = playerEntry.parse(text);
       if (score === null || score === undefined || player === undefined) continue;
       const wins = prizeOf(thresholds, order === 'asc', Number(score));
       const payout = winners.get(playerId);
@@ -185,7 +190,9 @@ async function againstBoard(
 
 /** As `prize_of` of season.lua. */
 function prizeOf(thresholds: string, isAscending: boolean, score: number): number {
-  for (const [, least = '', coins] of thresholds.matchAll(/(\S+):(\d+)/g))
-    if (least === '*' || (isAscending ? score <= Number(least) : score >= Number(least))) return Number(coins);
-  return 0;
+  const won = thresholds
+    .split(' ')
+    .flatMap((text) => seasonThreshold.parse(text) ?? [])
+    .find(({ least }) => least === '*' || (isAscending ? score <= Number(least) : score >= Number(least)));
+  return won?.coins ?? 0;
 }

@@ -6,13 +6,12 @@
 --   closed               the end of the latest season that was closed, in milliseconds since 1970
 --   season:<id>          a hash: the rules that the season has since its first score, and its state
 --   season:<id>:scores, season:<id>:players   as of a board
---   season:<id>:payouts  a hash: by player id '<account id> <coins>[ <outcome>]'; '-' in place of the id of a deleted account
+--   season:<id>:payouts  a hash: payouts by player id (`seasonPayout`)
 --   season:<id>:unpaid   a list: the players of payouts without an outcome, best first
 --
--- A season's hash has `order`, `endsAt`, `payAfterMs`, `keep` and `prizes` ('1:500 10:50': the last rank of each prize, and its coins) from
--- the catalogue at its first score, and a `state`:
+-- A season's hash has `order`, `endsAt`, `payAfterMs`, `keep` and `prizes` ('1:500 10:50') from the catalogue at its first score, and a `state`:
 --   open    it accepts scores until its end
---   paying  it is closed, and `thresholds` fix the least score that wins each prize ('1250:500 900:50'; '*:50' for every score)
+--   paying  it is closed, and `thresholds` fix the least score that wins each prize ('1250:500 900:50')
 --   paid    every payout has its outcome
 local DAY_MS = 86400000
 
@@ -87,7 +86,7 @@ end
 -- The coins that a score wins: the coins of the first threshold that it reaches.
 local function prize_of(thresholds, is_ascending, score)
   score = tonumber(score)
-  for least, coins in string.gmatch(thresholds, '(%S+):(%d+)') do
+  for least, coins in string.gmatch(thresholds, '<threshold>') do
     if least == '*' then return coins end
     least = tonumber(least)
     if (is_ascending and score <= least) or (not is_ascending and score >= least) then return coins end
@@ -114,7 +113,7 @@ local function keep_payout(scores, player_id, account_id, score)
   local facts = redis.call('HMGET', season, 'state', 'isNoted', 'thresholds', 'order')
   if facts[1] ~= 'paying' or facts[2] then return end
   local coins = score and prize_of(facts[3], facts[4] == 'asc', score) or '0'
-  if redis.call('HSETNX', season .. ':payouts', player_id, account_id .. ' ' .. coins) == 1 and coins ~= '0' then
+  if redis.call('HSETNX', season .. ':payouts', player_id, string.format('<payout: account_id, coins>', account_id, coins)) == 1 and coins ~= '0' then
     redis.call('RPUSH', season .. ':unpaid', player_id)
   end
 end
@@ -123,6 +122,6 @@ end
 local function bar_payout(scores, player_id, account_id)
   local season = string.sub(scores, 1, -8)
   if (redis.call('HGET', season, 'thresholds') or '') ~= '' then
-    redis.call('HSETNX', season .. ':payouts', player_id, account_id .. ' 0')
+    redis.call('HSETNX', season .. ':payouts', player_id, string.format('<payout: account_id, coins>', account_id, 0))
   end
 end

@@ -5,6 +5,7 @@ import type { DueQueue } from '../../redis/due-queue.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { seasonPayout } from '../coins/model.ts';
 import { boardKeys, seasonKeys, seasonLibraries, seasonLibrary, SEASONS_DUE } from './model.ts';
 
 export const closeSeason = defineScript({
@@ -38,6 +39,7 @@ export const settlePayouts = defineScript({
   keys: ['season', 'payouts', 'unpaid'],
   args: ['outcomes'],
   answers: ['settled'],
+  formats: [seasonPayout],
   durable: true,
 });
 
@@ -143,11 +145,11 @@ export class Seasons {
 
   /** @returns `<player id> <outcome>` for `settle-payouts.lua` */
   async #payOne(game: string, season: string, playerId: string, payout: string): Promise<string> {
-    const [accountId = '', coins = '0', known] = payout.split(' ');
-    if (known !== undefined || accountId === '-' || payout === '') return `${playerId} ${known ?? 'deleted'}`;
+    const { accountId = '-', coins = 0, outcome } = seasonPayout.parse(payout) ?? {};
+    if (outcome !== undefined || accountId === '-') return `${playerId} ${outcome ?? 'deleted'}`;
     const booked = this.#options.bookings.book(accountId, {
       type: 'prize',
-      coins: Number(coins),
+      coins,
       // The key names the player, not the account: the account may also get payouts of guests that moved into it.
       key: [game, season, playerId],
       refusesBanned: true,

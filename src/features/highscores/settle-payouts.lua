@@ -6,10 +6,9 @@
 -- Another process may already have recorded some of them: each counts once.
 local paid_coins, paid = 0, 0
 for player_id, outcome in string.gmatch(outcomes, '([^ ,]+) ([^,]+)') do
-  local text = redis.call('HGET', payouts, player_id)
-  local coins = text and string.match(text, '^%S+ (%d+)$')
-  if coins and outcome ~= 'later' then
-    redis.call('HSET', payouts, player_id, text .. ' ' .. outcome)
+  local account_id, coins, known = string.match(redis.call('HGET', payouts, player_id) or '', '<payout>')
+  if known == '' and outcome ~= 'later' then
+    redis.call('HSET', payouts, player_id, string.format('<payout>', account_id, coins, outcome))
     if outcome == 'paid' then paid, paid_coins = paid + 1, paid_coins + tonumber(coins) end
   end
   if redis.call('LINDEX', unpaid, 0) == player_id then
