@@ -183,6 +183,8 @@ export default defineConfig({
                 include: [...LONG, ...SIZED],
                 provide: { isFullSize: true },
                 isolate: true,
+                testTimeout: 600_000,
+                hookTimeout: 600_000,
                 globalSetup: ['test/redis.setup.ts'],
                 sequence: { groupOrder: 1 },
               },

@@ -43,7 +43,7 @@ function expectTwoWarnings(service: Child): void {
   expect(warnings).toHaveLength(2);
 }
 
-describe('one process', { timeout: 60_000 }, () => {
+describe('one process', () => {
   const DATA_DIR = join(folder, 'one');
   const installId = freshId('secret-install');
   let service: Child;
@@ -126,7 +126,7 @@ describe('one process', { timeout: 60_000 }, () => {
   });
 });
 
-describe('two workers', { timeout: 60_000 }, () => {
+describe('two workers', () => {
   const DATA_DIR = join(folder, 'two');
   let service: Child;
   beforeAll(async () => void (service = await run({ ...production, DATA_DIR, WORKERS: '2', SOCKETS_PER_ADDRESS: '7' })));
@@ -185,7 +185,7 @@ describe('two workers', { timeout: 60_000 }, () => {
   });
 });
 
-test('a start names all bad settings at once', { timeout: 60_000 }, async () => {
+test('a start names all bad settings at once', async () => {
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
   const output = await refusedStart({
     NODE_ENV: 'production',

@@ -78,7 +78,7 @@ test('there is an upgrade from each version since the oldest', () => {
   expect(upgrades.map(({ from }) => from)).toEqual(versions);
 });
 
-test('data of today is upgraded at the start, and no process changes a ledger meanwhile', { timeout: 60_000 }, async () => {
+test('data of today is upgraded at the start, and no process changes a ledger meanwhile', async () => {
   const old = await fill({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'old') });
   await client.set(HOLD, '1');
   const service = await launchNext('new');
@@ -99,12 +99,12 @@ test('data of today is upgraded at the start, and no process changes a ledger me
   expect((await credit(old, installs[0]!, 'new')).status).toBe(503);
 });
 
-test('two processes that start together upgrade the data once', { timeout: 60_000 }, async () => {
+test('two processes that start together upgrade the data once', async () => {
   await fillRedis();
   await expectUpgraded(await Promise.all(['one', 'two'].map(launchNext)));
 });
 
-test('an upgrade whose process is killed goes on at the next start', { timeout: 60_000 }, async () => {
+test('an upgrade whose process is killed goes on at the next start', async () => {
   await fillRedis();
   await client.set(HOLD, '1');
   const killed = await launchNext('killed');
@@ -115,7 +115,7 @@ test('an upgrade whose process is killed goes on at the next start', { timeout: 
   await expectUpgraded([await launchNext('next')]);
 });
 
-test('a process that stood still while a newer coinop upgraded the data leaves its version', { timeout: 60_000 }, async () => {
+test('a process that stood still while a newer coinop upgraded the data leaves its version', async () => {
   await fillRedis();
   await client.set(HOLD, '1');
   const late = await launchNext('late');
@@ -127,7 +127,7 @@ test('a process that stood still while a newer coinop upgraded the data leaves i
   expect((await credit(late, installs[0]!)).status).toBe(503);
 });
 
-test('data that has lost its secret is not upgraded', { timeout: 60_000 }, async () => {
+test('data that has lost its secret is not upgraded', async () => {
   await fillRedis();
   await client.del(KEY_SECRET);
   const service = await launchNext('new');
@@ -136,7 +136,7 @@ test('data that has lost its secret is not upgraded', { timeout: 60_000 }, async
   expect(await client.mget(DATA_VERSION_KEY, CHANGED)).toEqual([TODAY, null]);
 });
 
-test('the next version leaves older data on a Cluster as it is, and says what to do', { timeout: 60_000 }, async () => {
+test('the next version leaves older data on a Cluster as it is, and says what to do', async () => {
   await using cluster = await startCluster();
   await (await fill({ REDIS_URL: cluster.url, DATA_DIR: join(folder, 'old') })).stop();
   const service = await launch({ REDIS_URL: cluster.url, DATA_DIR: join(folder, 'new') }, 'next');
@@ -149,7 +149,7 @@ describe('the commands of the next version', () => {
   const run = (program: string, flags: readonly string[], settings: Record<string, string>) =>
     runCommand(join(next.src, 'commands', program), flags, { NODE_ENV: 'test', ...settings });
 
-  test('back up data of today, audit it as upgraded data, and restore it so', { timeout: 120_000 }, async () => {
+  test('back up data of today, audit it as upgraded data, and restore it so', async () => {
     const [dataDir, restored, file] = [join(folder, 'data'), join(folder, 'restored'), join(folder, 'old.tar')];
     await (await fill({ DATA_DIR: dataDir })).stop();
     const taken = await run('backup.ts', ['--to', file, '--json'], { DATA_DIR: dataDir });
@@ -164,7 +164,7 @@ describe('the commands of the next version', () => {
     expect([newer.code, newer.error]).toEqual([2, expect.stringContaining(`The data in this Redis has version ${NEXT}`)]);
   });
 
-  test('say of data of today that the next start upgrades it, and change nothing', { timeout: 60_000 }, async () => {
+  test('say of data of today that the next start upgrades it, and change nothing', async () => {
     const settings = { REDIS_URL: redis.url, DATA_DIR: join(folder, 'old') };
     await (await fill(settings)).stop();
     for (const version of [TODAY, UPGRADING]) {
@@ -199,7 +199,7 @@ describe('data of a version that this coinop does not take', () => {
     ],
     ['no number', { [DATA_VERSION_KEY]: 'two' }, `data:version in Redis is "two", and not a version of coinop's data.`],
   ];
-  test.each(refusals)('of version %s stops the start, and nothing is changed', { timeout: 60_000 }, async (_, keys, reason) => {
+  test.each(refusals)('of version %s stops the start, and nothing is changed', async (_, keys, reason) => {
     await client.rpush('{some-account}:ledger', '1 5 c5 mg8k2l3a key');
     if (Object.keys(keys).length > 0) await client.mset(keys);
     const content = async () =>
@@ -214,7 +214,7 @@ describe('data of a version that this coinop does not take', () => {
     expect(await content()).toEqual(before);
   });
 
-  test('imported into a Cluster without a version is not served', { timeout: 60_000 }, async () => {
+  test('imported into a Cluster without a version is not served', async () => {
     await using cluster = await startCluster();
     const primary = await cluster.primaryOf(cluster.slotOf('{some-account}:ledger'));
     await primary.call('RPUSH', '{some-account}:ledger', '1 5 c5 mg8k2l3a key');
@@ -224,7 +224,7 @@ describe('data of a version that this coinop does not take', () => {
     expect((await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'k1' })).status).toBe(503);
   });
 
-  test('stops the use of a connection that meets it', { timeout: 60_000 }, async () => {
+  test('stops the use of a connection that meets it', async () => {
     const logLines: string[] = [];
     await using service = await start({ redis: { socketPath: redis.socketPath }, logLines });
     await client.set(DATA_VERSION_KEY, NEXT);

@@ -56,7 +56,7 @@ test('a run fails when its audit finds an error', async () => {
   expect(code).toBe(1);
 });
 
-test('a run fails when the audit of all data at its end finds drift', { timeout: 60_000 }, async () => {
+test('a run fails when the audit of all data at its end finds drift', async () => {
   const running = bench(['health', '--quick', '--seconds', '1', '--connections', '4']);
   const sockets = (): string[] =>
     (readdirSync(out, { recursive: true }) as string[]).filter((file) => /^coinop-bench-.*redis\.sock$/.test(file));

@@ -19,7 +19,7 @@ import { axeProblems, FAILED, fits, inBrowser, keepPicture, layoutShift, shows }
 const ON_PHONE = { colorScheme: 'dark', viewport: { width: 390, height: 800 } } as const;
 
 /** The console of operators. One service and one browser for all; a context has its own sign-in. */
-describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
+describe.skipIf(noBrowser)('the console', () => {
   const browser = inBrowser();
   let service: TestService;
   const keys = new Map<Role, MadeKey>();

@@ -12,7 +12,7 @@ const PAGES = [
 
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 
-describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 }, () => {
+describe.skipIf(noBrowser)('the documentation in a browser', () => {
   const browser = inBrowser();
   let service: TestService;
   beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));

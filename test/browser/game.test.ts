@@ -9,7 +9,7 @@ import { fixedPort, startMain } from './own-service.ts';
 import { FAILED, inBrowser, shows } from './page-checks.ts';
 
 /** The examples of docs/examples, on another origin than the service. */
-describe.skipIf(noBrowser)('a game in a browser', { timeout: 60_000 }, () => {
+describe.skipIf(noBrowser)('a game in a browser', () => {
   const browser = inBrowser();
   let service: TestService;
   const ownPort = fixedPort();

@@ -6,7 +6,7 @@ import { axeProblems, FAILED, inBrowser, keepPicture, layoutShift, playgroundRea
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
+describe.skipIf(noBrowser)('pairing', () => {
   const browser = inBrowser();
   /** With its playground, as in development. */
   let service: TestService;

@@ -5,7 +5,7 @@ import { freshId, start, type TestService } from '../harness.ts';
 import { extra, isWhole, looks, noBrowser, press, servePages } from './chromium.ts';
 import { axeProblems, FAILED, fits, inBrowser, keepPicture, layoutShift, playgroundReady, shows } from './page-checks.ts';
 
-describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
+describe.skipIf(noBrowser)('the page at /', () => {
   const browser = inBrowser();
   let service: TestService;
   beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));

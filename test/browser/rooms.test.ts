@@ -9,7 +9,7 @@ import { FAILED, inBrowser, shows } from './page-checks.ts';
 import { freshId, sleep } from '../harness.ts';
 
 /** The examples that play in rooms, each in two browsers, while the service and its Redis are killed. */
-describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
+describe.skipIf(noBrowser)('in two browsers', () => {
   const browsers = [inBrowser(), inBrowser()] as const;
   const port = fixedPort();
   const url = `http://127.0.0.1:${port}`;

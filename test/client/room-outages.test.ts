@@ -8,7 +8,7 @@ const redis = await forFile(startRedis());
 const link = await forFile(RedisLink.open((redis.location as { socketPath: string }).socketPath));
 const service = await forFile(start({ redis: link.location }));
 
-test('acts run once and in order although answers of Redis are lost, and own data has its last value', { timeout: 60_000 }, async () => {
+test('acts run once and in order although answers of Redis are lost, and own data has its last value', async () => {
   using table = await twoPlayers(service, { writers: 'players' });
   const { ada, bob, code } = table;
   const deals = [];

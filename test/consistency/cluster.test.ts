@@ -62,7 +62,7 @@ async function nodesOf(key: string): Promise<[owner: TestNode, other: TestNode]>
   return [owner, cluster.nodes.find((node) => node.role === 'primary' && node !== owner)!];
 }
 
-test('an audit reports no drift if writes come between any two of its reads', { timeout: 60_000 }, async () => {
+test('an audit reports no drift if writes come between any two of its reads', async () => {
   await using ageingService = await start({ redis: location, settings: { LEDGER_RETENTION_DAYS: '1' } });
   const [ageing, players] = [freshId('ageing'), Array.from({ length: 4 }, () => freshId())];
   let operations = 0;
@@ -86,7 +86,7 @@ test('an audit reports no drift if writes come between any two of its reads', { 
   expect([still.findings, still.counts.unsettled]).toEqual([[], 0]);
 });
 
-test('the command reads the keys of all primaries, and finds no drift in what the service has written', { timeout: 60_000 }, async () => {
+test('the command reads the keys of all primaries, and finds no drift in what the service has written', async () => {
   await Promise.all(Array.from({ length: 30 }, (_, index) => credits(1 + (index % 3))));
   await room();
   const primaries = cluster.nodes.filter(({ role }) => role === 'primary');
@@ -98,7 +98,7 @@ test('the command reads the keys of all primaries, and finds no drift in what th
   expect(JSON.parse(out)).toMatchObject({ findings: [], isComplete: true, primaries: 3, unsettled: 0, notes: [], unknown: {}, checked });
 });
 
-test('damages are found on any primary, and an entry of a queue in another sorted set is none', { timeout: 60_000 }, async () => {
+test('damages are found on any primary, and an entry of a queue in another sorted set is none', async () => {
   const [gone, homeless] = await Promise.all([credits(3), credits(3)]);
   for (const id of [gone, homeless]) undo.push(() => redis.del(coinKeys.ledger(id), accountKey(id), ledgerKeys.bucket(id, 0)));
   await redis.lrem(coinKeys.ledger(gone), 1, (await redis.lindex(coinKeys.ledger(gone), 1))!);
@@ -157,7 +157,7 @@ test('damages are found on any primary, and an entry of a queue in another sorte
   );
 });
 
-test('a secret of the ledgers that was changed is one finding', { timeout: 60_000 }, async () => {
+test('a secret of the ledgers that was changed is one finding', async () => {
   await Promise.all(Array.from({ length: 10 }, () => credits(2)));
   const secret = (await redis.get(KEY_SECRET))!;
   undo.push(() => redis.set(KEY_SECRET, secret));
@@ -166,7 +166,7 @@ test('a secret of the ledgers that was changed is one finding', { timeout: 60_00
   expect(findings.map(nameOf)).toEqual([`changed_key_secret key ${KEY_SECRET}`]);
 });
 
-test('while slots move back and forth, an audit reports the drift in them and no false drift', { timeout: 60_000 }, async () => {
+test('while slots move back and forth, an audit reports the drift in them and no false drift', async () => {
   const game = 'travelling';
   const installs = Array.from({ length: 230 }, () => freshId());
   await Promise.all(installs.map((each, index) => player(game, each, index)));
@@ -205,7 +205,7 @@ test('while slots move back and forth, an audit reports the drift in them and no
   expect(written).toBeGreaterThan(5);
 });
 
-test('an unfinished move of a slot is no drift, but keys that a move left behind are', { timeout: 60_000 }, async () => {
+test('an unfinished move of a slot is no drift, but keys that a move left behind are', async () => {
   const id = await credits(3);
   const [ledger, bucket] = [coinKeys.ledger(id), ledgerKeys.bucket(id, 0)];
   const slot = slotOf(ledger);
@@ -242,7 +242,7 @@ test('an unfinished move of a slot is no drift, but keys that a move left behind
   expect(counts.notes).toEqual([]);
 });
 
-test('an audit continues with the replica that takes over from a primary', { timeout: 60_000 }, async () => {
+test('an audit continues with the replica that takes over from a primary', async () => {
   const id = await credits(2);
   const bucket = ledgerKeys.bucket(id, 0);
   const { counts: before } = await audited(location);

@@ -29,7 +29,7 @@ const launch = (): Promise<Child> => children.start({ DATA_DIR: dataDir });
 const credit = async (service: Child, installId: string): Promise<void> =>
   expect((await creditOn(service, installId, 'k1')).status).toBe(200);
 
-describe('on the data of a private Redis', { timeout: 60_000 }, () => {
+describe('on the data of a private Redis', () => {
   test('the audit works while the service runs, and after it has stopped, without the settings that production requires', async () => {
     const service = await launch();
     await credit(service, freshId());
@@ -75,7 +75,7 @@ describe('on the data of a private Redis', { timeout: 60_000 }, () => {
   });
 });
 
-test('a replica is audited once it has the data of its primary', { timeout: 60_000 }, async () => {
+test('a replica is audited once it has the data of its primary', async () => {
   const primary = await startTcpRedis(join(dataDir, 'primary'));
   const client = new Redis({ path: primary.socketPath });
   await client.config('SET', 'repl-diskless-sync-delay', 0);
@@ -97,7 +97,7 @@ test('a replica is audited once it has the data of its primary', { timeout: 60_0
   await primary.stop();
 });
 
-describe('an audit that does not finish', { timeout: 60_000 }, () => {
+describe('an audit that does not finish', () => {
   /** Enough accounts that an audit at a share of 1 % takes long. */
   async function fill(socketPath: string): Promise<void> {
     const client = new Redis({ path: socketPath });

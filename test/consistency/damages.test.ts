@@ -56,14 +56,14 @@ atFullSize('two keys with the same hash are no drift', async () => {
 describe('one finding, and advice that works, for', () => {
   afterAll(() => useData(shared, own.redis));
 
-  atFullSize.each(Object.entries(aloneDamages))('%s', { timeout: 60_000 }, async (_, damage) => {
+  atFullSize.each(Object.entries(aloneDamages))('%s', async (_, damage) => {
     await using aside = await startRedis();
     await using writing = await start({ redis: aside.location });
     useData(writing, aside.redis);
     await expectFindings([await made(damage)], aside.location);
   });
 
-  atFullSize('each damage of the keys of a season', { timeout: 60_000 }, async () => {
+  atFullSize('each damage of the keys of a season', async () => {
     await using aside = await startRedis();
     const folder = mkdtempSync(join(tmpdir(), 'coinop-season-damages-'));
     const file = join(folder, 'catalogue.json');

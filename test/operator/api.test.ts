@@ -282,7 +282,7 @@ test('without ADMIN_API=on the API is not served, and the documents do not name 
   expect((await service.get('/docs')).body).toContain('/admin/accounts/{accountId}/adjust');
 });
 
-test.runIf(isOnCluster())('the tool does the same on a Cluster', { timeout: 180_000 }, async () => {
+test.runIf(isOnCluster())('the tool does the same on a Cluster', async () => {
   const { accountId, installId } = await account(10);
   const admin = (...words: string[]) => runAdmin(words, { REDIS_URL: ownCluster()! });
   const changed = async (...words: string[]) => JSON.parse((await admin(...words, '--reason', 'test', '--yes', '--json')).out);

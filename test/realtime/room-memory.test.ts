@@ -99,7 +99,7 @@ describe("memory of a room's topic in a process", () => {
     return sockets;
   }
 
-  test('with 8 players of a kilobyte each takes at most 64 KiB, their sockets included', { timeout: 60_000 }, async () => {
+  test('with 8 players of a kilobyte each takes at most 64 KiB, their sockets included', async () => {
     const first = await playedRooms('first', 20);
     const before = await memory();
     const more = await playedRooms('more', 40);

@@ -89,7 +89,6 @@ describe('a Redis user', () => {
     ['a key', ['~data:*', '~ledger:secret', '&*', '+@all'], '~{*'],
   ])(
     'who loses %s while the service runs: not ready and 503, and ready again without a restart once it is back',
-    { timeout: 60_000 },
     async (_, rules, lacks) => {
       await untilReady(service);
       const installId = freshId();
@@ -104,17 +103,13 @@ describe('a Redis user', () => {
     },
   );
 
-  test(
-    'whose password changes, and whose connections Redis closes: used again once the password is back',
-    { timeout: 60_000 },
-    async () => {
-      await own.redis.acl('SETUSER', 'app', 'resetpass', '>other');
-      await own.redis.client('KILL', 'USER', 'app');
-      await expect
-        .poll(() => reasonOf(service))
-        .toBe('Not ready: redis cannot be used: WRONGPASS invalid username-password pair or user is disabled.');
-      await restore();
-      await untilReady(service);
-    },
-  );
+  test('whose password changes, and whose connections Redis closes: used again once the password is back', async () => {
+    await own.redis.acl('SETUSER', 'app', 'resetpass', '>other');
+    await own.redis.client('KILL', 'USER', 'app');
+    await expect
+      .poll(() => reasonOf(service))
+      .toBe('Not ready: redis cannot be used: WRONGPASS invalid username-password pair or user is disabled.');
+    await restore();
+    await untilReady(service);
+  });
 });

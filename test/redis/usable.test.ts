@@ -39,7 +39,6 @@ async function expectRecovery(
 describe.concurrent('a connection that Redis refuses once is used as soon as Redis accepts it, whatever it was refused at', () => {
   test.for(['LOADING Redis is loading the dataset in memory', 'MASTERDOWN Link with MASTER is down', 'CLUSTERDOWN Hash slot not served'])(
     '%s: Redis cannot serve yet',
-    { timeout: 120_000 },
     async (error, context) => {
       const steps = STEPS.filter((step) => !(error.startsWith('CLUSTERDOWN') && step === 'GET'));
       await expectRecovery(context, { error }, steps, () => `redis is away: ${error}`);
@@ -50,11 +49,11 @@ describe.concurrent('a connection that Redis refuses once is used as soon as Red
     'WRONGPASS invalid username-password pair or user is disabled',
     'NOAUTH Authentication required',
     'ERR max number of clients reached',
-  ])('%s', { timeout: 120_000 }, async (error, context) => {
+  ])('%s', async (error, context) => {
     await expectRecovery(context, { error }, STEPS, () => `redis cannot be used: ${error}`);
   });
 
-  test('NOPERM, where the command is needed: a missing right', { timeout: 120_000 }, async (context) => {
+  test('NOPERM, where the command is needed: a missing right', async (context) => {
     const error = 'NOPERM this user has no permissions to run a command';
     await expectRecovery(context, { error }, ['HELLO', 'SELECT', 'GET'], () => `redis cannot be used: ${error}`);
     await expectRecovery(context, { error }, ['EVAL'], () =>
@@ -62,11 +61,11 @@ describe.concurrent('a connection that Redis refuses once is used as soon as Red
     );
   });
 
-  test('a connection that closes half-way', { timeout: 120_000 }, async (context) => {
+  test('a connection that closes half-way', async (context) => {
     await expectRecovery(context, 'close', STEPS, () => 'redis is away');
   });
 
-  test('a Redis that stops to answer half-way', { timeout: 120_000 }, async (context) => {
+  test('a Redis that stops to answer half-way', async (context) => {
     await expectRecovery(context, 'hang', ['HELLO', 'EVAL'], () => 'redis is away');
   });
 });

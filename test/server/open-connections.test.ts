@@ -50,7 +50,7 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     expect(opened.filter(isClosed)).toEqual([]);
   });
 
-  test('two workers hold the bound together', { timeout: 60_000 }, async () => {
+  test('two workers hold the bound together', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-connections-'));
     const child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder, CONNECTIONS_PER_ADDRESS: '20' });
     onTestFinished(async () => {

@@ -30,43 +30,39 @@ async function filled(count: number): Promise<void> {
   await server.stop();
 }
 
-test(
-  'a backup under load has each operation acknowledged before it exactly once, wherever it is restored',
-  { timeout: 120_000 },
-  async () => {
-    const service = await place.launch();
-    const load = new Load(service);
-    await load.reaches(500);
-    const before = load.done.length;
-    const file = join(place.folder, 'backup.tar');
-    const taken = await backup('--to', file, '--json');
-    const after = load.done.length;
-    await load.stop();
-    expect([taken.code, taken.error]).toEqual([0, '']);
-    // The load continued meanwhile.
-    expect(after).toBeGreaterThan(before);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const manifest = JSON.parse(taken.out) as { verified: { coins: string } };
-    expect(manifest).toMatchObject({
-      ...{ file, dataVersion: String(DATA_VERSION), sessionKeys: true },
-      verified: { accounts: 40, audit: { drift: 0 } },
-    });
-    const { sessionToken } = await post(service, '/v1/login', { installId: load.done[0]!.installId, session: 'token' });
+test('a backup under load has each operation acknowledged before it exactly once, wherever it is restored', async () => {
+  const service = await place.launch();
+  const load = new Load(service);
+  await load.reaches(500);
+  const before = load.done.length;
+  const file = join(place.folder, 'backup.tar');
+  const taken = await backup('--to', file, '--json');
+  const after = load.done.length;
+  await load.stop();
+  expect([taken.code, taken.error]).toEqual([0, '']);
+  // The load continued meanwhile.
+  expect(after).toBeGreaterThan(before);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const manifest = JSON.parse(taken.out) as { verified: { coins: string } };
+  expect(manifest).toMatchObject({
+    ...{ file, dataVersion: String(DATA_VERSION), sessionKeys: true },
+    verified: { accounts: 40, audit: { drift: 0 } },
+  });
+  const { sessionToken } = await post(service, '/v1/login', { installId: load.done[0]!.installId, session: 'token' });
 
-    const elsewhere = join(place.folder, 'elsewhere');
-    const restored = await restore(elsewhere, '--from', file);
-    expect([restored.code, restored.error]).toEqual([0, '']);
-    expect(restored.out).toContain(`40 accounts, ${manifest.verified.coins} coins, no drift.`);
-    const other = await place.launch({ DATA_DIR: elsewhere });
-    await load.expectOnceOn(other, before);
-    // The keys that sign sessions are restored too.
-    const known = await request(other.url, '/v1/session', { headers: { authorization: `Bearer ${sessionToken}` } });
-    expect(known.body).toMatchObject({ authenticated: true });
-    await other.stop();
-    const audit = await place.run('audit.ts', ['--json'], { DATA_DIR: elsewhere });
-    expect([audit.code, audit.error]).toEqual([0, '']);
-  },
-);
+  const elsewhere = join(place.folder, 'elsewhere');
+  const restored = await restore(elsewhere, '--from', file);
+  expect([restored.code, restored.error]).toEqual([0, '']);
+  expect(restored.out).toContain(`40 accounts, ${manifest.verified.coins} coins, no drift.`);
+  const other = await place.launch({ DATA_DIR: elsewhere });
+  await load.expectOnceOn(other, before);
+  // The keys that sign sessions are restored too.
+  const known = await request(other.url, '/v1/session', { headers: { authorization: `Bearer ${sessionToken}` } });
+  expect(known.body).toMatchObject({ authenticated: true });
+  await other.stop();
+  const audit = await place.run('audit.ts', ['--json'], { DATA_DIR: elsewhere });
+  expect([audit.code, audit.error]).toEqual([0, '']);
+});
 
 test('a backup of a stopped service goes into a folder under the name of its time, and overwrites nothing', async () => {
   const service = await place.launch();
@@ -132,7 +128,7 @@ describe('a backup that does not finish', () => {
     return readdirSync(target);
   }
 
-  test('leaves no file that looks like a backup, and the next backup cleans up', { timeout: 120_000 }, async () => {
+  test('leaves no file that looks like a backup, and the next backup cleans up', async () => {
     await filled(5000);
     const target = join(place.folder, 'backups');
     mkdirSync(target);

@@ -20,37 +20,33 @@ async function backup(name: string): Promise<string> {
 }
 const restore = (dataDir: string, ...flags: string[]) => place.run('restore.ts', flags, { DATA_DIR: dataDir });
 
-test(
-  'a restore deletes the accounts again that were deleted after the backup, guests that moved in included',
-  { timeout: 90_000 },
-  async () => {
-    const [first, installId, kept, subject] = [await place.launch(), freshId(), freshId(), freshId('subject')];
-    for (const each of [installId, kept]) await credit(first, each, 'k1');
-    await post(first, '/v1/highscores/pebble-drop', { installId, score: 3, name: 'Ada' });
-    const { purchaseToken } = await post(first, '/sandbox/issue', { kind: 'subscription' });
-    await post(first, '/v1/subscription/purchase', { installId, purchaseToken });
-    const tokenOf = async (service: Child) => (await post(service, '/sandbox/issue', { kind: 'id_token', subject })).token;
-    await post(first, '/v1/account/store-provision', { token: await tokenOf(first), installId });
-    const file = await backup('backup.tar');
-    const token = await tokenOf(first);
-    const { confirm } = await post(first, '/v1/account/delete', { token });
-    expect((await post(first, '/v1/account/delete', { token, confirm })).deleted).toBe(true);
-    await first.stop();
+test('a restore deletes the accounts again that were deleted after the backup, guests that moved in included', async () => {
+  const [first, installId, kept, subject] = [await place.launch(), freshId(), freshId(), freshId('subject')];
+  for (const each of [installId, kept]) await credit(first, each, 'k1');
+  await post(first, '/v1/highscores/pebble-drop', { installId, score: 3, name: 'Ada' });
+  const { purchaseToken } = await post(first, '/sandbox/issue', { kind: 'subscription' });
+  await post(first, '/v1/subscription/purchase', { installId, purchaseToken });
+  const tokenOf = async (service: Child) => (await post(service, '/sandbox/issue', { kind: 'id_token', subject })).token;
+  await post(first, '/v1/account/store-provision', { token: await tokenOf(first), installId });
+  const file = await backup('backup.tar');
+  const token = await tokenOf(first);
+  const { confirm } = await post(first, '/v1/account/delete', { token });
+  expect((await post(first, '/v1/account/delete', { token, confirm })).deleted).toBe(true);
+  await first.stop();
 
-    const { code, error } = await restore(place.dataDir, '--from', file, '--replace');
-    expect([code, error]).toEqual([0, '']);
-    const second = await place.launch();
-    expect((await credit(second, installId, 'k2')).error.code).toBe('account_deleted');
-    expect((await credit(second, kept, 'k1')).replayed).toBe(true);
-    expect((await post(second, '/v1/account/store-provision', { token: await tokenOf(second) })).created).toBe(true);
-    await expect.poll(async () => (await request(second.url, '/v1/highscores/pebble-drop', {})).body.top).toEqual([]);
-    await second.stop();
-    const audit = await place.run('audit.ts', []);
-    expect([audit.code, audit.out]).toEqual([0, expect.stringContaining('tombstones')]);
-  },
-);
+  const { code, error } = await restore(place.dataDir, '--from', file, '--replace');
+  expect([code, error]).toEqual([0, '']);
+  const second = await place.launch();
+  expect((await credit(second, installId, 'k2')).error.code).toBe('account_deleted');
+  expect((await credit(second, kept, 'k1')).replayed).toBe(true);
+  expect((await post(second, '/v1/account/store-provision', { token: await tokenOf(second) })).created).toBe(true);
+  await expect.poll(async () => (await request(second.url, '/v1/highscores/pebble-drop', {})).body.top).toEqual([]);
+  await second.stop();
+  const audit = await place.run('audit.ts', []);
+  expect([audit.code, audit.out]).toEqual([0, expect.stringContaining('tombstones')]);
+});
 
-test('a restore on another machine repeats the deletions of accounts that a newer backup knows', { timeout: 120_000 }, async () => {
+test('a restore on another machine repeats the deletions of accounts that a newer backup knows', async () => {
   const [installId, other, service] = [freshId(), freshId(), await place.launch()];
   for (const each of [installId, other]) await credit(service, each, 'k');
   const before = await backup('before.tar');

@@ -129,7 +129,7 @@ test.each([
   ['a snapshot over the network', takeSnapshot, AOF, putSnapshot],
   ['BGSAVE', saveOnServer, AOF, putSnapshot],
   ['a snapshot of a Redis without an append-only file', takeSnapshot, SNAPSHOTS, putFile],
-] as const)('a Redis of your own is restored by the lines of the page: %s', { timeout: 120_000 }, async (_, take, settings, put) => {
+] as const)('a Redis of your own is restored by the lines of the page: %s', async (_, take, settings, put) => {
   const acl = ['user backup on >hidden ~tombstones +sync +replconf +zrange'];
   const server = new OwnServer('redis', await freePorts(1), ['requirepass secret', ...acl, ...settings], 'secret');
   await run('systemctl start redis-server', server);
@@ -160,7 +160,7 @@ test.each([
   await expectRestored(await launch(server.url), load, before, deleted);
 });
 
-test('a Cluster is restored by the lines of the page', { timeout: 180_000 }, async () => {
+test('a Cluster is restored by the lines of the page', async () => {
   await using old = await startCluster();
   const service = await launch(old.url);
   const deleted = freshId();

@@ -220,7 +220,7 @@ test('a Redis that starts on the data during a restore, in another container, ke
   expect(await balanceAfterStart()).toBe(10);
 });
 
-test('a restore that is killed in the middle leaves the old data, and the next one works', { timeout: 120_000 }, async () => {
+test('a restore that is killed in the middle leaves the old data, and the next one works', async () => {
   await withData();
   expect((await interrupted((child) => child.kill('SIGKILL'))).signal).toBe('SIGKILL');
   const service = await place.launch();

@@ -13,7 +13,7 @@ async function examine(url: string, settings: Record<string, string> = {}) {
   return { found: findings.filter(({ kind }) => !others.includes(kind)), facts };
 }
 
-test('a Cluster: its primaries, replicas, settings and boards', { timeout: 90_000 }, async () => {
+test('a Cluster: its primaries, replicas, settings and boards', async () => {
   await using cluster = await startCluster({ settings: ['--appendfsync', 'always'] });
   const names = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`);
   const client = new Cluster([{ host: '127.0.0.1', port: cluster.nodes[0]!.port }]);
@@ -34,35 +34,27 @@ test('a Cluster: its primaries, replicas, settings and boards', { timeout: 90_00
   expect(found.find(({ kind }) => kind === 'big_board')).toMatchObject({ level: 'warning', text: 'The board huge has 100000 entries.' });
 });
 
-test(
-  'a Cluster whose user lacks rights: on all nodes, so that no node may be asked for its slots, and on one',
-  { timeout: 90_000 },
-  async () => {
-    await using cluster = await startCluster();
-    const setUser = async (nodes: typeof cluster.nodes, ...rules: string[]): Promise<void> => {
-      for (const node of nodes) await node.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~*', '+@all', ...rules);
-    };
-    const url = cluster.url.replace('//', '//app:pw@');
-    await setUser(cluster.nodes, '-cluster', '&standings');
-    const { found, facts } = await examine(url);
-    const [first] = cluster.nodes;
-    expect(found.map(({ kind, where, level }) => [kind, where, level])).toContainEqual([
-      'forbidden',
-      [`127.0.0.1:${first!.port}`],
-      'danger',
-    ]);
-    expect(found.find(({ kind }) => kind === 'forbidden')!.text).toMatch(
-      /lacks &\{\* &events &outboxes \+cluster\|info \+cluster\|slots \(docs\/operating\.md#the-redis-user\)\.$/,
-    );
-    expect(facts[`127.0.0.1:${first!.port}`]).toBe('does not allow what coinop needs');
-    await setUser(cluster.nodes, '&*');
-    await setUser([first!], '&*', '-spublish');
-    const ofOne = (await examine(url)).found.filter(({ kind }) => kind === 'forbidden');
-    expect(ofOne.map(({ text, where }) => [text.includes('lacks +spublish '), where])).toEqual([[true, [`127.0.0.1:${first!.port}`]]]);
-  },
-);
+test('a Cluster whose user lacks rights: on all nodes, so that no node may be asked for its slots, and on one', async () => {
+  await using cluster = await startCluster();
+  const setUser = async (nodes: typeof cluster.nodes, ...rules: string[]): Promise<void> => {
+    for (const node of nodes) await node.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~*', '+@all', ...rules);
+  };
+  const url = cluster.url.replace('//', '//app:pw@');
+  await setUser(cluster.nodes, '-cluster', '&standings');
+  const { found, facts } = await examine(url);
+  const [first] = cluster.nodes;
+  expect(found.map(({ kind, where, level }) => [kind, where, level])).toContainEqual(['forbidden', [`127.0.0.1:${first!.port}`], 'danger']);
+  expect(found.find(({ kind }) => kind === 'forbidden')!.text).toMatch(
+    /lacks &\{\* &events &outboxes \+cluster\|info \+cluster\|slots \(docs\/operating\.md#the-redis-user\)\.$/,
+  );
+  expect(facts[`127.0.0.1:${first!.port}`]).toBe('does not allow what coinop needs');
+  await setUser(cluster.nodes, '&*');
+  await setUser([first!], '&*', '-spublish');
+  const ofOne = (await examine(url)).found.filter(({ kind }) => kind === 'forbidden');
+  expect(ofOne.map(({ text, where }) => [text.includes('lacks +spublish '), where])).toEqual([[true, [`127.0.0.1:${first!.port}`]]]);
+});
 
-test('a Cluster with a missing primary', { timeout: 90_000 }, async () => {
+test('a Cluster with a missing primary', async () => {
   await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '500'] });
   await cluster.kill(cluster.nodes[0]!);
   await expect
@@ -72,7 +64,7 @@ test('a Cluster with a missing primary', { timeout: 90_000 }, async () => {
     .toContain('cluster_degraded');
 });
 
-test('a pasted line fixes all nodes of a Cluster, and asks for the password', { timeout: 90_000 }, async () => {
+test('a pasted line fixes all nodes of a Cluster, and asks for the password', async () => {
   await using cluster = await startCluster({ replicas: 1, password: 'secret', settings: ['--cluster-require-full-coverage', 'yes'] });
   const { found } = await examine(cluster.url);
   expect(JSON.stringify(found)).not.toContain('secret');

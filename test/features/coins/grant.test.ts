@@ -61,7 +61,7 @@ test('CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF do not bind a server key, whose
 test.each([
   { kind: 'with a short ledger', more: 0 },
   { kind: 'with a ledger of more than 100 entries', more: 101 },
-])('a guest that moves $kind brings its entries, and their keys stay used', { timeout: 60_000 }, async ({ more }) => {
+])('a guest that moves $kind brings its entries, and their keys stay used', async ({ more }) => {
   const guest = { installId: freshId() };
   const guestId = accountIdOf(guest.installId);
   await origin.byKey('credit', guest, 30, 'grant a', 'abcd1234');

@@ -60,31 +60,27 @@ function keyOf(index: number): string {
 
 const COUNT = sized(300, 2000);
 
-test(
-  `a ledger of ${COUNT} entries answers each of its keys, and keeps them in hashes that Redis encodes as listpack`,
-  { timeout: 60_000 },
-  async () => {
-    const installId = freshId();
-    const keys = Array.from({ length: COUNT }, (_, index) => keyOf(index));
-    const balances = new Map<string, number>();
-    const operationOf = (index: number): Operation => (index % 3 === 0 ? 'purchase' : 'credit');
-    await forEach(keys, async (key, index) => {
-      const { body } = await apply(operationOf(index), installId, index + 1, key);
-      expect(body.replayed).toBeUndefined();
-      balances.set(key, body.balanceAfterCoins);
-    });
-    const balanceCoins = (COUNT * (COUNT + 1)) / 2;
-    await forEach(keys, async (key, index) => {
-      const { body } = await apply(operationOf(index), installId, index + 1, key);
-      expect(body).toEqual({ ok: true, balanceAfterCoins: balances.get(key), replayed: true, balanceCoins });
-      if (index % 20 === 0) expect((await apply('debit', installId, index + 1, key)).body.error.code).toBe('key_reused');
-    });
-    expect(new Map((await ledgerOf(installId)).map((entry) => [entry.key, entry.balanceAfterCoins]))).toEqual(balances);
-    const hashes = new Set((await bucketsOf(installId)).values());
-    expect(hashes.size).toBe(sized(10, 63));
-    for (const hash of hashes) expect(await service.service.redis.object('ENCODING', hash)).toBe('listpack');
-  },
-);
+test(`a ledger of ${COUNT} entries answers each of its keys, and keeps them in hashes that Redis encodes as listpack`, async () => {
+  const installId = freshId();
+  const keys = Array.from({ length: COUNT }, (_, index) => keyOf(index));
+  const balances = new Map<string, number>();
+  const operationOf = (index: number): Operation => (index % 3 === 0 ? 'purchase' : 'credit');
+  await forEach(keys, async (key, index) => {
+    const { body } = await apply(operationOf(index), installId, index + 1, key);
+    expect(body.replayed).toBeUndefined();
+    balances.set(key, body.balanceAfterCoins);
+  });
+  const balanceCoins = (COUNT * (COUNT + 1)) / 2;
+  await forEach(keys, async (key, index) => {
+    const { body } = await apply(operationOf(index), installId, index + 1, key);
+    expect(body).toEqual({ ok: true, balanceAfterCoins: balances.get(key), replayed: true, balanceCoins });
+    if (index % 20 === 0) expect((await apply('debit', installId, index + 1, key)).body.error.code).toBe('key_reused');
+  });
+  expect(new Map((await ledgerOf(installId)).map((entry) => [entry.key, entry.balanceAfterCoins]))).toEqual(balances);
+  const hashes = new Set((await bucketsOf(installId)).values());
+  expect(hashes.size).toBe(sized(10, 63));
+  for (const hash of hashes) expect(await service.service.redis.object('ENCODING', hash)).toBe('listpack');
+});
 
 test('keys with the same hash stay separate, even after retention has deleted the entry of one', async () => {
   await using own = await start({ settings: { LEDGER_RETENTION_DAYS: '30' } });
@@ -120,7 +116,7 @@ test('keys with the same hash stay separate, even after retention has deleted th
 });
 
 // debt-property.test.ts compares random operations one after the other with a model.
-test('random operations all at once leave a ledger that explains every reply', { timeout: 60_000 }, async () => {
+test('random operations all at once leave a ledger that explains every reply', async () => {
   const step = fc.record({
     type: fc.constantFrom<Operation>('credit', 'purchase', 'debit', 'debit'),
     coins: fc.constantFrom(1, 2, 10),
@@ -176,41 +172,37 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect(await idsOf(installId)).toEqual([2]);
   });
 
-  test(
-    'a long ledger shrinks to its retention with its keys of every length, and the pages stay correct',
-    { timeout: 60_000 },
-    async () => {
-      const installId = freshId();
-      const old = Array.from({ length: 100 }, (_, index) => `old ${index} `.padEnd(index % 2 === 0 ? index : 100 + index, 'y'));
-      await forEach(old, async (key) => void (await credit(installId, 2, key)));
-      keeping.advance(31 * DAY_MS);
-      for (let index = 0; index < 40; index++) await credit(installId, 1, `new ${index}`);
-      // 40 operations deleted 80 of the 100 entries.
-      expect(await idsOf(installId)).toEqual(idsFrom(81, 60));
-      expect((await bucketsOf(installId, keeping)).size).toBe(60);
-      await forEach(await ledgerOf(installId, keeping), async ({ key, coins, balanceAfterCoins }) => {
-        expect((await credit(installId, coins, key)).body).toEqual({ ok: true, balanceAfterCoins, replayed: true, balanceCoins: 240 });
-      });
+  test('a long ledger shrinks to its retention with its keys of every length, and the pages stay correct', async () => {
+    const installId = freshId();
+    const old = Array.from({ length: 100 }, (_, index) => `old ${index} `.padEnd(index % 2 === 0 ? index : 100 + index, 'y'));
+    await forEach(old, async (key) => void (await credit(installId, 2, key)));
+    keeping.advance(31 * DAY_MS);
+    for (let index = 0; index < 40; index++) await credit(installId, 1, `new ${index}`);
+    // 40 operations deleted 80 of the 100 entries.
+    expect(await idsOf(installId)).toEqual(idsFrom(81, 60));
+    expect((await bucketsOf(installId, keeping)).size).toBe(60);
+    await forEach(await ledgerOf(installId, keeping), async ({ key, coins, balanceAfterCoins }) => {
+      expect((await credit(installId, coins, key)).body).toEqual({ ok: true, balanceAfterCoins, replayed: true, balanceCoins: 240 });
+    });
 
-      const cookies = await signIn(keeping, installId);
-      for (const [query, ids, nextCursor] of [
-        ['limit=2&cursor=84', ['83', '82'], '82'],
-        ['limit=2&cursor=83', ['82', '81'], undefined],
-        ['limit=2&cursor=81', [], undefined],
-        ['limit=100&cursor=40', [], undefined],
-      ] as const) {
-        const { body } = await keeping.get(`/v1/coins/history?${query}`, { cookies });
-        expect([query, body.entries.map(({ id }: { id: string }) => id), body.nextCursor]).toEqual([query, ids, nextCursor]);
-      }
+    const cookies = await signIn(keeping, installId);
+    for (const [query, ids, nextCursor] of [
+      ['limit=2&cursor=84', ['83', '82'], '82'],
+      ['limit=2&cursor=83', ['82', '81'], undefined],
+      ['limit=2&cursor=81', [], undefined],
+      ['limit=100&cursor=40', [], undefined],
+    ] as const) {
+      const { body } = await keeping.get(`/v1/coins/history?${query}`, { cookies });
+      expect([query, body.entries.map(({ id }: { id: string }) => id), body.nextCursor]).toEqual([query, ids, nextCursor]);
+    }
 
-      // 10 more operations delete the last 20 expired entries, the next 4 delete none.
-      for (let index = 0; index < 14; index++) await credit(installId, 1, `newer ${index}`);
-      expect(await idsOf(installId)).toEqual(idsFrom(101, 54));
-      expect((await bucketsOf(installId, keeping)).size).toBe(54);
-      // The key of a deleted entry counts as new.
-      expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 259 });
-    },
-  );
+    // 10 more operations delete the last 20 expired entries, the next 4 delete none.
+    for (let index = 0; index < 14; index++) await credit(installId, 1, `newer ${index}`);
+    expect(await idsOf(installId)).toEqual(idsFrom(101, 54));
+    expect((await bucketsOf(installId, keeping)).size).toBe(54);
+    // The key of a deleted entry counts as new.
+    expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 259 });
+  });
 
   test.each([
     ['is off by default: a key is known after ten years', {}],

@@ -181,7 +181,7 @@ async function deletedAt(number: number): Promise<boolean> {
   return script !== undefined;
 }
 
-test('an account is deleted before each script of a move into it', { timeout: 120_000 }, async () => {
+test('an account is deleted before each script of a move into it', async () => {
   let number = 1;
   while (await deletedAt(number)) number++;
   expect(number).toBeGreaterThan(12);
@@ -189,7 +189,7 @@ test('an account is deleted before each script of a move into it', { timeout: 12
   expect((await audited(own.location)).findings).toEqual([]);
 });
 
-test('a score that moves from a guest to the account before any script of the deletion is removed', { timeout: 120_000 }, async () => {
+test('a score that moves from a guest to the account before any script of the deletion is removed', async () => {
   let isPaused = true;
   for (let number = 1; isPaused; number++) {
     const [subject, installId] = [freshId('subject'), freshId()];

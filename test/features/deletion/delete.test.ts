@@ -281,7 +281,7 @@ describe('a deletion at the same time as other requests', () => {
     expect([await accountsOn(redis, game), await redis.zcard(boardKeys.scores(game))]).toEqual([[], 0]);
   });
 
-  test('a guest that moves into the account goes with it, or stays a guest and moves into the next one', { timeout: 60_000 }, async () => {
+  test('a guest that moves into the account goes with it, or stays a guest and moves into the next one', async () => {
     for (let round = 0; round < 20; round++) {
       const [subject, installId] = [freshId('subject'), freshId()];
       await signInToStore(service, subject);

@@ -25,7 +25,7 @@ const { token: bearer } = await makeServerKey(services[0], ['admin']);
 const client = new Client(() => services[Math.random() < 0.5 ? 0 : 1].url);
 afterAll(() => client.close());
 
-test('boards of two services agree with a model through random operations, and the audit finds nothing', { timeout: 60_000 }, async () => {
+test('boards of two services agree with a model through random operations, and the audit finds nothing', async () => {
   await expect.poll(() => statusWith(services[1].url, bearer)).toBe(200);
   const seed = Math.floor(Math.random() * 2 ** 32);
   const walk = async (game: string, order: 'asc' | 'desc', players: number): Promise<void> => {

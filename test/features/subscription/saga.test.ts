@@ -141,7 +141,6 @@ const SMALL = ['a first purchase', 'a purchase that moves, and replaces one of a
 describe('a process that dies during', () => {
   test.each(Object.entries(scenarios).filter(([name]) => isFullSize || SMALL.includes(name)))(
     '%s leaves nothing half done',
-    { timeout: 60_000 },
     async (_, scenario) => {
       const undisturbed = await staged(scenario);
       const before = await stateOf(undisturbed);
@@ -197,7 +196,7 @@ describe('a process that dies while it records a purchase that no app has sent',
       ['of the account that it names', false],
       ['of the owner of the purchase that it replaces', true],
     ].slice(sized(1, 0)) as [string, boolean][],
-  )('%s, loses nothing', { timeout: 60_000 }, async (_, linked) => {
+  )('%s, loses nothing', async (_, linked) => {
     const sell = async (): Promise<Stage> => {
       const stage = await staged({ before: linked ? [['ann', 'old']] : [] });
       const more = linked ? { linkedPurchaseToken: stage.tokens['old']! } : bound(stage.installs['ann']!);
@@ -261,7 +260,7 @@ function slowScripts(random: () => number): DyingScripts {
   return scripts;
 }
 
-test('accounts that record one purchase at once leave it one owner, and a line in its account only', { timeout: 60_000 }, async () => {
+test('accounts that record one purchase at once leave it one owner, and a line in its account only', async () => {
   const random = seeded(20_261_122);
   for (let round = 0; round < sized(1, 4); round++) {
     await Promise.all(

@@ -15,7 +15,7 @@ function installIn(from: number, to: number): string {
   }
 }
 
-test('with a primary down the tool answers for accounts on the others, and names the missing one', { timeout: 90_000 }, async () => {
+test('with a primary down the tool answers for accounts on the others, and names the missing one', async () => {
   await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '2000'] });
   const [first, second] = [installIn(0, 5460), installIn(5461, 10_922)];
   {

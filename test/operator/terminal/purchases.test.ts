@@ -4,7 +4,7 @@ import { freshId, start } from '../../harness.ts';
 import { issue } from '../../store.ts';
 import { openToolRedis, runAdmin } from './command.ts';
 
-test('purchases shows the history of a purchase, lists stuck ones, and makes the service check them', { timeout: 120_000 }, async () => {
+test('purchases shows the history of a purchase, lists stuck ones, and makes the service check them', async () => {
   await using tool = await openToolRedis();
   await using service = await start({ redis: { url: tool.settings.REDIS_URL } });
   const installId = freshId();
