@@ -7,7 +7,7 @@ import { followed } from '../../src/operator/account-facts.ts';
 import { Account } from '../../src/operator/find.ts';
 import { Time } from '../../src/operator/log-filter.ts';
 import { operation, perform, Reason, type Operation } from '../../src/operator/operation.ts';
-import { shownChange } from '../../src/operator/page/changes.ts';
+import { offered } from '../../src/operator/page/offered.ts';
 import { groups, withCommands } from '../../src/operator/terminal/groups.ts';
 import { helpOf, readInput } from '../../src/operator/terminal/input.ts';
 import type { Tool } from '../../src/operator/terminal/command.ts';
@@ -115,7 +115,7 @@ test('HTTP and OpenAPI have it, with the fields of the shape and without what on
 });
 
 test('the dialog of the page has its fields', () => {
-  expect(shownChange(greet)).toMatchObject({
+  expect(offered(greet)).toMatchObject({
     ...{ name: 'players greet', title: 'Greet', summary: 'Greets a player.', path: greet.path, handsOutSecret: false },
     fields: [
       { name: 'accountId', type: 'string', isRequired: true },

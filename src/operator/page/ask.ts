@@ -5,7 +5,7 @@ import { check } from '../../server/http/request-data.ts';
 import { needsKey, nameOfQuestion } from '../confirmation.ts';
 import { performWith, refuseWithoutKey } from '../endpoints.ts';
 import type { OperatorServices, TypedFigure } from '../operation.ts';
-import { changes } from './changes.ts';
+import { changes } from './offered.ts';
 
 /** Room for the longest body of an operation, plus its name. */
 const BODY_BYTES = 129 * 1024;

@@ -7,7 +7,7 @@ import { consoleCookie } from '../../server/identity/console-sessions.ts';
 import { roles } from '../../server/identity/roles.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
-import { changesFor, type ShownChange } from './changes.ts';
+import { offeredTo, type Offered } from './offered.ts';
 
 /** The operator who is signed in to the console. */
 const SignedIn = z.object({
@@ -15,8 +15,8 @@ const SignedIn = z.object({
   name: z.string(),
   role: z.enum(roles),
   game: z.string().optional(),
-  /** The changes that the operator may make, with the fields of their dialogs. */
-  changes: z.array(z.custom<ShownChange>()),
+  /** The operations that the operator may run, with their fields. */
+  operations: z.array(z.custom<Offered>()),
   endsAt: z.iso.datetime().optional(),
   confirmedUntil: z.iso.datetime().optional(),
 });
@@ -28,7 +28,7 @@ const signedIn = ({ id, name, role = 'admin', game }: ServerKey) => ({
   name,
   role,
   ...(game === undefined ? {} : { game }),
-  changes: changesFor({ role, game }),
+  operations: offeredTo({ role, game }),
 });
 
 type ConsoleServices = Pick<Services, 'consoleSessions'>;

@@ -73,3 +73,8 @@ export function detailsOf(details: Readonly<Record<string, unknown>>): string {
     .map(([word, value]) => `${word}=${/^[\w@:.-]+$/.test(String(value)) ? String(value) : JSON.stringify(value)}`)
     .join(' ');
 }
+
+/** `balanceAfterCoins`: Balance after coins. */
+export function labelOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^./, (letter) => letter.toUpperCase());
+}

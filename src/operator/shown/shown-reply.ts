@@ -1,4 +1,4 @@
-import { account, coins, time, yesNo, type Cell, type Facts, type Listing } from './cells.ts';
+import { account, coins, labelOf, time, yesNo, type Cell, type Facts, type Listing } from './cells.ts';
 
 type Reply = Readonly<Record<string, unknown>>;
 
@@ -25,11 +25,6 @@ function listingOf(name: string, rows: readonly Reply[]): Listing<Reply> {
     none: 'None.',
     columns: Object.fromEntries(names.map((column) => [labelOf(column), (each) => cellOf(column, each[column])])),
   };
-}
-
-/** `balanceAfterCoins`: Balance after coins. */
-function labelOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^./, (letter) => letter.toUpperCase());
 }
 
 function cellOf(name: string, value: unknown): Cell {

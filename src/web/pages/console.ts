@@ -12,6 +12,7 @@ export const openConsole = layout({
     'console-account',
     'console-calls',
     'console-change',
+    'console-fields',
     'console-file',
     'console-grant',
     'console-keys',

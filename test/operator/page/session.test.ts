@@ -212,6 +212,9 @@ test('a role that is too small is refused at the question and at the change', as
     await look(cookie, '/console/keys'),
   ])
     expect(codeOf(reply)).toEqual([403, 'forbidden']);
+  const { operations } = (await look(cookie, '/console/session')).body;
+  expect(operations.find(({ name }: { name: string }) => name === 'log list').fields[0]).toMatchObject({ name: 'limit', type: 'integer' });
+  expect(operations.filter(({ isChange }: { isChange: boolean }) => isChange)).toEqual([]);
   // The names of operators' keys, without servers' keys.
   const { operators } = (await look(cookie, '/console/operators')).body;
   expect(operators.every((each: object) => Object.keys(each).join() === 'id,name') && operators.length > 0).toBe(true);

@@ -1,6 +1,7 @@
 import { admin, Failed, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
-import { draw, facts, filterForm, input, link, listed, row, section, select, type Asked, type Part, type Shown } from './console-parts.ts';
+import { filterOf, type Filter } from './console-fields.ts';
+import { draw, facts, link, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
 import { moveButton } from './console-lists.ts';
 import * as shown from '../../shown/shown-account.ts';
 import { logEntries } from '../../shown/shown-log.ts';
@@ -16,12 +17,15 @@ export async function accountView(asked: Asked): Promise<Shown> {
   } = asked;
   const path = `/accounts/${encodeURIComponent(id)}`;
   const cursor = query.get('cursor') ?? undefined;
+  const words = ['accounts', id];
+  const ledgerFilter = filterOf('accounts history', words, asked);
+  const eventFilter = filterOf('accounts events', words, asked);
   const [account, { because }, page, { entries: changes }, told] = await Promise.all([
     admin(path, {}, signal),
     admin(`${path}/explain`, {}, signal),
-    admin(`${path}/history`, { limit: '50', cursor, ...ledgerFilter(query) }, signal),
+    admin(`${path}/history`, { limit: '50', cursor, ...ledgerFilter.sent }, signal),
     admin('/log', { account: id, limit: '20' }, signal),
-    eventsOf(path, query, signal),
+    eventsOf(path, { ...eventFilter.sent, cursor: query.get('events') ?? undefined }, signal),
   ]);
   const { accountId, state } = account;
   const change = (verb: string, isUseful = true): Part => (isUseful ? changeButton(`accounts ${verb}`, { accountId }, asked) : '');
@@ -48,12 +52,12 @@ export async function accountView(asked: Asked): Promise<Shown> {
         section('Name', name(account), row(change('rename'), change('unname', account.givenName !== undefined))),
       ),
       section('Sessions', sessions(account, asked), row(change('sign-out'))),
-      section('Ledger', ledger(account, page, query)),
+      section('Ledger', ledger(page, words, ledgerFilter, cursor)),
       section('Purchases of coins', listed(shown.coinPurchases, account.coinPurchases)),
       section('Subscriptions', subscriptions(account, asked)),
       make('div', { className: 'grid' }, section('Rooms', listed(shown.seats, account.rooms)), section('Boards', boards(account))),
       section('What operators did', listed(logEntries, changes)),
-      section('Events', events(account, told, query)),
+      section('Events', events(told, words, eventFilter, query.get('events'))),
     ],
   };
 }
@@ -79,52 +83,28 @@ function name(account: shown.Account): HTMLElement {
   return facts(shown.givenName(account));
 }
 
-const FILTERS = ['type', 'key', 'origin', 'from', 'to'] as const;
-
-/** Converts days in the page's address to times. */
-function ledgerFilter(query: URLSearchParams): Record<string, string | undefined> {
-  const time = (day: string | null): string | undefined => (/^\d{4}-\d\d-\d\d$/.test(day ?? '') ? `${day}T00:00:00Z` : undefined);
-  const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]));
-  return { ...given, from: time(query.get('from')), to: time(query.get('to')) };
-}
-
-function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: URLSearchParams): HTMLElement {
-  const filter = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']));
-  const types = ['', 'credit', 'debit', 'purchase', 'topup', 'refund', 'grant', 'adjust', 'prize', 'merge'];
-  const words = ['accounts', accountId];
+function ledger(
+  { entries, nextCursor }: Answer,
+  words: readonly string[],
+  { form, typed }: Filter,
+  cursor: string | undefined,
+): HTMLElement {
   return make(
     'div',
     {},
-    filterForm(words, [
-      [
-        'Type',
-        select(
-          'type',
-          filter['type']!,
-          types.map((type) => [type, type || 'all'] as const),
-        ),
-      ],
-      ['Key', input('key', filter['key'])],
-      ['By (key:…, a name, or client)', input('origin', filter['origin'])],
-      ['From (UTC)', input('from', filter['from'], { type: 'date' })],
-      ['To (UTC)', input('to', filter['to'], { type: 'date' })],
-    ]),
+    form,
     listed(shown.ledger, entries, nextCursor === undefined ? {} : { none: 'No such entry so far: older ones may follow.' }),
-    make(
-      'div',
-      { className: 'row' },
-      query.get('cursor') === null ? '' : link(words, 'Newest', filter),
-      nextCursor === undefined ? '' : link(words, 'Older', { ...filter, cursor: nextCursor }),
+    row(
+      cursor === undefined ? '' : link(words, 'Newest', typed),
+      nextCursor === undefined ? '' : link(words, 'Older', { ...typed, cursor: nextCursor }),
     ),
   );
 }
 
 /** Undefined if the service has no events. */
-async function eventsOf(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Answer | undefined> {
-  const [minute] = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.exec(query.get('before') ?? '') ?? [];
-  const before = minute === undefined ? undefined : `${minute}:00Z`;
+async function eventsOf(path: string, filter: Filter['sent'], signal: AbortSignal): Promise<Answer | undefined> {
   try {
-    return await admin(`${path}/events`, { limit: '20', before, cursor: query.get('events') ?? undefined }, signal);
+    return await admin(`${path}/events`, { limit: '20', ...filter }, signal);
   } catch (error) {
     if (error instanceof Failed && error.code === 'event_not_found') return undefined;
     throw error;
@@ -132,22 +112,18 @@ async function eventsOf(path: string, query: URLSearchParams, signal: AbortSigna
 }
 
 /** The account's events, as webhooks and readers of the log get them. Only a part of the log is searched; the section says which part. */
-function events({ accountId }: shown.Account, told: Answer | undefined, query: URLSearchParams): HTMLElement {
+function events(told: Answer | undefined, words: readonly string[], { form, typed }: Filter, cursor: string | null): HTMLElement {
   if (told === undefined) return make('p', { className: 'none', textContent: 'This service keeps no events (EVENTS=off).' });
   const { events: found, nextCursor } = told;
-  const words = ['accounts', accountId as string];
-  const before = query.get('before') ?? '';
   return make(
     'div',
     {},
-    filterForm(words, [['Before (UTC)', input('before', before, { type: 'datetime-local' })]]),
+    form,
     listed(shown.events, found, nextCursor === undefined ? { none: 'No event of this account is kept.' } : {}),
     make('p', { className: 'hint' }, draw(shown.reach(told))),
-    make(
-      'div',
-      { className: 'row' },
-      query.get('events') === null ? '' : link(words, 'Newest events', { before }),
-      nextCursor === undefined ? '' : link(words, 'Older events', { before, events: nextCursor }),
+    row(
+      cursor === null ? '' : link(words, 'Newest events', typed),
+      nextCursor === undefined ? '' : link(words, 'Older events', { ...typed, events: nextCursor }),
     ),
   );
 }

@@ -1,4 +1,4 @@
-import type { ShownChange } from '../changes.ts';
+import type { Offered } from '../offered.ts';
 
 /** The operator who is signed in to the console. */
 export interface Operator {
@@ -6,8 +6,8 @@ export interface Operator {
   readonly name: string;
   readonly role: Role;
   readonly game?: string;
-  /** The changes that the operator may make. */
-  readonly changes: readonly ShownChange[];
+  /** The operations that the operator may run. */
+  readonly operations: readonly Offered[];
   /** When the session ends. */
   readonly endsAt?: string;
 }

@@ -1,7 +1,8 @@
 import { admin, call, Failed, type Operator } from './console-calls.ts';
 import type { Field } from '../../fields.ts';
 import type { TypedFigure } from '../../operation.ts';
-import type { ShownChange } from '../changes.ts';
+import type { Offered } from '../offered.ts';
+import { fieldLabel, inputOf, timeOf, type Input } from './console-fields.ts';
 import {
   alertOf,
   button,
@@ -12,7 +13,6 @@ import {
   marked,
   row,
   section,
-  select,
   type Asked,
   type Part,
   type Shown,
@@ -20,8 +20,6 @@ import {
 import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
-
-type Input = HTMLInputElement | HTMLSelectElement;
 
 /** Fields that the view knows. The dialog asks for the others. */
 type Target = Readonly<Record<string, string | number | undefined>>;
@@ -41,7 +39,7 @@ interface Question {
  * @param label for a screen reader, where several rows have the same button
  */
 export function changeButton(name: string, target: Target, { operator, again }: Asking, label = ''): HTMLButtonElement | '' {
-  const change = operator.changes.find((each) => each.name === name);
+  const change = operator.operations.find((each) => each.name === name);
   if (change === undefined) return '';
   const made = button(change.title, () => new Dialog(change, target, operator, again).open());
   if (label !== '') made.setAttribute('aria-label', `${change.title} ${label}`);
@@ -51,8 +49,8 @@ export function changeButton(name: string, target: Target, { operator, again }: 
 /** Every change that the operator may make, for those that no other view offers. */
 export async function changesView(asked: Asked): Promise<Shown> {
   // A list of objects has no input.
-  const changes = asked.operator.changes.filter(({ fields }) =>
-    fields.every(({ type, choices }) => type !== 'array' || choices !== undefined),
+  const changes = asked.operator.operations.filter(
+    ({ isChange, fields }) => isChange && fields.every(({ type, choices }) => type !== 'array' || choices !== undefined),
   );
   const groupOf = (name: string): string => name.split(' ')[0]!;
   return {
@@ -67,7 +65,7 @@ export async function changesView(asked: Asked): Promise<Shown> {
 type Asking = Pick<Asked, 'operator' | 'again'>;
 
 class Dialog {
-  readonly #change: ShownChange;
+  readonly #change: Offered;
   readonly #target: Target;
   readonly #operator: Operator;
   readonly #changed: () => void;
@@ -78,7 +76,7 @@ class Dialog {
   readonly #hasKey: boolean;
   #hasHappened = false;
 
-  constructor(change: ShownChange, target: Target, operator: Operator, changed: () => void) {
+  constructor(change: Offered, target: Target, operator: Operator, changed: () => void) {
     this.#change = change;
     this.#target = target;
     this.#operator = operator;
@@ -304,14 +302,15 @@ interface TypedField {
 }
 
 function typedField(declared: Field): TypedField {
-  const { name, type, format, daysAhead, description, label = name.replace(/^./, (letter) => letter.toUpperCase()) } = declared;
-  const typed = inputOf(declared);
+  const { name, type, format, daysAhead, description } = declared;
+  const label = fieldLabel(declared);
+  const typed = inputOf(declared, 'none');
   const isTime = format === 'date-time';
-  const hint = description.replaceAll('`', '') + (isTime ? ' In UTC.' : type === 'array' ? ' With commas between them.' : '');
+  const hint = description.replaceAll('`', '') + (type === 'array' ? ' With commas between them.' : '');
   const value = (): unknown => {
     const text = typed.value.trim();
     if (text === '') return undefined;
-    if (isTime) return new Date(`${text}Z`).toISOString();
+    if (isTime) return timeOf(text);
     return type === 'integer' ? Number(text) : type === 'array' ? text.split(',').map((word) => word.trim()) : text;
   };
   return {
@@ -320,24 +319,6 @@ function typedField(declared: Field): TypedField {
     parts: [field(marked(label, typed), typed, hint.trim()), ...(daysAhead === undefined ? [] : [daysFor(typed, daysAhead)])],
     ...(daysAhead === undefined ? {} : { note: () => spanTo(typed) }),
   };
-}
-
-function inputOf({ name, isRequired, type, format, choices, minimum, maximum, maxLength, example, initial = '' }: Field): Input {
-  if (choices !== undefined && type !== 'array') {
-    const options = [...(isRequired ? [] : ['']), ...choices];
-    return select(
-      name,
-      initial,
-      options.map((option) => [option, option || 'none'] as const),
-    );
-  }
-  return input(name, initial, {
-    required: isRequired,
-    ...(type === 'integer' ? { type: 'number', step: '1', min: String(minimum ?? ''), max: String(maximum ?? '') } : {}),
-    ...(format === 'date-time' ? { type: 'datetime-local' } : {}),
-    ...(maxLength === undefined ? {} : { maxLength }),
-    ...(example === undefined || initial !== '' ? {} : { placeholder: String(example) }),
-  });
 }
 
 const DAY_MS = 86_400_000;

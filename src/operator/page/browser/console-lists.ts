@@ -1,5 +1,6 @@
 import { admin, call, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
+import { filterOf } from './console-fields.ts';
 import {
   addressForm,
   button,
@@ -7,14 +8,12 @@ import {
   coins,
   download,
   facts,
-  filterForm,
   hashOf,
   input,
   link,
   listed,
   row,
   section,
-  select,
   time,
   type Asked,
   type Part,
@@ -87,47 +86,24 @@ function dropButton(game: string, { archive, droppedAt }: Answer, asked: Asked):
   return droppedAt === undefined ? changeButton('boards drop', { game, archive }, asked) : make('span', {}, 'dropped ', time(droppedAt));
 }
 
-const CHOICE = [
-  ['', 'all'],
-  ['true', 'yes'],
-  ['false', 'no'],
-] as const;
-
 /** Accounts by kind, ban, debt and days. The service searches all accounts in parts, so a short page may have a next page. */
-export async function accountsView({ query, signal }: Asked): Promise<Shown> {
-  const names = ['kind', 'banned', 'debt', 'createdFrom', 'createdTo', 'seenFrom', 'seenTo'] as const;
-  const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
+export async function accountsView(asked: Asked): Promise<Shown> {
+  const { query, signal } = asked;
+  const { form, sent, typed } = filterOf('accounts list', ['accounts'], asked);
   const {
     accounts,
     looked: count,
     nextCursor,
-  } = await admin('/accounts', { ...filter, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
-  const kinds = [
-    ['', 'all'],
-    ['guest', 'guests'],
-    ['store', 'store accounts'],
-  ] as const;
-  const day = (name: string): HTMLInputElement => input(name, filter[name], { type: 'date' });
+  } = await admin('/accounts', { ...sent, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
   return {
     title: 'Accounts',
     parts: [
-      filterForm(
-        ['accounts'],
-        [
-          ['Kind', select('kind', filter['kind']!, kinds)],
-          ['Banned', select('banned', filter['banned']!, CHOICE)],
-          ['In debt', select('debt', filter['debt']!, CHOICE)],
-          ['Made from', day('createdFrom')],
-          ['Made before', day('createdTo')],
-          ['Seen from', day('seenFrom')],
-          ['Seen before', day('seenTo')],
-        ],
-      ),
+      form,
       section(
         'Found',
         listed(accountsShown, accounts),
         make('p', { className: 'hint', textContent: looked(count) }),
-        nextCursor === undefined ? '' : link(['accounts'], 'Further', { ...withValues(filter), cursor: nextCursor }),
+        nextCursor === undefined ? '' : link(['accounts'], 'Further', { ...typed, cursor: nextCursor }),
       ),
     ],
   };
@@ -180,22 +156,10 @@ export async function purchaseView(asked: Asked): Promise<Shown> {
   };
 }
 
-export async function logView({ query, signal }: Asked): Promise<Shown> {
-  const names = ['account', 'operator', 'action', 'from', 'to'] as const;
-  const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
-  const asked = { ...filter, from: timeOf(filter['from']), to: timeOf(filter['to']) };
+export async function logView(view: Asked): Promise<Shown> {
+  const { query, signal } = view;
+  const { form, sent: asked, typed } = filterOf('log list', ['log'], view);
   const { entries: changes, nextCursor } = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
-  const labels = {
-    account: 'Account',
-    operator: 'Operator (name of a key, or key:…)',
-    action: 'Kind (accounts ban)',
-    from: 'From (UTC)',
-    to: 'To (UTC)',
-  };
-  const form = filterForm(
-    ['log'],
-    names.map((name) => [labels[name], input(name, filter[name], name === 'from' || name === 'to' ? { type: 'date' } : {})] as const),
-  );
   const said = make('span', { className: 'hint' });
   said.setAttribute('role', 'status');
   return {
@@ -215,17 +179,12 @@ export async function logView({ query, signal }: Asked): Promise<Shown> {
       make(
         'div',
         { className: 'row' },
-        query.get('cursor') === null ? '' : link(['log'], 'Newest', withValues(filter)),
-        nextCursor === undefined ? '' : link(['log'], 'Older', { ...withValues(filter), cursor: nextCursor }),
+        query.get('cursor') === null ? '' : link(['log'], 'Newest', typed),
+        nextCursor === undefined ? '' : link(['log'], 'Older', { ...typed, cursor: nextCursor }),
       ),
     ],
   };
 }
-
-const withValues = (filter: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''));
-
-const timeOf = (date: string | undefined): string | undefined => (/^\d{4}-\d\d-\d\d$/.test(date ?? '') ? `${date}T00:00:00Z` : undefined);
 
 async function exportLog(asked: Readonly<Record<string, string | undefined>>, said: HTMLElement): Promise<void> {
   try {

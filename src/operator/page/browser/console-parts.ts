@@ -273,11 +273,6 @@ function isSecret({ name, value }: HTMLInputElement | HTMLSelectElement): boolea
   return name === 'account' ? !ID.test(text) : UUID.test(text);
 }
 
-/** A form whose fields make the query of the view's address, so that a filter can be linked and the back button undoes it. */
-export function filterForm(words: readonly string[], inputs: readonly Field[]): HTMLElement {
-  return addressForm(inputs, () => hashOf(words, Object.fromEntries(inputs.map(([, { name, value }]) => [name, value.trim()]))));
-}
-
 export function input(name: string, value = '', more: Partial<HTMLInputElement> = {}): HTMLInputElement {
   return make('input', { name, value, autocomplete: 'off', spellcheck: false, ...more });
 }

@@ -1,5 +1,5 @@
 import { accountView } from './console-account.ts';
-import { call, Failed, mayAct, type Operator } from './console-calls.ts';
+import { call, Failed, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
 import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { keysView } from './console-keys.ts';
@@ -154,15 +154,16 @@ function bar(who: Operator): Node[] {
       search.select();
     }
   });
+  const may = (operation: string): boolean => who.operations.some(({ name }) => name === operation);
   const places: (readonly [string, string, boolean])[] = [
     ['accounts', 'Accounts', who.game === undefined],
     ['boards', 'Boards', true],
     ['rooms', 'Rooms', true],
     ['purchases', 'Purchases', who.game === undefined],
     ['log', 'Log', who.game === undefined],
-    ['grant', 'Bulk grant', mayAct(who, 'economist') && who.game === undefined],
+    ['grant', 'Bulk grant', may('coins grant')],
     ['webhooks', 'Webhooks', who.game === undefined],
-    ['keys', 'Keys', mayAct(who, 'admin') && who.game === undefined],
+    ['keys', 'Keys', may('keys create')],
     ['health', 'Health', who.game === undefined],
   ];
   const nav = make(

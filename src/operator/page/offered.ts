@@ -4,11 +4,13 @@ import { fieldsOf, type Field } from '../fields.ts';
 import { isChange, type Operation } from '../operation.ts';
 import { keyOperations } from '../server-keys.ts';
 
-/** The changes that the console offers. A search is a POST too: it would run at a question without its turn among costly requests. */
-export const changes: readonly Operation[] = [...operations, ...keyOperations].filter(isChange);
+const all: readonly Operation[] = [...operations, ...keyOperations];
 
-/** A change as its dialog on the page needs it. */
-export interface ShownChange {
+/** The changes that the console offers. A search is a POST too: it would run at a question without its turn among costly requests. */
+export const changes = all.filter(isChange);
+
+/** An operation as the page needs it, for the dialog of a change or the filter of a read. */
+export interface Offered {
   /** The name in the log: `accounts adjust`. */
   readonly name: string;
   readonly title: string;
@@ -16,22 +18,23 @@ export interface ShownChange {
   readonly description: string;
   /** Braces hold fields. */
   readonly path: string;
+  readonly isChange: boolean;
   readonly handsOutSecret: boolean;
   readonly fields: readonly Field[];
 }
 
-const shown = new Map<string, ShownChange>();
-
-export function shownChange(declared: Operation): ShownChange {
+export function offered(declared: Operation): Offered {
   const { name, summary, description = '', path, handsOutSecret = false } = declared;
   const command = name.replace(/^\S+ /, '').replaceAll('-', ' ');
   const { title = command.replace(/^./, (letter) => letter.toUpperCase()) } = declared;
-  return { name, title, summary, description, path, handsOutSecret, fields: fieldsOf(declared) };
+  return { name, title, summary, description, path, isChange: isChange(declared), handsOutSecret, fields: fieldsOf(declared) };
 }
 
-/** The changes that an operator may make. The service checks each once more. */
-export function changesFor({ role = 'admin', game }: { readonly role?: Role; readonly game?: string }): ShownChange[] {
-  return changes
-    .filter((change) => mayAct(role, change.role) && (game === undefined || change.reach !== undefined))
-    .map((change) => shown.get(change.name) ?? shown.set(change.name, shownChange(change)).get(change.name)!);
+const made = new Map<Operation, Offered>();
+
+/** The operations that an operator may run. The service checks each once more. */
+export function offeredTo({ role, game }: { readonly role: Role; readonly game?: string | undefined }): Offered[] {
+  const open = all.filter((each) => mayAct(role, each.role) && (game === undefined || each.reach !== undefined));
+  for (const each of open) if (!made.has(each)) made.set(each, offered(each));
+  return open.map((each) => made.get(each)!);
 }
