@@ -50,8 +50,8 @@ export async function madeBy(id: string, keys: readonly ListedKey[], services: O
 }
 
 /** Scopes as text. A role other than `admin` follows its scope: `coins, admin:support`. */
-export function scopesText(granted: readonly Scope[], role: Role = 'admin', separator = ', '): string {
-  return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(separator);
+function scopesText(granted: readonly Scope[], role: Role = 'admin'): string {
+  return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(', ');
 }
 
 /** `2026-11-22 16:20`, in UTC. */

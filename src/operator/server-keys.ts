@@ -39,6 +39,47 @@ const Made = z.object({
   expiresAt: z.iso.datetime(),
 });
 
+export const listKeys = operation({
+  name: 'keys list',
+  method: 'GET',
+  path: '/console/keys',
+  operationId: 'listServerKeys',
+  role: 'admin',
+  summary: 'All server keys, the newest first, without their secrets.',
+  input: z.object({}),
+  reply: z.object({
+    keys: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        state: z.enum(['valid', 'expired', 'revoked']),
+        scopes: z.array(z.string()),
+        role: z.enum(roles).optional(),
+        game: z.string().optional(),
+        createdAt: z.iso.datetime().optional(),
+        expiresAt: z.iso.datetime().optional(),
+        revokedAt: z.iso.datetime().optional(),
+        usedAt: z.iso.datetime().optional(),
+        replaces: z.string().optional(),
+      }),
+    ),
+  }),
+  example: '',
+  async prepare(_, services) {
+    const keys = (await changesOf(services).list()).map(
+      ({ id, name, state, scopes: granted, role, game, createdAt, expiresAt, revokedAt, usedAt, replaces }) => ({
+        ...{ id, name, state, scopes: [...granted], role, game },
+        createdAt: isoTime(createdAt),
+        expiresAt: isoTime(expiresAt),
+        revokedAt: isoTime(revokedAt),
+        usedAt: isoTime(usedAt),
+        replaces,
+      }),
+    );
+    return { reply: { keys } };
+  },
+});
+
 const createKey = operation({
   name: 'keys create',
   method: 'POST',
@@ -160,8 +201,8 @@ const revokeKey = operation({
   },
 });
 
-/** Changes that only the console has. */
-export const keyOperations: readonly Operation[] = [createKey, rotateKey, revokeKey] as unknown as Operation[];
+/** Operations that only the console has by HTTP. */
+export const keyOperations: readonly Operation[] = [listKeys, createKey, rotateKey, revokeKey] as unknown as Operation[];
 
 /** Requires a session of the console: it was opened by typing a key, and its changes are confirmed. */
 function notInConsole({ key }: Operator): Refusal<'forbidden'> | undefined {

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../server/http/endpoint.ts';
 import { endpointOf } from '../endpoints.ts';
 import { keyOperations } from '../server-keys.ts';
 import { ask } from './ask.ts';
-import { figures, operatorNames, serverKeys } from './figures.ts';
+import { figures, operatorNames } from './figures.ts';
 import { closedPage, page } from './page.ts';
 import { sessionEndpoints } from './session.ts';
 
@@ -18,7 +18,6 @@ export const consoleApi: readonly Endpoint<Services>[] = [
   ...sessionEndpoints,
   ask,
   figures,
-  serverKeys,
   operatorNames,
   ...keyOperations.map(endpointOf),
 ];

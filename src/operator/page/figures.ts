@@ -1,12 +1,9 @@
 import { z } from 'zod';
-import { isoTime } from '../../accounts/fields.ts';
 import { endpoint, type Services, type ScriptServices } from '../../declare.ts';
-import { roles } from '../../server/identity/roles.ts';
 import { ServerKeyChanges } from '../../server/identity/server-key-changes.ts';
 import { revision } from '../../web/revision.ts';
 import { version } from '../../web/version.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
-import { refuseRole } from '../operation.ts';
 
 const Figure = z.object({ name: z.string(), value: z.number() });
 
@@ -71,49 +68,6 @@ function valuesOf(text: string): ReadonlyMap<string, number> {
     sums.set(name, (sums.get(name) ?? 0) + Number(value));
   return sums;
 }
-
-/** As `keys list`. */
-export const serverKeys = endpoint({
-  method: 'GET',
-  path: '/console/keys',
-  caller: 'none',
-  keyScope: 'admin',
-  summary: 'The server keys, without their secrets, for the console.',
-  reply: z.object({
-    keys: z.array(
-      z.object({
-        id: z.string(),
-        name: z.string(),
-        state: z.enum(['valid', 'expired', 'revoked']),
-        scopes: z.array(z.string()),
-        role: z.enum(roles).optional(),
-        game: z.string().optional(),
-        createdAt: z.iso.datetime().optional(),
-        expiresAt: z.iso.datetime().optional(),
-        usedAt: z.iso.datetime().optional(),
-      }),
-    ),
-  }),
-  errors: ['server_only', 'forbidden'],
-  example: '',
-  async handle({ key }, { scripts, now }: ScriptServices) {
-    if (key === undefined) return refuseWithoutKey();
-    const { role = 'admin' } = key;
-    if (role !== 'admin') return refuseRole(role, 'admin');
-    const keys = (await new ServerKeyChanges(scripts, now).list()).map((listed) => ({
-      id: listed.id,
-      name: listed.name,
-      state: listed.state,
-      scopes: [...listed.scopes],
-      role: listed.role,
-      game: listed.game,
-      createdAt: isoTime(listed.createdAt),
-      expiresAt: isoTime(listed.expiresAt),
-      usedAt: isoTime(listed.usedAt),
-    }));
-    return { keys };
-  },
-});
 
 /** The names of operators' keys, for entries of the log. All operators see these names; other keys and their rights only an admin sees. */
 export const operatorNames = endpoint({

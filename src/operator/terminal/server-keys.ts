@@ -1,30 +1,23 @@
 import { GameId } from '../../features/catalogue/model.ts';
 import { isoTime } from '../../accounts/fields.ts';
-import { creation, heirsText, madeBy, revocation, rotation, scopesText } from '../key-changes.ts';
+import { creation, heirsText, madeBy, revocation, rotation } from '../key-changes.ts';
 import { Reason } from '../operation.ts';
+import { listKeys } from '../server-keys.ts';
 import { Failure } from '../../process/command.ts';
-import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../../server/identity/server-key-changes.ts';
+import { KeyChangeRefused, KeyName, ServerKeyChanges, type MadeKey } from '../../server/identity/server-key-changes.ts';
 import { roles, type Role } from '../../server/identity/roles.ts';
 import { scopes, type Scope } from '../../server/identity/server-keys.ts';
 import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
-import { loggedChange } from './operate.ts';
-import { minuteOf, table } from './table.ts';
+import { serverKeys } from '../shown/shown-keys.ts';
+import { commandOf, loggedChange } from './operate.ts';
+import { listed, minuteOf } from './table.ts';
 
 /** For the operators' log. */
 const reason = { value: 'TEXT', summary: 'why, for other operators' };
 
 /** How long both keys of a rotation are valid, so that there is time to give the new key to all servers. */
 const OVERLAP = '7d';
-
-const list: Command = {
-  summary: 'lists all keys',
-  role: 'admin',
-  plan: () => async (tool) => {
-    const keys = await changesOf(tool).list();
-    return { text: keys.length === 0 ? 'There are no server keys.' : tableOf(keys), json: { keys: keys.map(jsonOf) } };
-  },
-};
 
 const create: Command = {
   summary: 'makes a key and shows it once',
@@ -128,7 +121,7 @@ const revoke: Command = {
 export const keys: CommandGroup = {
   name: 'keys',
   summary: 'the keys of your own servers',
-  commands: { list, create, rotate, revoke },
+  commands: { list: commandOf(listKeys, ({ keys: all }) => listed(serverKeys, all)), create, rotate, revoke },
 };
 
 function changesOf({ scripts, now }: Tool): ServerKeyChanges {
@@ -184,24 +177,4 @@ function gameOf(text: string | undefined): string | undefined {
 
 function shown({ id, token }: MadeKey, more: string): string {
   return `Key ${id}. It is shown once, and kept nowhere:\n\n    ${token}\n${more}`.trimEnd();
-}
-
-function tableOf(all: readonly ListedKey[]): string {
-  const rows = all.map(({ id, name, state, scopes: granted, role, game = '', createdAt, expiresAt, revokedAt, usedAt, replaces = '' }) => [
-    id,
-    name,
-    state,
-    scopesText(granted, role, ','),
-    game,
-    minuteOf(createdAt),
-    minuteOf(revokedAt ?? expiresAt),
-    minuteOf(usedAt),
-    replaces,
-  ]);
-  return table(['ID', 'NAME', 'STATE', 'SCOPES', 'GAME', 'MADE (UTC)', 'ENDS', 'LAST USED', 'REPLACES'], rows);
-}
-
-function jsonOf({ id, name, state, scopes: granted, role, game, createdAt, expiresAt, revokedAt, usedAt, replaces }: ListedKey): object {
-  const times = { createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), revokedAt: isoTime(revokedAt), usedAt: isoTime(usedAt) };
-  return { id, name, state, scopes: granted, role, game, ...times, replaces };
 }

@@ -25,6 +25,7 @@ export const openConsole = layout({
     'dom',
     'shown-account',
     'shown-boards',
+    'shown-keys',
     'shown-log',
     'shown-purchases',
     'shown-rooms',

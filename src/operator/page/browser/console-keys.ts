@@ -1,29 +1,15 @@
-import { call, type Answer } from './console-calls.ts';
+import { call } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
-import { chip, link, row, section, table, time, type Asked, type Shown } from './console-parts.ts';
+import { listed, row, section, type Asked, type Shown } from './console-parts.ts';
+import { serverKeys } from '../../shown/shown-keys.ts';
 
 /** The server keys, and their changes. */
 export async function keysView(asked: Asked): Promise<Shown> {
   const { keys } = await call('/console/keys', { signal: asked.signal });
-  const rows = (keys as Answer[]).map(({ id, name, state, role, scopes, game, createdAt, expiresAt, usedAt }) => [
-    link(['log'], id, { operator: `key:${id}` }),
-    name,
-    chip(state, state === 'valid' ? 'live' : 'waiting'),
-    role ?? scopes.join(', '),
-    game,
-    time(createdAt),
-    time(expiresAt),
-    time(usedAt),
-    state === 'valid' ? row(...['rotate', 'revoke'].map((verb) => changeButton(`keys ${verb}`, { id }, asked, `the key ${id}`))) : '',
-  ]);
+  const changes = ({ id, state }: { readonly id: string; readonly state: string }): HTMLElement | '' =>
+    state === 'valid' ? row(...['rotate', 'revoke'].map((verb) => changeButton(`keys ${verb}`, { id }, asked, `the key ${id}`))) : '';
   return {
     title: 'Server keys',
-    parts: [
-      section(
-        'All keys',
-        table('Server keys', ['Key', 'Name', 'State', 'May', 'Game', 'Made', 'Ends', 'Used last', ''], rows, 'No keys.'),
-        row(changeButton('keys create', {}, asked)),
-      ),
-    ],
+    parts: [section('All keys', listed(serverKeys, keys, { act: changes }), row(changeButton('keys create', {}, asked)))],
   };
 }

@@ -1,0 +1,20 @@
+import type { z } from 'zod';
+import type { listKeys } from '../server-keys.ts';
+import { link, state, time, type Listing } from './cells.ts';
+
+export const serverKeys: Listing<z.output<typeof listKeys.reply>['keys'][number]> = {
+  title: 'Server keys',
+  none: 'There are no server keys.',
+  columns: {
+    Id: ({ id }) => link(id, ['log'], { operator: `key:${id}` }),
+    Name: ({ name }) => name,
+    State: (key) => state(key.state, key.state === 'valid'),
+    Scopes: ({ scopes, role = 'admin' }) =>
+      scopes.map((scope) => (scope === 'admin' && role !== 'admin' ? `admin:${role}` : scope)).join(','),
+    Game: ({ game }) => game,
+    'Made (UTC)': ({ createdAt }) => time(createdAt),
+    Ends: ({ expiresAt, revokedAt }) => time(revokedAt ?? expiresAt),
+    'Last used': ({ usedAt }) => time(usedAt),
+    Replaces: ({ replaces }) => replaces,
+  },
+};
