@@ -40,7 +40,11 @@ export const showHistory = operation({
       .min(1)
       .max(64)
       .optional()
-      .meta({ description: 'Entries by this operator or server key (`key:<id>`); `client`: by neither.', example: 'key:ab12cd34' }),
+      .meta({
+        description: 'Entries by this operator or server key (`key:<id>`); `client`: by neither.',
+        example: 'key:ab12cd34',
+        typed: { label: 'By' },
+      }),
     from: Time.optional().meta({ description: 'Not before this time.' }),
     to: Time.optional().meta({ description: 'Before this time.' }),
   }),

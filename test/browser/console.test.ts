@@ -541,7 +541,7 @@ describe.skipIf(noBrowser)('the console', () => {
       await shows(desk.page, 'dialog .problem', 'This account was deleted');
       // Escape closes the dialog, and the focus is where it was.
       await desk.page.keyboard.press('Escape');
-      expect(await desk.page.locator('dialog').count()).toBe(0);
+      await desk.page.locator('dialog').waitFor({ state: 'detached' });
       expect(await desk.page.evaluate('document.activeElement.textContent')).toBe('Ban');
     });
 

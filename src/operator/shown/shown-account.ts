@@ -107,7 +107,7 @@ export const sessions: Listing<Account['sessions']['listed'][number]> = {
 };
 
 export const signedOut = (count: number): string =>
-  `Signed out everywhere ${count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`}.`;
+  `Signed out everywhere: ${count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`}.`;
 
 export const ledger: Listing<Account['history'][number]> = {
   title: 'Ledger',
