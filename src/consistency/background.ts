@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import { leaseLibrary } from '../redis/lease.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
@@ -8,6 +9,7 @@ const leaseBackground = defineScript({
   keys: ['state'],
   args: ['holder', 'isRunning', 'everyMs', 'leaseMs'],
   answers: ['yours', 'others'],
+  library: leaseLibrary,
 });
 
 const endBackground = defineScript({
@@ -15,6 +17,7 @@ const endBackground = defineScript({
   keys: ['state'],
   args: ['holder', 'seconds', 'findings', 'retryMs'],
   answers: ['ended', 'gone'],
+  library: leaseLibrary,
 });
 
 /** A hash: the lease of the process that audits, and the result of the last complete audit. */

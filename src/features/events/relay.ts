@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
 import { OUTBOX } from '../../redis/outbox.ts';
+import { leaseLibrary } from '../../redis/lease.ts';
 import { defineLibrary, defineScript } from '../../redis/script.ts';
 import { SLOTS, tagOf } from '../../redis/slots.ts';
 import { eventKeys, forwardedKey } from './model.ts';
@@ -59,6 +60,7 @@ const leaseRelay = defineScript({
   keys: ['state', 'chunks'],
   args: ['holder', 'leaseMs'],
   answers: ['yours', 'others'],
+  library: leaseLibrary,
   // Once the replicas have this write, they also have everything that an earlier holder appended.
   durable: true,
 });

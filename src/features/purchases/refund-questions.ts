@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Refusal } from '../../errors.ts';
+import { leaseLibrary } from '../../redis/lease.ts';
 import { defineScript } from '../../redis/script.ts';
 import { within } from '../../redis/within.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -16,6 +17,7 @@ const leaseRefunds = defineScript({
   keys: ['asked'],
   args: ['holder', 'everyMs', 'leaseMs'],
   answers: ['yours', 'others'],
+  library: leaseLibrary,
 });
 
 const endRefunds = defineScript({
@@ -23,6 +25,7 @@ const endRefunds = defineScript({
   keys: ['asked'],
   args: ['holder', 'askedAt', 'retryMs'],
   answers: ['ended', 'gone'],
+  library: leaseLibrary,
 });
 
 /** How often each process checks whether the store has to be asked. */
