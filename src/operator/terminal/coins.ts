@@ -8,7 +8,7 @@ import { BulkGrant, type BulkTerms } from './bulk-grant.ts';
 import type { Command, CommandGroup, CommandInput } from './command.ts';
 
 const grant: Command = {
-  summary: 'grants coins to every account of a file, once per account and key',
+  summary: 'Grants coins to every account of a file, once per account and key.',
   role: grantMany.role,
   flags: {
     file: { value: 'FILE', summary: 'CSV with a column accountId or installId; without a header: accountIds', isNeeded: true },

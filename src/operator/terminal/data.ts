@@ -13,7 +13,7 @@ import type { Command, CommandGroup, Tool } from './command.ts';
 import { loggedChange } from './operate.ts';
 
 const show: Command = {
-  summary: 'shows the id of the data, and the id that a service with this DATA_DIR knows',
+  summary: 'Shows the id of the data, and the id that a service with this DATA_DIR knows.',
   role: 'viewer',
   plan: () => async (tool) => {
     const { id, foreign, refusals } = await dataIn(tool);
@@ -39,7 +39,7 @@ const show: Command = {
 };
 
 const accept: Command = {
-  summary: 'lets the services use the data that is in Redis now, in place of lost data',
+  summary: 'Lets the services use the data that is in Redis now, in place of lost data.',
   role: 'admin',
   flags: { reason: { value: 'TEXT', summary: 'why, for other operators' } },
   changes: true,

@@ -20,10 +20,10 @@ const reason = { value: 'TEXT', summary: 'why, for other operators' };
 const OVERLAP = '7d';
 
 const create: Command = {
-  summary: 'makes a key and shows it once',
+  summary: 'Makes a key and shows it once.',
   role: 'admin',
   flags: {
-    name: { value: 'NAME', summary: 'the holder of the key, such as "game server"' },
+    name: { value: 'NAME', summary: 'the holder of the key, such as "game server".', isNeeded: true },
     scopes: { value: 'LIST', summary: `scopes of the key, of ${scopes.join(',')}` },
     role: { value: 'ROLE', summary: `of an operator's key: ${roles.join(', ')}. It has the scope admin then. Default: admin` },
     game: { value: 'GAME', summary: 'the only game whose rooms and boards it reaches. Default: all' },
@@ -55,7 +55,7 @@ const create: Command = {
 };
 
 const rotate: Command = {
-  summary: 'makes a key that takes over; both are valid for a while',
+  summary: 'Makes a key that takes over; both are valid for a while.',
   role: 'admin',
   words: ['ID'],
   flags: {
@@ -96,7 +96,7 @@ const rotate: Command = {
 };
 
 const revoke: Command = {
-  summary: 'ends a key at once, in every process',
+  summary: 'Ends a key at once, in every process.',
   role: 'admin',
   words: ['ID'],
   flags: { reason },

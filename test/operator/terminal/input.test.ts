@@ -36,7 +36,7 @@ test('the help of the tool names the groups, and the help of a group names its c
   for (const words of [[], ['--help'], ['-h']]) expect(readInput(words, [keys]).help).toBe(true);
   expect(helpOf([keys], undefined)).toContain('  keys       the keys of your own servers: list, create, rotate, revoke\n');
   const { group } = readInput(['keys', '--help'], [keys]);
-  expect(helpOf([keys], group)).toMatch(/  keys rotate ID\n      makes a key .*\n      --overlap TIME +how long/);
+  expect(helpOf([keys], group)).toMatch(/  keys rotate ID\n      Makes a key .*\n      --overlap TIME +how long/);
 });
 
 test.each(['', '90', '-1d', '1.5d', '1 d', '3654d', '1D', '٣d', '99999999m'])('"%s" is not a valid time', (text) => {
