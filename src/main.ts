@@ -5,7 +5,7 @@ import { auditInChild } from './commands/audit-child.ts';
 import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './process/private-redis.ts';
-import { watchPrivateRedis } from './process/private-redis-watch.ts';
+import { privateRedisFigures } from './process/private-redis-figures.ts';
 import { RedisRecord } from './process/redis-record.ts';
 import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
@@ -119,7 +119,7 @@ async function holdPort({ HOST, PORT }: Config): Promise<void> {
 }
 
 function privateRedisOf({ REDIS_URL, DATA_DIR }: Config): Pick<ServiceOptions, 'privateRedis'> {
-  return REDIS_URL === undefined ? { privateRedis: watchPrivateRedis(DATA_DIR) } : {};
+  return REDIS_URL === undefined ? { privateRedis: privateRedisFigures(DATA_DIR) } : {};
 }
 
 async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRedis> {

@@ -23,7 +23,7 @@ import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/end
 import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type Service } from '../src/service.ts';
 import { DATABASES, SMALLEST_USER } from './smallest-user.ts';
-import type { PrivateRedisWatch } from '../src/serving/options.ts';
+import type { PrivateRedisFigures } from '../src/serving/options.ts';
 import type { Holding } from '../src/accounts/holdings.ts';
 import type { Services } from '../src/declare.ts';
 import { testConfig } from './environment.ts';
@@ -80,7 +80,7 @@ export interface StartOptions {
   /** Default: the service forgets the id of its data when it ends. */
   dataMemory?: DataMemory;
   /** The process of a private Redis, as the service watches it. */
-  privateRedis?: PrivateRedisWatch;
+  privateRedis?: PrivateRedisFigures;
   /** Milliseconds by which the clock of the service's machine is ahead of Redis's. The service then has Redis's clock, which no test moves. */
   clockAheadMs?: number;
   /** Milliseconds by which Redis's clock is ahead for the scripts of this service. */

@@ -11,7 +11,15 @@ import { giveNonce } from '../../src/features/install-proof/nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/install-proof/prove.ts';
 import { moveKeys } from '../../src/features/guest-moves/model.ts';
 import { nonceKey } from '../../src/features/install-proof/model.ts';
-import { acceptGuest, closeGuest, copyChunk, freezeGuest, readFrozen, openMove, readChunk } from '../../src/features/guest-moves/steps.ts';
+import {
+  acceptGuest,
+  closeGuest,
+  copyChunk,
+  freezeGuest,
+  readFrozen,
+  openMove,
+  readChunk,
+} from '../../src/features/guest-moves/step-scripts.ts';
 import { provisionScript } from '../../src/features/sign-in/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/subscription/finish-purchase.ts';

@@ -19,7 +19,7 @@ export interface ServiceOptions {
   /** True: no other process uses this Redis. */
   isAlone?: boolean;
   /** Watches the private Redis. Undefined if the service uses another Redis. */
-  privateRedis?: PrivateRedisWatch;
+  privateRedis?: PrivateRedisFigures;
   /** Remembers the id of the data beyond the life of the process. Default: only this process knows it. */
   dataMemory?: DataMemory;
   /** Counts creations, misses, sockets and ledger entries for all workers together. Default: this process counts its own. */
@@ -47,7 +47,7 @@ export interface ServiceOptions {
 }
 
 /** Facts about the private Redis that are known without asking it. */
-export interface PrivateRedisWatch {
+export interface PrivateRedisFigures {
   /** The reason if it has just ended. */
   trouble(): RedisTrouble | undefined;
   /** Room on the disk of its data. */

@@ -4,13 +4,13 @@ import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { isOfDisk, type RedisTrouble } from '../redis/trouble.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
-import type { PrivateRedisWatch } from './options.ts';
+import type { PrivateRedisFigures } from './options.ts';
 
 export interface ReadinessOptions {
   readonly connections: RedisConnections;
   readonly data: DataGuard;
   readonly keySecret: KeySecret;
-  readonly privateRedis: PrivateRedisWatch | undefined;
+  readonly privateRedis: PrivateRedisFigures | undefined;
   readonly isDraining: () => boolean;
 }
 

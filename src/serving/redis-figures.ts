@@ -2,7 +2,7 @@ import type { RedisConnections } from '../redis/redis-connections.ts';
 import { figuresOf, type RedisFigures } from '../redis/figures.ts';
 import { within } from '../redis/within.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
-import type { PrivateRedisWatch } from './options.ts';
+import type { PrivateRedisFigures } from './options.ts';
 
 /** How long a scrape waits for the figures of a Redis. */
 const FIGURES_MS = 1000;
@@ -10,7 +10,7 @@ const FIGURES_MS = 1000;
 /** The figures that each Redis reports about itself, for the metrics. All gauges of a scrape share one read. */
 export function redisFigures(
   connections: RedisConnections,
-  privateRedis: PrivateRedisWatch | undefined,
+  privateRedis: PrivateRedisFigures | undefined,
 ): () => Promise<readonly RedisFigures[]> {
   return oneAtATime(async () => {
     const asked = connections.nodes.map(({ name, redis }) =>

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { watchPrivateRedis } from '../../src/process/private-redis-watch.ts';
+import { privateRedisFigures } from '../../src/process/private-redis-figures.ts';
 import { RedisRecord } from '../../src/process/redis-record.ts';
 import { RedisWords } from '../../src/process/redis-words.ts';
 import { troubleOf } from '../../src/redis/trouble.ts';
@@ -134,7 +134,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
   test('the service does not end its Redis: reads are answered, and /ready says why', async () => {
     const redis = startRedis(disk);
     await redis.start();
-    const service = await start({ redis: { socketPath: redis.socketPath }, privateRedis: watchPrivateRedis(disk) });
+    const service = await start({ redis: { socketPath: redis.socketPath }, privateRedis: privateRedisFigures(disk) });
     try {
       const installId = freshId();
       const balance = () => service.get(`/v1/balance?installId=${installId}`);
@@ -168,7 +168,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
       );
     endedAt(-3_600_000);
     fill();
-    const watch = watchPrivateRedis(disk);
+    const watch = privateRedisFigures(disk);
     expect(watch.trouble()?.kind).toBe('disk_full');
     rmSync(join(disk, 'filling'));
     expect(watch.trouble()).toBeUndefined();

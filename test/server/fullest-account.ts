@@ -10,7 +10,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { codeOf, roomKeys, SEATS_KEPT_SECONDS } from '../../src/features/rooms/model.ts';
 import { MoveFinisher } from '../../src/features/guest-moves/finisher.ts';
 import { moveKeys } from '../../src/features/guest-moves/model.ts';
-import { freezeGuest, openMove } from '../../src/features/guest-moves/steps.ts';
+import { freezeGuest, openMove } from '../../src/features/guest-moves/step-scripts.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { holdings } from '../../src/holdings.ts';

@@ -8,7 +8,7 @@ import type { Refusal } from '../../errors.ts';
 import { Attempts } from '../../journal/attempts.ts';
 import { coinKeys } from '../coins/model.ts';
 import { moveKeys, type MoveTarget } from './model.ts';
-import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk, thawGuest } from './steps.ts';
+import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk, thawGuest } from './step-scripts.ts';
 
 export interface MoveOptions extends HoldingServices {
   readonly holdings: readonly Holding[];

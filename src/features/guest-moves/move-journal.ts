@@ -11,7 +11,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { moveKeys, type Moved, type MoveTarget, type NotMovedReason } from './model.ts';
 import { MoveFinisher, type MoveOptions } from './finisher.ts';
-import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './steps.ts';
+import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './step-scripts.ts';
 
 /** The outcome of a move that this process began. */
 type Decision =

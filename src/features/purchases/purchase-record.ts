@@ -36,7 +36,7 @@ export const bookedScript = defineScript({
 });
 
 export const voidScript = defineScript({
-  file: new URL('void.lua', import.meta.url),
+  file: new URL('note-listed-refund.lua', import.meta.url),
   keys: ['purchase'],
   args: ['act'],
   answers: ['done', 'unknown'],

@@ -1,7 +1,7 @@
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOfDisk } from '../redis/trouble.ts';
-import type { PrivateRedisWatch } from '../serving/options.ts';
+import type { PrivateRedisFigures } from '../serving/options.ts';
 import { totalMemory } from './memory.ts';
 import { RedisRecord, type RecordedTrouble } from './redis-record.ts';
 
@@ -14,7 +14,7 @@ const PROBE = Buffer.alloc(65_536);
 /**
  * Watches the private Redis for a serving process, besides its connections. Every worker needs this, because the primary runs the Redis.
  */
-export function watchPrivateRedis(dataDir: string): PrivateRedisWatch {
+export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
   const record = new RedisRecord(dataDir);
   const disk = new FullDisk(join(dataDir, 'redis', 'disk-probe'));
   return {
