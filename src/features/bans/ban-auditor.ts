@@ -5,10 +5,15 @@ import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Probe } from '../../consistency/auditor.ts';
 import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 
-/** Checks that the queue of bans holds only accounts with work to do. The auditors of holdings check what a ban hides. */
+/**
+ * Checks that the queue of bans holds only accounts with work to do. The auditors of holdings check that a ban hides the account's data.
+ */
 export const banAuditor: Auditor = { keys: [queueCheck(BANS_DUE, wrongOf)] };
 
-/** A member that is due soon is right: its ban may just have begun or ended. A member that is due later needs a ban. */
+/**
+ * Says what is wrong with a member of the queue of bans. An account that is due soon may be there without a ban, because its ban may be
+ * about to begin, or may have ended a moment ago. An account that is due later must be banned: it is due at the end of its ban.
+ */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, standing] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(member, probe)]);
   if (dueAt === null || Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;

@@ -12,26 +12,29 @@ export interface BanJournalOptions extends HoldingServices {
   readonly log: Logger;
 }
 
-/** Work that is not done after this long is taken over by the queue. Most takes some milliseconds. */
+/** How long after a ban or its end the queue takes over the unfinished steps, in milliseconds. Most steps take some milliseconds. */
 const TAKE_OVER_MS = 10_000;
 
-/** How long an operator waits until all is hidden or shown, in milliseconds. The ban itself takes effect before that. */
+/** The longest time that an operator waits until all data is hidden or shown, in milliseconds. The ban itself takes effect before. */
 const HIDE_MS = 5000;
 
-/** How long the work of the queue may take: an account may have an entry on thousands of boards. */
+/** How long a process may work on one account of the queue, in milliseconds. An account may have an entry on thousands of boards. */
 const LEASE_MS = 60_000;
 
 /** How often a process polls for bans that have ended, in milliseconds: on a Cluster a poll is 65 commands. */
 const POLL_INTERVAL_MS = 2000;
 
 /**
- * Bans accounts and ends their bans. One script decides, in the slot of the account. The data that other players see lies in other slots:
- * later steps hide it, and show it again when the ban ends. If the process dies, the queue runs these steps.
+ * Bans accounts and ends their bans. One script in the slot of the account decides. The data that other players see lies in other slots:
+ * later steps hide this data, and show it again when the ban ends. If the process dies, the queue runs the steps.
  */
 export class BanJournal {
   readonly #options: BanJournalOptions;
   readonly #journal: Journal;
-  /** On a Cluster a score that a process checked before the ban may arrive after it. */
+  /**
+   * How long after a ban a score may still arrive whose account was checked before the ban, in milliseconds. 0 on a single Redis. On a
+   * Cluster the steps run once more after this time.
+   */
   readonly #lateMs: number;
 
   constructor(options: BanJournalOptions) {
@@ -40,12 +43,15 @@ export class BanJournal {
     this.#journal = new Journal({ ...options, name: BANS_DUE, takeOverMs: Math.max(TAKE_OVER_MS, this.#lateMs) });
   }
 
-  /** As `ban` of `accounts/ban.ts`. When this resolves, nobody sees the account's scores any more or, if that takes longer than HIDE_MS, soon after. */
+  /**
+   * As `ban` of `accounts/ban.ts`, and hides the account's scores. They are hidden when this resolves; if hiding takes longer than HIDE_MS,
+   * soon after.
+   */
   ban(accountId: string, options: BanOptions): ReturnType<typeof ban> {
     return this.#decide(accountId, () => ban(accountId, options, this.#options));
   }
 
-  /** As `unban` of `accounts/ban.ts`, with the scores as in `ban`. */
+  /** As `unban` of `accounts/ban.ts`, and shows the account's scores again, within the same time as `ban` hides them. */
   unban(accountId: string): ReturnType<typeof unban> {
     return this.#decide(accountId, () => unban(accountId, this.#options));
   }
@@ -56,9 +62,10 @@ export class BanJournal {
   }
 
   /**
-   * Hides the data that other players see of the account, or of the account that it moved into, if that account is banned; else shows it.
-   * Two calls may run at the same time, and the ban may change meanwhile: each call checks again after its last write.
-   * @returns the end of the ban; undefined: the ban has no end, or there is no ban
+   * Hides the data that other players see of a banned account, or shows the data of an account without a ban. Acts on the account that a
+   * moved account moved into. Two calls may run at the same time, and the ban may change meanwhile: each call checks the ban again after
+   * its last write.
+   * @returns the end of the ban, in milliseconds since 1970; undefined: the ban has no end, or there is no ban
    */
   async work(accountId: string): Promise<number | undefined> {
     const { scripts, holdings } = this.#options;
@@ -71,7 +78,7 @@ export class BanJournal {
       );
       const isBanned = found.word === 'banned';
       const due = `${id} ${isBanned}`;
-      // The deletion erases the account's data.
+      // Nothing to do for a deleted account: the deletion erases its data.
       if (due === done || found.word === 'deleted') return isBanned ? found.ban.until : undefined;
       const attempts = new Attempts();
       for (const { hide } of holdings) if (hide !== undefined) await attempts.at(hide({ accountId: id, isBanned }, this.#options));

@@ -24,15 +24,15 @@ export const previewScript = defineScript({
 });
 
 /**
- * A recent token of the app store proves that its user is present. For an hour after the sign-in an app gets tokens without asking the
- * user.
+ * The highest age of an app store's token that proves a deletion, in milliseconds. Only a recent token proves that the user is present: for
+ * an hour after the sign-in an app gets tokens without asking the user.
  */
 const FRESH_MS = 10 * 60_000;
 
-/** Time for the user to read what will be deleted, and to decide. */
+/** How long a `confirm` is valid, in milliseconds: time for the user to read what will be deleted, and to decide. */
 const CONFIRM_LIFE_MS = 5 * 60_000;
 
-/** Clocks of the app store and of the service may differ by this much. */
+/** The most by which the clocks of the app store and of the service may differ, in milliseconds. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 const Confirm = z
@@ -44,7 +44,7 @@ export const deleteAccount = endpoint({
   method: 'POST',
   path: '/v1/account/delete',
   operationId: 'deleteAccount',
-  // No session deletes an account: it may have come from a pairing, or be stolen. The proofs stand in the body.
+  // A session is no proof for a deletion, because a session may come from a pairing or be stolen. The proofs are in the body.
   caller: 'none',
   summary: 'Deletes an account for good, in two calls.',
   description: [
@@ -83,7 +83,7 @@ export const deleteAccount = endpoint({
     'account_deleted',
   ],
   creates: true,
-  // Google's keys may have to be fetched, and a move of the guest to be finished.
+  // Longer than for other requests: the service may have to fetch Google's keys, and to finish a move of the guest.
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/delete -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
   async handle({ body, meta }, services: DeletionServices) {
@@ -100,18 +100,25 @@ export const deleteAccount = endpoint({
   },
 });
 
+/**
+ * The account that a request proves to own. A user of the app store gets a new account after each deletion, so the accounts of a user are
+ * numbered: the ordinal is the number of accounts that the user deleted before.
+ */
 interface Proof {
-  /** The number of the account, as `accountIdAt` takes it, that a first call concerns. */
+  /** Reads the ordinal of the user's present account, for the first call. */
   readonly ordinal: () => Promise<number>;
-  /** The number of accounts that the store's user deleted before this one. 0 for a guest, who has one account only. */
+  /** The account id for an ordinal. A guest has one account only, with the ordinal 0. */
   readonly accountIdAt: (ordinal: number) => string;
-  /** Whether an account that does not exist can be deleted. */
+  /** Whether a `confirm` is given even if the account does not exist. */
   readonly takesUnknown: boolean;
 }
 
 type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigured'>;
 
-/** @throws Refusal `bad_token`, `app_store_unavailable` while the store's keys cannot be fetched */
+/**
+ * Finds the proof in the body of a request.
+ * @throws Refusal `bad_token`; `app_store_unavailable` while the service cannot fetch the app store's keys
+ */
 async function proofOf(
   { token, installId, confirm }: { token?: string | undefined; installId?: string | undefined; confirm?: string | undefined },
   { store, scripts, now }: DeletionServices,
@@ -138,7 +145,7 @@ async function proofOf(
   };
 }
 
-/** The answer to the first call. */
+/** The answer to the first call: a `confirm`, and the balance that would be deleted. */
 async function offer(proof: Proof, client: { readonly address: string }, { scripts, tokens, now }: DeletionServices) {
   const ordinal = await proof.ordinal();
   const accountId = proof.accountIdAt(ordinal);

@@ -32,7 +32,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   const subject = `account ${id}`;
   if (!deleted.isClosed) {
     if ((await isQueued(id, probe)) || (await standingIn(id, probe)).deleted?.isClosed === true) return [];
-    // A guest is erased with the account that it moved into, whose member the queue holds.
+    // Not a finding before this time: a guest is erased with the account that it moved into, and the queue holds that account instead.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (probe.now() < dueMs) return [];
     const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;
@@ -65,7 +65,10 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   ];
 }
 
-/** Each account of the index is deleted. After a restore of a backup it may not be: then the tombstones were not applied again. */
+/**
+ * Checks that each account of the index of tombstones is deleted. An account that is not deleted came back with a restored backup, and its
+ * tombstone was not applied again.
+ */
 async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   for await (const page of pages(probe, 'ZSCAN', key)) {
@@ -79,10 +82,13 @@ async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** Most findings that are listed for one index. */
+/** The most findings that the audit lists for one sorted set of the index. */
 const LISTED = 100;
 
-/** A member is written ahead of the deletion of its account. The queue takes it out once nothing is left. */
+/**
+ * Says what is wrong with a member of the queue of deletions. A deletion writes the member before it marks the account as deleted, and the
+ * queue removes the member when the account is erased.
+ */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [id = ''] = member.split(' ');
   const [dueAt, { deleted }] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(id, probe)]);
@@ -91,6 +97,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 
+/** Whether the queue of deletions holds the account, in any of the forms of its members. */
 async function isQueued(id: string, probe: Probe): Promise<boolean> {
   for (const key of queueKeys(DELETIONS_DUE, CLUSTER_QUEUE_TAGS))
     for await (const page of pages(probe, 'ZSCAN', key)) if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${id} `))) return true;

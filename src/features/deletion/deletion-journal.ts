@@ -36,21 +36,21 @@ export interface DeletionJournalOptions extends HoldingServices {
   readonly log: Logger;
 }
 
-/** Work that is not done after this long is taken over by the queue. Most takes some milliseconds. */
+/** How long after a deletion began the queue takes over the unfinished steps, in milliseconds. Most steps take some milliseconds. */
 const TAKE_OVER_MS = 10_000;
 
-/** How long a request waits until all is erased, in milliseconds. The account is closed before that. */
+/** The longest time that a request waits until all data is erased, in milliseconds. The account is closed before. */
 const ERASE_MS = 5000;
 
-/** How long the work of the queue may take: a ledger of a million entries takes some hundred scripts. */
+/** How long a process may work on one account of the queue, in milliseconds. A ledger of a million entries takes some hundred scripts. */
 const LEASE_MS = 60_000;
 
-/** Guests of an account that are erased at a time. */
+/** The number of an account's guests that are erased at the same time. */
 const GUESTS_AT_ONCE = 20;
 
 /**
- * Deletes accounts. One script decides, in the slot of the account. The later steps may be repeated, and Redis holds all that they need, so
- * that the request or the queue can continue them (docs/decisions/deletion.md).
+ * Deletes accounts. One script in the slot of the account decides. The later steps may be repeated, and Redis holds all data that the steps
+ * need, so the request or the queue can continue them (docs/decisions/deletion.md).
  */
 export class DeletionJournal {
   readonly #options: DeletionJournalOptions;
@@ -62,11 +62,11 @@ export class DeletionJournal {
   }
 
   /**
-   * Deletes an account. When this resolves, nothing acts for it any more, on any process. Its data is erased by then or, if that takes
-   * longer than ERASE_MS, soon after.
-   * @param by an operator also deletes a banned account
+   * Deletes an account. When this resolves, no request acts for the account any more, on any process, and its data is erased. If erasing
+   * takes longer than ERASE_MS, the data is erased soon after.
+   * @param by who deletes the account. Only an operator can delete a banned account
    * @throws Refusal `account_deleted`, `account_banned`, `sign_in_required`, `store_unavailable`; nothing was deleted
-   * @throws Error if Redis is away: the account may be deleted by then, and its data is erased later
+   * @throws Error if Redis does not answer: the account may be deleted then, and its data is erased later
    */
   async delete(accountId: string, by: 'owner' | 'operator'): Promise<void> {
     const { decision: refusal, done } = await this.#journal.begin(
@@ -80,21 +80,25 @@ export class DeletionJournal {
 
   /**
    * The queue's work: erases the data that is left of a deleted account.
-   * @param member `<account id>`, or `<account id> <time>` for an account that a backup has brought back, and that has to be marked first
+   * @param member `<account id>`, or `<account id> <time of the deletion>` for an account that a restored backup has brought back: this
+   * account is marked as deleted first
+   * @returns when the member is due again, in milliseconds since 1970; undefined: never
    */
   async work(member: string): Promise<number | undefined> {
     const [accountId, at] = member.split(' ') as [string, string?];
     if (at !== undefined) await this.#mark(accountId, Number(at), 'backup');
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
-    // The account's own member continues the work.
+    // The member without a time continues the work.
     await this.#journal.bring(accountId, nextAt);
     return undefined;
   }
 
   /**
-   * @param by `owner`, `operator`, `backup`, or the account that a guest moved into
-   * @returns why the account is not deleted by this call
+   * Marks an account as deleted.
+   * @param at the time of the deletion, in milliseconds since 1970
+   * @param by `owner`, `operator`, `backup`, or, for a guest that moved, the id of the account that it moved into
+   * @returns the refusal, if this call did not mark the account; undefined: the account is marked
    * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
    */
   async #mark(accountId: string, at: number, by: string) {
@@ -108,9 +112,9 @@ export class DeletionJournal {
   }
 
   /**
-   * Erases the data that is left of a deleted account. Two calls may do so at the same time. @param owners the accounts whose seats are
-   * freed
-   * @returns when the last check of it is due; undefined: nothing is left
+   * Erases the data that is left of a deleted account. Two calls may run at the same time.
+   * @param owners the accounts whose seats are freed: the deleted account and, for a guest, the account that it moved into
+   * @returns when the account has to be erased a last time, in milliseconds since 1970; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
     const { scripts, now, metrics, holdings } = this.#options;
@@ -121,12 +125,14 @@ export class DeletionJournal {
     await indexTombstoneOf({ accountId, at }, scripts);
     const guests = parseGuests(movedIn).guests.map(({ id }) => id);
     const attempts = new Attempts();
-    // The guests are erased before the account: a score that a move hands over meanwhile is then found with the guest, or with the account.
+    // The guests are erased before the account. A move may hand over a score at the same time: the score is then found on one side or the
+    // other, and not missed on both.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
       await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => attempts.at(this.#eraseGuest(id, accountId, at))));
     for (const { erase } of holdings) if (erase !== undefined) await attempts.at(erase({ accountId, owners, guests }, this.#options));
     attempts.end();
-    // On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it.
+    // On a Cluster a score, a seat or a purchase may arrive after the account is marked as deleted, if a process checked the account
+    // before.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
     const isLast = now() >= lateAt;
     const goes = (when: 'goes' | 'goes_last') => keyNames(holdings, now(), ({ whenDeleted }) => whenDeleted === when).join(' ');
@@ -136,15 +142,18 @@ export class DeletionJournal {
     return isLast ? undefined : lateAt;
   }
 
-  /** Deletes a guest that moved into the account, together with the account. A guest that was accepted is closed first. */
+  /** Deletes a guest that moved into a deleted account: marks the guest as deleted, and erases what is left of it. */
   async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
     const refusal = await this.#mark(guestId, at, accountId);
     if (refusal?.code === 'forbidden')
-      this.#options.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
+      this.#options.log.error(
+        { guestId, accountId },
+        'a guest of a deleted account has not moved into it, and is not deleted: npm run audit',
+      );
     else await this.#erase(guestId, [guestId, accountId]);
   }
 
-  /** Erases the accounts that dead processes left. On a Cluster it also checks each deleted account a last time. */
+  /** Erases the accounts that processes left when they died. On a Cluster it also erases each deleted account a last time. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#options.log);
   }

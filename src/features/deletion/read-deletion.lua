@@ -1,4 +1,4 @@
--- Reads the work that is left for an account that was deleted. An account that is erased has nothing left.
+-- Tells whether a deleted account still has to be erased (`left`), or is erased (`closed`).
 -- KEYS standing
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -19,14 +19,15 @@ export const factsScript = defineScript({
 });
 
 /**
- * A page ends after this many reads. A read gets a board, a room or a purchase, or finds out whether a set is empty. An account may have
- * taken seats in thousands of rooms. Each read is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
+ * The number of reads after which a page ends. A read gets a board, a room or a purchase, or finds out whether a set is empty. Each read is
+ * a call of a script, which costs some 20 µs of this process and 10 µs of Redis. An account may have taken seats in thousands of rooms.
  */
 const MOST_READS = 25;
 
-/** A page ends after this time, in milliseconds: a request has 2 s, and the next page goes on. */
+/** The time after which a page ends, in milliseconds: a request has 2 s. The next page continues. */
 const MOST_MS = 1000;
 
+/** The endpoint of the export. @param holdings the holdings whose data the export has, in the order of its pages */
 export function exportAccount<const Held extends readonly Holding[]>(holdings: Held) {
   const shape = Object.assign({}, ...holdings.map(({ exported }) => exported?.shape)) as ExportedShape<Held[number]>;
   const paged = holdings.flatMap(({ exported }) => exported?.pages ?? []);
@@ -60,10 +61,10 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
   });
 }
 
-/** The holdings whose data an export has. */
 interface Contents {
+  /** The holdings whose data an export has. */
   readonly holdings: readonly Holding[];
-  /** The pages of the holdings, in order. */
+  /** The lists that are too long for the first page, one for each holding that has such a list, in the order of the export. */
   readonly paged: readonly ExportPages[];
 }
 
@@ -104,7 +105,7 @@ async function pageFrom(
   return page;
 }
 
-/** Like every script for a caller, this checks the caller's session too. */
+/** Reads the caller's account for the export. Refuses an ended session, as every script for a caller does. */
 async function accountOf(caller: Caller, { scripts }: HoldingServices): Promise<ExportedAccount> {
   const { accountId, accountKey } = caller;
   const [, movedIn = '', generation, ...fields] = await scripts.runAs(caller, factsScript, { account: accountKey }, {});

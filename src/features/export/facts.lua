@@ -1,4 +1,4 @@
--- Reads the caller's account.
+-- Reads the fields of the caller's account, its guests and its session generation, for an export.
 -- KEYS account
 -- ARGV -
 -- Prologue prologue-check.lua: moved_in, generation

@@ -4,11 +4,11 @@ import { invalid } from '../../errors.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { NameWords } from './name-words.ts';
 
-/** The names that NAME_WORDS_FILE allows players to have. */
+/** Checks names of players against the list of words that NAME_WORDS_FILE forbids. Without the setting every name is allowed. */
 export class AllowedNames {
   readonly #words: WatchedFile<NameWords> | undefined;
 
-  /** @throws SettingError that names the file and the first bad line */
+  /** @throws SettingError with the file and the first bad line of the list */
   constructor({ NAME_WORDS_FILE: path }: Pick<Config, 'NAME_WORDS_FILE'>, log: Logger) {
     if (path === undefined) return;
     this.#words = new WatchedFile({ setting: 'NAME_WORDS_FILE', path, parse: (text) => new NameWords(text), named: 'list of words', log });
@@ -20,8 +20,8 @@ export class AllowedNames {
 
   /**
    * Checks a name that a player wants to have.
-   * @throws Refusal `invalid_request` for a name with a word of the list. The refusal does not say which word, so that nobody can guess the
-   * list
+   * @throws Refusal `invalid_request` for a name with a word of the list. The refusal does not name the word, so that nobody can learn the
+   * list by trying names
    */
   check(name: string | undefined): void {
     if (name !== undefined && this.#words?.content.refuses(name) === true)

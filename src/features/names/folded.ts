@@ -1,6 +1,8 @@
 /**
- * Folds a name so that spellings which people read alike become one text: case, accents, letters of other scripts that look like Latin ones,
- * and, where `leet` is set, digits and signs that stand for letters. CASE_CHANGE stands where capitals begin a word, or are only mixed in.
+ * Folds a name, so that spellings which people read alike become one text. Removes accents and invisible characters, makes all letters
+ * small, and writes letters of other scripts that look like Latin letters as Latin letters. Puts CASE_CHANGE between a small letter and a
+ * capital that follows it.
+ * @param leet `true`: digits and signs that stand for letters become these letters
  */
 export function folded(name: string, leet: boolean): string {
   let plain = '';
@@ -12,21 +14,21 @@ export function folded(name: string, leet: boolean): string {
 }
 
 /**
- * A letter without its accents, which follow it. Some signs are whole phrases, of up to 18 letters: they stay, so that 24 of them cost no more
- * than other names.
+ * A character in its parts: a letter, then its accents. A character with more than MOST_PARTS parts stays as it is. Unicode has single
+ * signs that stand for phrases of up to 18 letters, and a name of 24 such signs would cost more than other names.
  */
 function decomposed(character: string): string {
   const parts = character.normalize('NFKD');
   return parts.length > MOST_PARTS ? character : parts;
 }
 
-/** A syllable of Hangul has three parts, and a Vietnamese vowel too. */
+/** The most parts into which a character is taken apart. A syllable of Hangul and a Vietnamese vowel have three. */
 const MOST_PARTS = 4;
 
-/** Accents, and characters that are not seen. Vowel signs of Indic scripts are no accents. */
+/** Accents, and characters that nobody sees. Vowel signs of Indic scripts are not among the accents. */
 const INVISIBLE = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Between the words of `BadWord`. No name has this character. */
+/** The character that `folded` puts between the words of `BadWord`. No name has this character. */
 export const CASE_CHANGE = '\0';
 const LOWER_UPPER = /(\p{Ll})(\p{Lu})/gu;
 
@@ -46,4 +48,5 @@ const ALIKE: Readonly<Record<string, string>> = Object.fromEntries([
   ['œ', 'oe'],
 ]);
 
+/** Digits and signs that stand for letters, with these letters: `0` for `o`, `@` for `a`. */
 const LEET: Readonly<Record<string, string>> = Object.fromEntries(pairs('0134579826@$!|+€', 'oieastgbzgasiite'));

@@ -1,4 +1,4 @@
--- Gives an account a name, or takes it back.
+-- Gives an account a name in place of its own, or removes the given name.
 -- KEYS account, standing
 -- ARGV name (or ''), given_at, by, reason
 -- Library standing.lua: standing_of

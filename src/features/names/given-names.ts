@@ -4,7 +4,7 @@ import { redisFailure, type ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { GIVEN_NAMES, readIndex } from './model.ts';
 
-/** A message may get lost with its connection. */
+/** How often a process reads the index of given names, in milliseconds, in case a message about a change got lost with its connection. */
 const POLL_INTERVAL_MS = 3000;
 
 export interface GivenNamesOptions {
@@ -13,7 +13,7 @@ export interface GivenNamesOptions {
   readonly log: Logger;
 }
 
-/** The names that operators gave accounts, in the memory of this process. While Redis is away, the names of the last read count. */
+/** The names that operators gave accounts, in the memory of this process. While Redis is away, the process keeps the names that it has. */
 export class GivenNames {
   readonly #options: GivenNamesOptions;
   readonly #poll: NodeJS.Timeout;
@@ -43,7 +43,7 @@ export class GivenNames {
   }
 
   async #listen(): Promise<void> {
-    // A subscription that fails is followed by another `ready`.
+    // A failure needs no handling: the subscriber emits `ready` again when it has reconnected.
     await this.#options.subscriber.subscribe(GIVEN_NAMES).catch(() => {});
     await this.#read();
   }
@@ -51,7 +51,7 @@ export class GivenNames {
   async #read(): Promise<void> {
     try {
       const [word, version = '', ...names] = await this.#options.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
-      // Reads may overlap, but answers arrive in the order of the states, and the next read corrects any exception.
+      // Two reads may overlap. The older index can then replace the newer one only until the next read.
       if (word === 'index') [this.#names, this.#version] = [new Map(pairsOf(names)), version];
       this.#lastProblem = undefined;
     } catch (error) {

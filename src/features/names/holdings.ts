@@ -7,11 +7,12 @@ import { nameFields, noteGivenName, readGiven } from './model.ts';
 
 const GivenName = z.object({ name: z.string(), givenAt: z.iso.datetime() });
 
-/** The name that operators gave the account in place of its own. */
+/** The name that operators gave an account in place of its own. */
 export const nameHolding = {
   name: 'given name',
   fields: [nameFields],
-  // The fields have moved already. Only an account with a given name needs its line in the index.
+  // The account's fields have moved by now. If the account has a given name after the move, the index has to name the account in place of
+  // the guest.
   async handOver({ guestId, accountId }, { scripts }) {
     const [, name] = await scripts.run(readGiven, { account: accountKey(accountId) }, {});
     if (name === undefined || name === '') return false;

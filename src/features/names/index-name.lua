@@ -1,4 +1,4 @@
--- Writes the name that an account was given into the index of given names, or removes it there, and tells every process.
+-- Writes the given name of an account into the index of given names, or removes the account from the index, and tells every process.
 -- KEYS index
 -- ARGV account_id, name (or ''), most
 -- Answers noted unchanged full

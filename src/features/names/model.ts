@@ -3,16 +3,19 @@ import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
-/** A name that operators gave an account in place of its own: its time, the name, the operator and the reason. The account is the truth. */
+/**
+ * The account's fields of a name that operators gave it: the time, the name, the operator and the reason. The fields decide; the index
+ * GIVEN_NAMES is a copy of the names.
+ */
 export const nameFields = heldFields('later', 'nameGivenAt', 'nameGiven', 'nameGivenBy', 'nameGivenReason');
 
 /**
- * Hash: account id → the name that it was given, and `version`, which rises with each change. Changes are published on a channel of the same
- * name. Each process has all of it in memory, so that a submission costs no read.
+ * The key of the index of given names, a hash: the given name by account id, and the field `version`, which rises with each change. Each
+ * change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score costs no read.
  */
 export const GIVEN_NAMES = '{given-names}';
 
-/** Each process keeps all of them. */
+/** The most names in the index of given names, because each process keeps the whole index in memory. */
 const MOST_GIVEN = 10_000;
 
 export const readIndex = defineScript({
@@ -48,7 +51,11 @@ export const readGiven = defineScript({
   readOnly: true,
 });
 
-/** @param name '' removes it. @returns false if the index is full */
+/**
+ * Writes an account's given name into the index.
+ * @param name '' removes the account from the index
+ * @returns false if the index is full
+ */
 export async function noteGivenName(accountId: string, name: string, scripts: ScriptRunner): Promise<boolean> {
   const [word] = await scripts.run(indexName, { index: GIVEN_NAMES }, { accountId, name, most: MOST_GIVEN });
   return word !== 'full';

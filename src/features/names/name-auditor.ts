@@ -1,6 +1,6 @@
 import type { Auditor } from '../../consistency/auditor.ts';
 
-/** Checks that the index of given names agrees with the accounts. The account is the truth. */
+/** Declares the key of the index of given names, and checks its type. */
 export const nameAuditor: Auditor = {
   keys: [{ pattern: /^\{given-names\}$/, type: 'hash', life: 'lasts' }],
 };

@@ -1,32 +1,35 @@
 import { CASE_CHANGE, folded } from './folded.ts';
 
-/** Most words of a list, because a process keeps the whole list in memory. */
+/** The most words of a list, because a process keeps the whole list in memory. */
 const MOST_WORDS = 20_000;
+
+/** The most characters of a word. */
 const MOST_WORD = 48;
 
 /**
- * A text as runs: its letters without repetitions, and how often each letter is repeated. `fuuck` has the letters `fuck` and the counts 1,
- * 2, 1, 1.
+ * A text as runs of equal letters: one letter for each run, and the length of each run. `fuuck` has the letters `fuck` and the counts 1, 2,
+ * 1, 1.
  */
 interface Runs {
   readonly letters: string;
   readonly counts: readonly number[];
 }
 
-/** By the letters of words: the counts of each word with these letters. */
+/** Words by the letters of their runs. Several words may have the same letters, so each value is a list of the counts of these words. */
 type WordList = Map<string, (readonly number[])[]>;
 
-/** The names that operators refuse. */
+/** A list of words that no name may contain. */
 export class NameWords {
-  /** Words that stand alone, and words that may stand anywhere, by their letters. */
+  /** Words that are refused as a whole name or as a whole word of a name. */
   readonly #whole: WordList = new Map();
+  /** Words that are refused inside other words too. */
   readonly #anywhere: WordList = new Map();
-  /** The lengths of the words that may stand anywhere. */
+  /** The numbers of runs that the words of `#anywhere` have. */
   readonly #lengths: readonly number[];
 
   /**
-   * @param text a word a line. `*word*` is refused inside of other words too. `#` begins a remark
-   * @throws Error that names the first bad line
+   * @param text the list, with one word in each line. `*word*` is refused inside other words too. A line that begins with `#` is a remark
+   * @throws Error with the number of the first bad line
    */
   constructor(text: string) {
     let words = 0;
@@ -48,10 +51,10 @@ export class NameWords {
     this.#lengths = [...new Set([...this.#anywhere.keys()].map((letters) => letters.length))];
   }
 
-  /** Whether the name holds a word of the list. @param name 1 to 24 characters */
+  /** Whether the name contains a word of the list. @param name 1 to 24 characters */
   refuses(name: string): boolean {
     if (this.#whole.size === 0 && this.#anywhere.size === 0) return false;
-    // Digits may stand for letters, or between words: `4ss`, `word99`.
+    // Checked with digits read as letters (`4ss`), and with digits read as spaces (`word99`).
     for (const text of [folded(name, true), folded(name.replace(LEETS, ' '), false)]) {
       const joined = runsOf(joinedOf(text));
       if (has(this.#whole, joined) || this.#holdsAnywhere(joined)) return true;
@@ -72,7 +75,10 @@ function has(list: WordList, { letters, counts }: Runs): boolean {
   return list.get(letters)?.some((word) => isWithin(word, counts, 0)) === true;
 }
 
-/** Whether a text repeats each letter as often as a word does, from a place on. */
+/**
+ * Whether each run of a text is at least as long as that of a word with the same letters.
+ * @param at the run of the text at which the word begins
+ */
 function isWithin(word: readonly number[], counts: readonly number[], at: number): boolean {
   return word.every((count, index) => counts[at + index]! >= count);
 }
@@ -80,13 +86,13 @@ function isWithin(word: readonly number[], counts: readonly number[], at: number
 const BETWEEN = /[^\p{L}\p{M}\p{N}]+/u;
 const LEETS = /[\d@$!|+€]/g;
 
-/** The words of a folded name: `the BadWord` has three, and the last two are one as well. */
+/** The words of a folded name. `the BadWord` has `the`, `bad` and `word`, and `badword` too, because a capital may not begin a word. */
 function tokensOf(text: string): string[] {
   const tokens = text.split(BETWEEN);
   return text.includes(CASE_CHANGE) ? [...tokens, ...text.replaceAll(CASE_CHANGE, '').split(BETWEEN)] : tokens;
 }
 
-/** Joins the letters of `w o r d` and `w.o.r.d`: `word`. */
+/** The text without signs and spaces: `word` for `w o r d` and for `w.o.r.d`. */
 function joinedOf(text: string): string {
   return text.split(BETWEEN).join('');
 }

@@ -1,4 +1,4 @@
--- Reads the name that an account was given.
+-- Reads the name that operators gave an account.
 -- KEYS account
 -- ARGV -
 -- Answers given(name or '')

@@ -5,9 +5,10 @@
 -- Library standing.lua: has_guest
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --
--- A scan reserves nothing. If it did, a photograph of the code could lock its owner out. `scanner` is the account that scanned, or
--- SEVERAL. A single scanner may deny the pairing. Any other denial changes nothing, and answers with the pairing's status.
-local SEVERAL = '*'
+-- A scan reserves nothing: otherwise whoever photographs the QR code could lock the owner of the code out. The field `scanner` is the
+-- account that scanned, or SEVERAL. An account that scanned alone may deny the pairing. Any other denial changes nothing, and the answer is
+-- the pairing's status.
+local SEVERAL = '*' -- in `scanner` after several accounts scanned
 local found = redis.call('HMGET', pair,
   'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered', 'scanner')
 local status, expires_at, forgotten_at, scanner = found[1], tonumber(found[3]), tonumber(found[4]), found[10]
@@ -16,11 +17,11 @@ if not status or at >= forgotten_at then return {'pair_not_found'} end
 
 local function details(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
--- A guest that scanned may have moved into the caller's account before it confirms. The caller may then go on. The move voids
--- the guest's claim if the browser has not fetched the session yet.
+-- A guest that scanned or claimed the pairing may have moved into the caller's account since. The caller may continue after the guest's
+-- scan. A guest's claim ends with the move if the browser has not fetched the session yet.
 local function is_guests(id) return id and has_guest(moved_in, id) end
 local function is_own(id) return id == claimant or is_guests(id) end
--- The first name of the winner stays. The browser shows it.
+-- Keeps the first name that the winner sends. The asking browser shows this name.
 local function keep_name() if name ~= '' then redis.call('HSETNX', pair, 'claimedBy', name) end end
 
 if (status == 'pending' or status == 'scanned') and at >= expires_at then status = 'expired' end
@@ -50,12 +51,13 @@ if step == 'deny' then
   return details('denied')
 end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
--- `winner` says the same as `claimant`, for the audit: a claim is final.
+-- The audit compares `winner` with `claimant`: a claim is final, so both must stay the same.
 redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation', generation, 'kind', kind)
 keep_name()
 set_status('claimed')
 if emits then
-  -- As pairingIdOf of model.ts. Where the account lies on another primary, the relay of events takes the event there for its number.
+  -- The pairing id is as `pairingIdOf` of model.ts makes it. If the account is on another primary, the relay of events numbers the event in
+  -- the account's slot.
   local pairing_id = string.sub(redis.sha1hex('coinop:pairing:' .. string.sub(pair, 7, -2)), 1, 22)
   if account == '' then emit('p ' .. claimant .. ' ? ' .. pairing_id) else tell_event(claimant, 'p', pairing_id) end
 end

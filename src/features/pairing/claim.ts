@@ -83,7 +83,7 @@ export const claimPairing = endpoint({
       case 'claimed':
       case 'denied':
       case 'expired': {
-        // The clock of the process that opened the pairing may be ahead of this one.
+        // The clock of the process that opened the pairing may be ahead of this process's clock.
         const ageSeconds = Math.max(0, Math.floor((now() - Number(createdAt)) / 1000));
         return { status: word, matchCode: matchCode!, requester: { address: address!, userAgent: userAgent!, ageSeconds } };
       }

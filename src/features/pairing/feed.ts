@@ -11,14 +11,17 @@ const readScript = defineScript({
   readOnly: true,
 });
 
-/** The order of the statuses. Statuses at position 3 are final. */
+/** The position of each status in the life of a pairing. Statuses at position 3 are final. */
 const positions: Record<PairStatusWord, number> = { pending: 1, scanned: 2, claimed: 3, denied: 3, expired: 3 };
 
 export function positionOf(status: PairStatusWord): number {
   return positions[status];
 }
 
-/** The feed of pairings: `claim.lua` publishes each new status. An expiry is not published; `changesAt` announces it. */
+/**
+ * The feed of pairings. `claim.lua` publishes each new status. No script publishes that a pairing expired: `changesAt` of the state says
+ * when it expires.
+ */
 export function pairFeed(scripts: ScriptRunner, now: () => number): Feed {
   return {
     channel: pairKeys.pair,

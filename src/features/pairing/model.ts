@@ -3,29 +3,29 @@ import { z } from 'zod';
 import type { ListedKind } from '../../accounts/session-list.ts';
 import { cookieValue } from '../../server/identity/cookies.ts';
 
-/** How long a pairing can be claimed. Long enough to find the phone, short enough that a photo of the code is soon worthless. */
+/** How long a pairing can be claimed: long enough to find the phone, and short enough that a photo of the QR code is soon worthless. */
 export const PAIR_LIFE_SECONDS = 180;
 
-/** How long a pairing is kept after its life, so that a late poll still reads its status. */
+/** How long Redis keeps a pairing after it can no longer be claimed, so that a late poll still reads the pairing's status. */
 export const PAIR_KEPT_SECONDS = 600;
 
-/** How often a browser should poll. */
+/** How often a browser should poll the status of its pairing. */
 export const POLL_INTERVAL_SECONDS = 2;
 
 export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']).meta({ id: 'PairingStatus' });
 
-/** The kinds of the list of sessions that a pairing's session may have. */
+/** The kinds under which the account's list of sessions may have the session of a pairing. */
 export type PairedKind = Extract<ListedKind, 'pairing' | 'passed'>;
 
 export type PairStatusWord = z.output<typeof PairStatus>;
 
 /**
- * Accepts any text: one that cannot be a token is `pair_not_found` (404), not `invalid_request` (400). A client has one case
- * less to handle, and every guess counts as a miss.
+ * The token of a pairing in a request. Accepts any text: a text that cannot be a token is `pair_not_found` (404), not `invalid_request`
+ * (400). So a client has one case less to handle, and every wrong token counts against the limit of wrong guesses.
  */
 export const PairToken = z.string().min(1, 'Must not be empty').meta({ description: 'The token of a pairing, from POST /v1/pair/new.' });
 
-/** 144 bits: too many to guess, and few enough that the QR code stays coarse enough for a bad camera. */
+/** Makes a token of 144 random bits: too many to guess, and few enough that a bad camera can read the QR code. */
 export function newPairToken(): string {
   return randomBytes(18).toString('base64url');
 }
@@ -44,19 +44,21 @@ export const pairKeys = {
   pair: (token: string) => `{pair:${token}}`,
 };
 
-/** Names a pairing in events. The token, which opens the pairing, cannot be computed from it. `claim.lua` makes the same. */
+/**
+ * The id of a pairing in events. Nobody can compute the pairing's token, which is a secret, from this id. `claim.lua` makes the same id.
+ */
 export function pairingIdOf(token: string): string {
   return hash('sha1', `coinop:pairing:${token}`).slice(0, 22);
 }
 
 /**
- * Holds a secret for each of the browser's latest pairings, newest first, separated by dots. With a single secret, a second
- * tab would take the session away from the first. Each secret is valid only for the pairing it was made with, so planting
- * one in another browser gains nothing.
+ * The cookie with a secret for each of the browser's latest pairings, newest first, separated by dots. With a single secret, a second tab
+ * would take the session away from the first tab. Each secret is valid only for the pairing with which it was made, so an attacker gains
+ * nothing by planting a secret in another browser.
  */
 export const PAIR_COOKIE = 'svc_pair';
 
-/** More tabs than a person pairs at once. */
+/** The most secrets in the cookie svc_pair: more tabs than a person pairs at the same time. */
 export const MAX_HELD_SECRETS = 4;
 
 export function newPairSecret(): string {
@@ -69,7 +71,7 @@ export function heldSecrets(cookieHeader: string): string[] {
   return secrets.filter(mayBeSecret).slice(0, MAX_HELD_SECRETS);
 }
 
-/** The well-formed secrets of a request: of the cookie svc_pair, and of the header x-pair-secret. */
+/** The well-formed secrets in a request's cookie svc_pair and in its header x-pair-secret. */
 export function givenSecrets({ cookie, pairSecret }: { readonly cookie: string; readonly pairSecret: string }): string[] {
   const held = heldSecrets(cookie);
   return mayBeSecret(pairSecret) ? [...held, pairSecret] : held;
@@ -80,14 +82,14 @@ function mayBeSecret(text: string): boolean {
 }
 
 /**
- * The unique part of the id of the session that a pairing gives. A pairing gives one session, so a poll that is repeated after a crash
- * lists no second one. The id does not reveal the token.
+ * The unique part of the id of the session that a pairing gives. The same pairing always gives the same session id, so a poll that is
+ * repeated after a crash lists no second session. The session id does not reveal the pairing's token.
  */
 export function pairedSessionName(token: string): string {
   return hash('sha256', `coinop:session:${token}`, 'base64url').slice(0, 16);
 }
 
-/** The form in which Redis keeps a secret. The secret is random, so the hash needs no salt. */
+/** The hash of a browser's pairing secret, which Redis keeps in place of the secret. The secret is random, so the hash needs no salt. */
 export function secretHash(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }

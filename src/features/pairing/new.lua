@@ -1,4 +1,4 @@
--- Opens a pairing. Redis keeps it for kept_seconds after its life, so that a late poll still reads its status.
+-- Opens a pairing. Redis keeps the pairing for `kept_seconds` after it expires, so that a late poll still reads the status.
 -- KEYS pair
 -- ARGV created_at, life_seconds, kept_seconds, match_code, secret_hash, session_form, address, user_agent
 -- Answers opened

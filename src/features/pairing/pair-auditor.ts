@@ -5,15 +5,15 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { sessionIdOf } from '../../server/identity/sessions.ts';
 import { pairKeys, pairedSessionName } from './model.ts';
 
-/** Checks that pairings expire, and that each signed in the account that claimed it. */
+/** Checks that pairings expire, and that each pairing gave its session to the account that claimed the pairing. */
 export const pairAuditor: Auditor = {
   keys: [{ pattern: /^\{pair:(.*)\}$/, type: 'hash', check: ([token], probe) => checkPairing(token!, probe) }],
 };
 
-/** How long a pairing lasts at most. */
+/** The longest time that Redis keeps a pairing. */
 const FORGOTTEN_SECONDS = 13 * 60;
 
-/** Anybody with the token could claim the pairing, so a finding shows only the beginning of the token. */
+/** How many characters of a pairing's token a finding shows: anybody with the whole token could claim the pairing. */
 const SHOWN = 6;
 
 async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
@@ -28,7 +28,7 @@ async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
     problems.push('Its status or one of its times cannot be read.');
   if (status === 'claimed' && claimant === '') problems.push('It is claimed, and has no claimant.');
   if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`It is ${status}, and has the claimant ${claimant}.`);
-  // Pairings that an older build claimed lack the second field.
+  // Pairings that were claimed by an older version of the service have no field `winner`.
   if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, and its claimant is ${claimant || 'nobody'}.`);
   else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, probe)))
     problems.push(`It gave a session of ${claimant}, whose list of sessions does not have it.`);
@@ -37,15 +37,20 @@ async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
   return [{ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text: problems.join(' '), commands }];
 }
 
-/** The statuses that Redis stores. `expired` is not stored: it is the status of a pairing that is pending or scanned past its time. */
+/**
+ * The statuses that the field `status` of a pairing may have. A script writes `expired` only where the guest that claimed the pairing has
+ * moved. A pairing that nobody claims in time keeps `pending` or `scanned`, and is shown as expired.
+ */
 const STATUSES = new Set(['pending', 'scanned', 'claimed', 'denied', 'expired']);
 
-/** The claim of a guest expires when the guest moves. */
+/** The statuses of a pairing that has a claimant. `expired`: the claimant was a guest, and has moved. */
 const CLAIMED = new Set(['claimed', 'expired']);
 
 const isTime = (text: string): boolean => /^\d{1,15}$/.test(text);
 
-/** Whether the list has the session. The session may be missing if it has ended, or if its account moved or was deleted. */
+/**
+ * Whether the account's list of sessions has the session, or lacks it for a reason: the session ended, or the account moved or was deleted.
+ */
 async function hasSession(accountId: string, id: string, generation: string, probe: Probe): Promise<boolean> {
   const [isListed, hasEnded] = await probe.together(['HEXISTS', sessionsKey(accountId), id], ['EXISTS', signedOutKey(accountId, id)]);
   if (isListed === 1 || hasEnded === 1) return true;

@@ -22,7 +22,7 @@ export const pairingPage = endpoint({
   handle: ({ meta }, { config }: Pick<Services, 'config'>) => new Reply(new Encoded(page(config)), { headers: pageHeaders(meta.origin) }),
 });
 
-/** The page is the same for every token: the browser module reads the token from the address. */
+/** The HTML of the page. It is the same for every token: the browser module reads the token from the page's URL. */
 function page({ APP_LINK = '', PLAYGROUND }: Config): string {
   return layout({
     title: 'Sign in another screen · coinop',

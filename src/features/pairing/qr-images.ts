@@ -4,26 +4,26 @@ import { Encoded, type RequestMeta } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import { pairingUrl } from './model.ts';
 
-/** Light modules around the code, so that cameras find it (ISO/IEC 18004, section 6.3.8). */
+/** The width of the light border around the QR code, in modules, so that cameras find the code (ISO/IEC 18004, section 6.3.8). */
 const QUIET_ZONE = 4;
 
-/** The most images that are kept, of 4 KB each for an address of usual length. */
+/** The most images in the cache, of 4 KB each for a URL of usual length. */
 const MOST_IMAGES = 200;
 
 /**
- * Drawing an image takes 2 ms of CPU time, and 4 ms for the longest Host: as much as forty coin operations. The first image of a pairing is
- * free, because pairings are limited. Each further image counts as this many requests. Without PUBLIC_URL a client could have an image of
- * one pairing drawn for any number of Hosts.
+ * The number of requests as which each image after the first of a pairing counts. Drawing an image takes 2 ms of CPU time, and 4 ms for the
+ * longest Host: as much as forty coin operations. The first image is free, because the number of pairings is limited. Without PUBLIC_URL a
+ * client could have images of one pairing drawn for any number of Hosts.
  */
 const DRAWING_COSTS = 40;
 
-/** The images of pairings, each drawn once while it is kept. */
+/** A cache of the QR codes of pairings. */
 export class QrImages {
   readonly #images = new Map<string, Encoded>();
-  /** Pairings with a drawn image. About 1 MB. */
+  /** The tokens of pairings whose free image has been drawn: about 1 MB. */
   readonly #drawn = new LruCache<string, true>(10_000);
 
-  /** @throws Refusal `rate_limited` if the client has to wait for one more drawing */
+  /** The QR code of a pairing. @throws Refusal `rate_limited` if the client has to wait before the image is drawn */
   of(token: string, base: string, meta: Pick<RequestMeta, 'charge'>): Encoded {
     const url = pairingUrl(base, token);
     const known = this.#images.get(url);
@@ -38,9 +38,10 @@ export class QrImages {
     return image;
   }
 
-  /** An SVG image with one unit a module. Runs of dark modules are one rectangle each, which halves its size. */
+  /** Draws a text as a QR code in SVG. A run of dark modules in a row is one rectangle, which halves the size of the image. */
   draw(text: string): string {
-    // Level M survives a reflection on the screen. A higher level would make the modules smaller.
+    // A camera can read a code of error-correction level M in spite of a reflection on the screen. A higher level would make the modules
+    // smaller.
     const { data, size } = encode(text, { ecc: 'M', border: QUIET_ZONE });
     const runs = data.flatMap((row, y) =>
       [

@@ -33,7 +33,7 @@ export const pairingQrCode = endpoint({
   },
 });
 
-/** The image is opened on its own too: it holds nothing that a browser could run or fetch. */
+/** The headers of the image. A browser may open the image as a page of its own, and must not run or fetch anything from there. */
 const SVG_HEADERS = [
   ['content-security-policy', "default-src 'none'"],
   ['referrer-policy', 'no-referrer'],

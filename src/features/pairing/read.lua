@@ -1,4 +1,4 @@
--- Reads the data that a watcher of a pairing sees.
+-- Reads the status of a pairing, and the times at which it expires and is forgotten.
 -- KEYS pair
 -- ARGV -
 -- Answers found(status, expires at, forgotten at) pair_not_found

@@ -75,7 +75,8 @@ export const pairingStatus = endpoint({
     let [word, ...figures] = await read('?');
     if (word === 'claimant_wanted') {
       const [accountId, generation, asks, userAgent, kind] = figures as [string, string, string, string, PairedKind];
-      // Listed before it is handed over: a crash leaves an entry without a session, which a later poll hands over under the same id.
+      // The session is listed before it is handed over. If the process dies in between, the next poll hands over a session with the listed
+      // id.
       const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind, userAgent };
       [word, ...figures] = await read(await (asks === '1' ? listSession(session, { scripts, now }) : stateOf(accountId, scripts)));
     }
@@ -99,7 +100,7 @@ function claimedBy(name = ''): { claimedBy: { name?: string } } {
   return { claimedBy: name === '' ? {} : { name } };
 }
 
-/** The claimant's account, for a client that gets no session. As `listSession` answers. */
+/** Whether the claimant's account can still sign in, for a client that gets no session. `closed`: the account moved or was deleted. */
 async function stateOf(accountId: string, scripts: CallerScripts): Promise<'open' | 'closed'> {
   const found = await settled(accountId, scripts);
   return found.accountId !== accountId || found.word === 'deleted' ? 'closed' : 'open';

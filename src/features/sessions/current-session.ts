@@ -24,9 +24,9 @@ export const session = endpoint({
   example: `curl -s $base/v1/session -b cookies.txt`,
   async handle({ caller, meta }, services: ScriptServices) {
     if (caller?.session === undefined) return { authenticated: false };
-    // A cookie is renewed by the pipeline.
+    // Only a bearer is renewed by this endpoint: the pipeline renews cookies.
     const renewal = meta.hasBearer ? caller.session.renewal : undefined;
-    // Sent together: one round trip.
+    // Both scripts are sent in one round trip.
     const [{ installVerifiedAt }] = await Promise.all([
       readFields(caller, ['installVerifiedAt'], services),
       noteSession(caller, meta.userAgent, services),

@@ -20,7 +20,7 @@ export const endScript = defineScript({
   library: sessionLibrary,
 });
 
-/** As `endScript`, for an operator: a ban of the account does not keep its sessions. */
+/** As `endScript`, for an operator, who can end sessions of a banned account too. */
 export const endForOperator = defineScript({
   file: new URL('end.lua', import.meta.url),
   keys: ['sessions', 'ended'],
@@ -31,7 +31,7 @@ export const endForOperator = defineScript({
   library: sessionLibrary,
 });
 
-/** The format of a session's id. Ids of early versions have no generation in front. */
+/** The format of a session's id: `<generation>.<random>`. Session ids of early versions have only the random part. */
 export const SESSION_ID = /^(?:\d{1,15}\.)?[\w-]{1,32}$/;
 
 export const endSession = endpoint({

@@ -35,7 +35,10 @@ function newestFirst(one: ListedSession, other: ListedSession): number {
   return other.createdAt - one.createdAt;
 }
 
-/** The request's own session, described by its token and by the request. A renewed token does not tell when its session began. */
+/**
+ * The request's own session, if the list does not have it, as its token and the request describe it. `createdAt` may be too late: a renewed
+ * token does not tell when its session began.
+ */
 function unlisted({ id, kind, issuedAt, expiresAt }: Session, userAgent: string, now: number): ListedSession {
   return { id, kind, createdAt: issuedAt, lastSeenAt: now, endsAt: expiresAt, userAgent: userAgent.slice(0, USER_AGENT_LIMIT) };
 }

@@ -47,7 +47,7 @@ export const logout = endpoint({
   method: 'POST',
   path: '/v1/logout',
   operationId: 'logout',
-  // An ended session gets 200, like any other session.
+  // The caller rule lets an ended session through: it gets 200, as any other session does.
   caller: 'any',
   summary: 'Signs out: the session ends on every process at once.',
   description:
@@ -71,20 +71,21 @@ export const logout = endpoint({
     if (body.everywhere === true) {
       if (caller === undefined) return hasEnded(meta, sessions) ? signedOut : refuse('identity_required');
       if (session?.kind === 'pairing') {
-        // A session that has ended counts as not sent.
+        // If the session has ended, the pipeline handles the request again as a request without a session.
         if ((await credentialWord(caller, scripts)) === 'session_ended') throw new SessionEnded();
         return refuse('forbidden', { message: ENDS_ONLY_ITSELF, field: 'everywhere' });
       }
       await endSessions(caller, scripts);
     }
-    // The mark lives a cookie's whole life: a renewed cookie has the same session id and may have been issued just now.
+    // The mark that the session has ended stays for the whole life of a cookie: a renewed cookie has the same session id, and may have been
+    // issued a moment ago.
     else if (session !== undefined) await scripts.run(signOut, { ended: caller!.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     if (session !== undefined) sessions.markEnded(session);
     return signedOut;
   },
 });
 
-/** Whether the request brought a session that has ended: the repetition of a sign-out whose answer was lost. */
+/** Whether the request has a token of an ended session: a client repeats its sign-out after it lost the answer. */
 function hasEnded({ authorization, cookie }: RequestMeta, sessions: Sessions): boolean {
   const token = bearerToken(authorization) ?? cookieValue(cookie, SESSION_COOKIE);
   return token !== undefined && sessions.isKnownToHaveEnded(token);
@@ -94,8 +95,8 @@ const ENDS_ONLY_ITSELF =
   'A session from a pairing can end only itself: sign out without everywhere, or use the device that claimed the pairing.';
 
 /**
- * Runs as the caller, so that an ended session cannot end the others. A banned user signs out everywhere too: the sessions would open the
- * account again when the ban ends. A moved or deleted account has no sessions left.
+ * Ends all sessions of the caller's account. The script runs for the caller, so that an ended session cannot end other sessions. A banned
+ * user can end them too: otherwise these sessions would open the account again when the ban ends. A moved or deleted account has none left.
  * @throws SessionEnded
  */
 async function endSessions(caller: Caller, scripts: CallerScripts): Promise<void> {

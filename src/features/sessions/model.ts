@@ -15,7 +15,7 @@ export const SessionToken = z
   .regex(/^[\w-]+\.[\w-]+\.[\w-]+$/, { error: 'Must be a sessionToken of this service' })
   .meta({ description: 'The token of a session: a bearer secret, for `Authorization: Bearer` and for `hello`.' });
 
-/** How a client wants a new session. */
+/** The form in which a client wants its new session: as a cookie or as a token. */
 export const SessionForm = z
   .enum(['cookie', 'token'], 'Must be cookie or token')
   .default('cookie')
@@ -30,7 +30,7 @@ export const HandedToken = SessionToken.optional().meta({
   description: 'The token of the new session, if the request asked for it: a bearer secret, for `Authorization: Bearer` and for `hello`.',
 });
 
-/** The answer that hands a new session over: as the client asked, and never as a cookie to a request with a bearer. */
+/** The answer that hands a new session over, in the form that the client asked for. A request with a bearer never gets a cookie. */
 export function handOver<Body extends object>(
   body: Body,
   { token }: StartedSession,

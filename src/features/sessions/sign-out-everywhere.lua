@@ -5,7 +5,7 @@
 -- Library standing-changes.lua: end_sessions
 -- Answers signed_out none
 --
--- An account that does not exist has no sessions, and a request that signs out must not leave a record of it.
+-- An account that does not exist has no sessions, and a sign-out must not create a record of the account.
 if redis.call('EXISTS', account) == 0 then return {'none'} end
 end_sessions(standing)
 return {'signed_out'}

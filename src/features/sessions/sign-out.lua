@@ -1,4 +1,4 @@
--- Signs a session out, for every process at once: from now on each script that checks its caller refuses the session.
+-- Ends one session, for every process at once: from now on every script that checks its caller refuses this session.
 -- KEYS ended
 -- ARGV life_seconds
 -- Library session-list.lua: end_session

@@ -11,7 +11,7 @@ export const verifySession = endpoint({
   method: 'POST',
   path: '/v1/sessions/verify',
   operationId: 'verifySession',
-  // The body names the session to check. A session in the request's own headers does not count.
+  // The body has the token of the session to check. A session in the request's own headers is ignored.
   caller: 'none',
   keyScope: 'accounts:read',
   reach: 'accounts',
@@ -40,7 +40,7 @@ export const verifySession = endpoint({
   },
 });
 
-/** Whether the session has not ended and its account is open. Asks Redis. */
+/** Checks in Redis whether the session has not ended and its account is open. */
 async function isOpen(session: Session, client: { readonly address: string }, { scripts, sessions }: SessionServices): Promise<boolean> {
   const word = await credentialWord(callerFrom(client, session.accountId, session, undefined), scripts);
   if (word === 'session_ended') sessions.markEnded(session);

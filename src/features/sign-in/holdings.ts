@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { heldFields, kindOf } from '../../accounts/fields.ts';
 
-/** The app store of an account that signs in there. */
+/** The app store with which the account signs in. A guest has none. */
 export const signInHolding = {
   name: 'sign-in',
   fields: [heldFields('own', 'store')],

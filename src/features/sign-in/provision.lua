@@ -1,4 +1,4 @@
--- Signs in to a store account, and creates the account unless it exists.
+-- Signs in to the account of an app store's user, and creates the account unless it exists.
 -- KEYS account, account_standing
 -- ARGV store, now
 -- Prologue prologue-check.lua

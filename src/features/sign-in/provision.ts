@@ -36,7 +36,8 @@ export const storeProvision = endpoint({
   method: 'POST',
   path: '/v1/account/store-provision',
   operationId: 'signInWithStore',
-  // The app store's token alone signs in. After a lost reply the user can sign in again, although the guest has moved.
+  // The app store's token alone signs in, so a moved installId and an ended session are ignored. After a lost reply the user can sign in
+  // again, although the guest has moved.
   caller: 'lenient',
   auth: 'none',
   summary: 'Signs in with an app store account; the first sign-in creates the account.',
@@ -96,7 +97,7 @@ export const storeProvision = endpoint({
     if (created) metrics.accountCreated('store');
     if (outcome?.moved === true) coinTotals.merged(outcome.coins, outcome.balanceAfter);
     const id = sessionIdOf(generation);
-    // The guest has moved by now, or the account was opened.
+    // By now the guest has moved, or the account was opened: if this step fails, the outcome of the request is unknown.
     await afterWrites(listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services));
     const session = sessions.start({ accountId, generation, kind: 'store', id });
     return handOver(
@@ -121,9 +122,10 @@ function movedFields(balance: number) {
 }
 
 /**
- * Refuses an installId beside a session from a pairing that names another account. The claimant of the pairing chose the session's account,
- * so it is not certain which of the two accounts the user means.
- * @throws Refusal `invalid_request`; `sign_in_required` or `account_deleted` for an installId that counts as not sent
+ * Refuses a request whose session comes from a pairing and whose installId belongs to another account. The claimant of the pairing chose
+ * the session's account, so it is not certain which of the two accounts the user means.
+ * @throws Refusal `invalid_request`; `sign_in_required` or `account_deleted` if the account of the installId moved or was deleted: the
+ * endpoint then ignores the installId
  */
 async function refuseOtherGuest(
   caller: Caller | undefined,
@@ -136,7 +138,7 @@ async function refuseOtherGuest(
   try {
     await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
   } catch (error) {
-    // A session that opens nothing counts as not sent.
+    // A session that has ended, or whose account moved or was deleted, is ignored.
     if (error instanceof SessionEnded) return;
     if (error instanceof Refusal && (error.code === 'sign_in_required' || error.code === 'account_deleted')) return;
     throw error;
@@ -151,24 +153,26 @@ type ProvisionServices = SignInServices & Pick<Services, 'store' | 'sessions' | 
 interface SignedIn {
   readonly accountId: string;
   readonly created: boolean;
-  /** The generation of the account's sessions, to which the new session belongs. */
+  /** The account's present session generation, which the new session gets. */
   readonly generation: string;
+  /** The outcome of the guest's move into the account. Undefined: the request named no other account than the user's own. */
   readonly outcome: Moved | undefined;
 }
 
-/** Most deletions of the user's account that one sign-in may meet. */
+/** The most accounts that one sign-in tries: each try but the last finds that the user has deleted the account a moment ago. */
 const MOST_TRIES = 5;
 
 /**
- * Signs in to the user's account, and moves the guest into it. If the user deleted an account before, or does so now, it is the next one.
- * @throws Refusal `account_banned`
+ * Signs in to the account of the app store's user, and moves the caller's guest into that account. If the user deletes the account
+ * meanwhile, the sign-in opens the user's next account.
+ * @throws Refusal `account_banned`; `store_unavailable` after MOST_TRIES accounts
  */
 async function signIn(subject: string, caller: Caller | undefined, services: SignInServices & { store: AppStore }): Promise<SignedIn> {
   const { store, moves, scripts } = services;
   const { name } = store;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, state } = await storeAccountOf(name, subject, scripts);
-    // Refused here, so that no guest is frozen for a move that the account would refuse.
+    // Refused before the move begins, because a banned account takes no guest, and a guest is frozen while it moves.
     if (state.word === 'banned') throw refuseBanned(state.ban);
     const target = { accountId, store: name };
     const isOther = caller !== undefined && caller.accountId !== accountId;
@@ -182,6 +186,7 @@ async function signIn(subject: string, caller: Caller | undefined, services: Sig
 }
 
 /**
+ * Signs in to the account, and creates it unless it exists.
  * @returns undefined: the account was deleted
  * @throws Refusal `account_banned`
  */

@@ -4,7 +4,7 @@ import { isoTime, timeOf } from '../../accounts/fields.ts';
 import { trialFields, trialOf, TrialReply } from './model.ts';
 import { trialAuditor } from './trial-auditor.ts';
 
-/** The trial that is linked to the account. The start of a device's own trial is kept under the device, and stays. */
+/** The trial that is linked to the account. The start of the device's own trial has a key of its own, and stays after a deletion. */
 export const trialHolding = {
   name: 'trial',
   fields: [trialFields],

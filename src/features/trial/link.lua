@@ -1,10 +1,12 @@
--- Links a device to the caller's account. The account keeps the earlier of both starts, so that no link extends a trial.
+-- Links a device's trial to the caller's account. If the account has a trial already, the earlier of the two starts stays, so that no link
+-- extends a trial.
 -- KEYS device
 -- ARGV device_hash, known_start (or '')
 -- Prologue prologue-open.lua: account, open_account, answer
 -- Answers linked(started at) no_trial
 --
--- `known_start` is the device's start where another slot has the device. It was read before, and it never changes.
+-- `known_start` is the start of the device's trial, read before by the caller, if the device's key is in another slot. The start does not
+-- change in between.
 local device_started = known_start ~= '' and known_start or redis.call('HGET', device, 'trialStartedAt')
 if not device_started then return {'no_trial'} end
 local account_started = redis.call('HGET', account, 'trialStartedAt')
@@ -12,6 +14,6 @@ local device_is_earlier = not account_started or tonumber(device_started) < tonu
 if not device_is_earlier then return {'linked', account_started} end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 
--- The device's own start must not change: otherwise any caller who knows a deviceId could end the device's trial.
+-- The script does not change the start under the device's key: otherwise any caller who knows a deviceId could end the device's trial.
 redis.call('HSET', account, 'trialStartedAt', device_started, 'trialDevice', device_hash)
 return answer('linked', device_started)

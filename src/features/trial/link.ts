@@ -42,7 +42,7 @@ export const linkTrial = endpoint({
     const [word, startedAt] = await link(key, '').catch(async (error: unknown) => {
       if (!(error instanceof SlotsApart)) throw error;
       const [found, start = ''] = await scripts.run(statusScript, { holder: key }, {});
-      // The account's own key stands in for the device's: the script does not read it then.
+      // With a known start the script does not read the key of the device, so it gets the account's key, which is in the right slot.
       return found === 'none' ? (['no_trial'] as const) : link(caller.accountKey, start);
     });
     return word === 'no_trial' ? refuse(word) : trialOf(Number(startedAt), now(), config.TRIAL_DAYS);

@@ -51,7 +51,7 @@ export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDay
   return { active: true, state: 'active', ...times, remainingSeconds: Math.ceil((endsAtMs - nowMs) / 1000) };
 }
 
-/** 132 bits of SHA-256. Redis and the cookie hold only this hash, which does not reveal the deviceId. */
+/** 132 bits of the SHA-256 hash of a deviceId. Redis and the cookie have only this hash, which does not reveal the deviceId. */
 export function deviceHash(deviceId: string): string {
   return hash('sha256', `coinop:device:${deviceId}`, 'base64url').slice(0, 22);
 }
@@ -60,14 +60,15 @@ export const trialFields = heldFields('earlier', 'trialStartedAt', 'trialDevice'
 
 export const trialKeys = {
   /**
-   * A hash. Its field `trialStartedAt` (milliseconds since 1970) is set once, and by operators, who keep the starts from before in
-   * `earlierStarts`. The key never expires: otherwise the device
-   * could start its trial again. The account hash holds the account's own start under the same field name.
+   * The key of a device's trial, a Redis hash. Its field `trialStartedAt` (milliseconds since 1970) is set once. Only operators change it,
+   * and `earlierStarts` then keeps the former starts. The key never expires: otherwise the device could start its trial again. In the
+   * account's Redis hash the field `trialStartedAt` is the start of the account's linked trial.
+   * @param device the hash of the deviceId (`deviceHash`)
    */
   device: (device: string) => `{device:${device}}`,
 };
 
-/** Reads a device's start, or an account's. */
+/** Reads the start of a device's trial, or of the trial that is linked to an account. */
 export const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
   keys: ['holder'],
@@ -80,7 +81,7 @@ export const statusScript = defineScript({
 
 export const DEVICE_COOKIE = 'svc_device';
 
-/** 400 days: browsers keep no cookie longer (RFC 6265bis, section 5.5). */
+/** How long the cookie svc_device is valid: 400 days, because browsers keep no cookie longer (RFC 6265bis, section 5.5). */
 const DEVICE_COOKIE_LIFE_MS = 400 * DAY_MS;
 
 /** Hash of the deviceId in the header x-device-id. @throws Refusal `invalid_request` when the header is no valid deviceId */
@@ -100,7 +101,10 @@ export function deviceOfCookie(meta: RequestMeta, services: DeviceServices): str
   return deviceClaims(meta, services)?.subject;
 }
 
-/** Set-Cookie values with the device's hash; undefined while the browser holds a cookie of this device in the first half of its life. */
+/**
+ * The Set-Cookie values that give the browser the cookie of a device. Undefined if the browser has a cookie of this device that is not past
+ * half its life.
+ */
 export function deviceCookie(device: string, meta: RequestMeta, services: DeviceServices): string[] | undefined {
   const now = services.now();
   const held = deviceClaims(meta, services);

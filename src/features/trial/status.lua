@@ -1,4 +1,4 @@
--- Reads the start of a trial, of a device or of an account.
+-- Reads the start of a device's trial, or of the trial that is linked to an account.
 -- KEYS holder
 -- ARGV -
 -- Prologue prologue-check.lua

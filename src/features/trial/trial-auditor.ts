@@ -3,7 +3,7 @@ import { accountPatterns } from '../../accounts/account-auditor.ts';
 import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { trialKeys } from './model.ts';
 
-/** Checks that a device's start can be read, and that the trial of an account began with that of its device. */
+/** Checks that the start of each device's trial can be read, and that an account's linked trial has the start of its device's trial. */
 export const trialAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, check: ([id], probe) => checkAccount(id!, probe) },
@@ -11,7 +11,10 @@ export const trialAuditor: Auditor = {
   ],
 };
 
-/** A link copies the device's start, which an operator alone changes, and a move takes start and device of one of both accounts. */
+/**
+ * Checks the trial of an account. A link copies the start of the device's trial into the account, and only an operator changes that start.
+ * A move of a guest keeps the start and the device of one of the two accounts.
+ */
 async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   const [startedAt, device] = await probe.fields(accountKey(id), 'trialStartedAt', 'trialDevice');
   if (startedAt == null || device == null) return [];
@@ -20,7 +23,7 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   if (ofDevice === startedAt || earlier?.split(' ').includes(startedAt) === true) return [];
   const began = ofDevice === null ? 'has none' : `began at ${ofDevice}`;
   const text = `Its trial began at ${startedAt}, and that of its device ${device} ${began} (milliseconds since 1970).`;
-  // A lost start is the one that the account has copied.
+  // If the device's start is lost, the account's copy restores it.
   const commands: Command[] = ofDevice === null ? [['HSETNX', trialKeys.device(device), 'trialStartedAt', startedAt]] : [];
   return [{ kind: 'trial_differs', subject: `account ${id}`, text, commands }];
 }
