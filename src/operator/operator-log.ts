@@ -7,8 +7,10 @@ import type { ScriptRunner } from '../redis/script-runner.ts';
  */
 export const OPERATOR_LOG = '{operator-log}';
 
+/** Appends the entry of a change that is about to happen to the operators' log. Answers begun(number of the entry). */
 const begin = defineScript({
-  file: new URL('begin-change.lua', import.meta.url),
+  name: 'operator/begin-change',
+  lua: `return {'begun', string.format('%.0f', redis.call('RPUSH', log, entry))}`,
   keys: ['log'],
   args: ['entry'],
   answers: ['begun'],

@@ -29,16 +29,20 @@ const settleDue = defineScript({
   answers: ['settled'],
 });
 
+/** Lists entries of a queue by the time at which they are due. Answers due(entry, time, entry, time …). */
 const readDue = defineScript({
-  file: new URL('read-due.lua', import.meta.url),
+  name: 'redis/read-due',
+  lua: `return {'due', unpack(redis.call('ZRANGE', due, 0, count - 1, 'WITHSCORES'))}`,
   keys: ['due'],
   args: ['count'],
   answers: ['due'],
   readOnly: true,
 });
 
+/** Counts the entries of a queue. Answers size(entries). */
 const countDue = defineScript({
-  file: new URL('count-due.lua', import.meta.url),
+  name: 'redis/count-due',
+  lua: `return {'size', string.format('%d', redis.call('ZCARD', due))}`,
   keys: ['due'],
   args: [],
   answers: ['size'],

@@ -84,9 +84,10 @@ interface PrologueDeclaration {
   inPlaceOf?: Prologue;
 }
 
+/** The `.lua` file: `new URL('apply.lua', import.meta.url)`. A script of one line is text in its declaration, without a header. */
+type ScriptSource = { readonly file: URL } | { readonly name: string; readonly lua: string };
+
 interface ScriptDeclaration<Key, Argument, Word> {
-  /** The `.lua` file: `new URL('apply.lua', import.meta.url)`. */
-  file: URL;
   keys: readonly Key[];
   args: readonly Argument[];
   /**
@@ -153,28 +154,17 @@ export function definePrologue({ file, keys, args, answers, library, after, apar
 }
 
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
-  declaration: ScriptDeclaration<Key, Argument, Word>,
+  declaration: ScriptSource & ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const {
-    file,
-    keys,
-    args,
-    shared = [],
-    answers,
-    prologue,
-    prelude,
-    library,
-    formats = [],
-    readOnly,
-    durable = false,
-    lists,
-  } = declaration;
+  const { keys, args, shared = [], answers, prologue, prelude, library, formats = [], readOnly, durable = false, lists } = declaration;
   const slotOf = declaration.slotOf ?? (prologue === undefined ? keys[0]! : 'caller');
-  const lua = readFileSync(file, 'utf8');
-  const name = nameOf(file);
   const own = [library ?? []].flat();
-  checkHeader(name, lua, { KEYS: keys, ARGV: args, Shared: shared, Answers: answers });
-  checkParts(name, lua, { Prologue: [prologue?.file ?? []].flat(), Prelude: [prelude ?? []].flat(), Library: own });
+  const isFile = 'file' in declaration;
+  const { name, lua } = isFile ? { name: nameOf(declaration.file), lua: readFileSync(declaration.file, 'utf8') } : declaration;
+  if (isFile) {
+    checkHeader(name, lua, { KEYS: keys, ARGV: args, Shared: shared, Answers: answers });
+    checkParts(name, lua, { Prologue: [prologue?.file ?? []].flat(), Prelude: [prelude ?? []].flat(), Library: own });
+  }
   const partsWith = (with_: Prologue | undefined): ScriptParts => {
     // A script and its prologue may name the same library.
     const libraries = [...new Set([...(with_?.libraries ?? []), ...own])];

@@ -110,3 +110,10 @@ test('no format has a field that its layout lacks, or an optional field without 
   expect(() => defineFormat('pair', '<count>', { count: whole, name: letters })).toThrow('"<count>" lacks a field of pair');
   expect(() => defineFormat('pair', '<count>', { count: optional(whole) })).toThrow('count of pair is not declared as "<count>" has it');
 });
+
+test('a script of one line stands in its declaration', async () => {
+  const lua = `return {'done', word .. ' ' .. string.match('7:seven', '<pair: name>')}`;
+  const script = defineScript({ name: 'redis/one-line', lua, keys: ['key'], args: ['word'], answers: ['done'], formats: [pair] });
+  expect(script.name).toBe('redis/one-line');
+  expect(await scripts.run(script, { key: '{pair}' }, { word: 'lucky' })).toEqual(['done', 'lucky seven']);
+});

@@ -36,8 +36,10 @@ export const voidScript = defineScript({
   durable: true,
 });
 
+/** Lists the voided purchases of an app, oldest first. Answers voided(token, time, token, time, …). */
 export const listVoidedScript = defineScript({
-  file: new URL('list-voided.lua', import.meta.url),
+  name: 'sandbox/list-voided',
+  lua: `return {'voided', unpack(redis.call('ZRANGEBYSCORE', voided, from, to, 'WITHSCORES', 'LIMIT', offset, count))}`,
   keys: ['voided'],
   args: ['from', 'to', 'offset', 'count'],
   answers: ['voided'],

@@ -27,8 +27,13 @@ const balanceAtScript = defineScript({
   readOnly: true,
 });
 
+/**
+ * Reads the ends of an account's ledger, whatever the standing of the account. Answers ends(newest entry or '', oldest entry or '',
+ * entries).
+ */
 const readEnds = defineScript({
-  file: new URL('read-ends.lua', import.meta.url),
+  name: 'coins/read-ends',
+  lua: `return {'ends', redis.call('LINDEX', ledger, -1) or '', redis.call('LINDEX', ledger, 0) or '', string.format('%d', redis.call('LLEN', ledger))}`,
   keys: ['ledger'],
   args: [],
   answers: ['ends'],

@@ -47,8 +47,13 @@ const forwardEvent = defineScript({
   durable: true,
 });
 
+/**
+ * Tells how many elements an outbox has, and the time of the oldest of them. Answers counted(elements, microseconds since 1970 of the
+ * oldest, or '').
+ */
 const countOutbox = defineScript({
-  file: new URL('count-outbox.lua', import.meta.url),
+  name: 'events/count-outbox',
+  lua: `return {'counted', string.format('%d', redis.call('LLEN', outbox)), string.match(redis.call('LINDEX', outbox, 0) or '', '^%d*')}`,
   keys: ['outbox'],
   args: [],
   answers: ['counted'],

@@ -9,8 +9,10 @@ import { defineScript } from '../../redis/script.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 
+/** Reads the fields of the caller's account, its guests and its session generation. Answers facts(guests, generation, field, value …). */
 export const factsScript = defineScript({
-  file: new URL('facts.lua', import.meta.url),
+  name: 'export/facts',
+  lua: `return {'facts', moved_in, generation, unpack(redis.call('HGETALL', account))}`,
   keys: ['account'],
   args: [],
   answers: ['facts'],

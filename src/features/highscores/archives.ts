@@ -33,8 +33,10 @@ export function parseArchive(text: string): ArchiveRecord | undefined {
   }
 }
 
+/** Lists the archives of a board. Answers archives(number, archive …). */
 export const readArchives = defineScript({
-  file: new URL('read-archives.lua', import.meta.url),
+  name: 'highscores/read-archives',
+  lua: `return {'archives', unpack(redis.call('HGETALL', archives))}`,
   keys: ['archives'],
   args: [],
   answers: ['archives'],

@@ -8,8 +8,10 @@ import { hideScores, moveScores, OwnScore, removeScores, scoresPage } from './ac
 import { seasonAuditor } from './season-auditor.ts';
 import { boardKeys } from './model.ts';
 
+/** Reads the number of boards with an entry of the account, and some of their games. Answers boards(count, game …). */
 const sampleBoards = defineScript({
-  file: new URL('sample-boards.lua', import.meta.url),
+  name: 'highscores/sample-boards',
+  lua: `return {'boards', string.format('%d', redis.call('SCARD', boards)), unpack(redis.call('SRANDMEMBER', boards, most))}`,
   keys: ['boards'],
   args: ['most'],
   answers: ['boards'],

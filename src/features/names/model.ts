@@ -43,8 +43,10 @@ export const giveName = defineScript({
   library: standingLibrary,
 });
 
+/** Reads the name that operators gave an account. Answers given(name or ''). */
 export const readGiven = defineScript({
-  file: new URL('read-given.lua', import.meta.url),
+  name: 'names/read-given',
+  lua: `return {'given', redis.call('HGET', account, 'nameGiven') or ''}`,
   keys: ['account'],
   args: [],
   answers: ['given'],

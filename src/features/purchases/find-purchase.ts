@@ -14,8 +14,10 @@ const keepOrderScript = defineScript({
   durable: true,
 });
 
+/** Reads which purchase has an order number of the store. Answers purchase(id, or ''). */
 const readOrderScript = defineScript({
-  file: new URL('read-order.lua', import.meta.url),
+  name: 'purchases/read-order',
+  lua: `return {'purchase', redis.call('GET', order) or ''}`,
   keys: ['order'],
   args: [],
   answers: ['purchase'],

@@ -27,8 +27,13 @@ const unlistScript = defineScript({
   durable: true,
 });
 
+/**
+ * Reads part of an account's purchases, oldest first, for moves, deletions, exports and operators. Answers part(how many there are;
+ * purchase, time …).
+ */
 const readListed = defineScript({
-  file: new URL('read-listed.lua', import.meta.url),
+  name: 'purchases/read-listed',
+  lua: `return {'part', tostring(redis.call('ZCARD', listed)), unpack(redis.call('ZRANGE', listed, from, from + count - 1, 'WITHSCORES'))}`,
   keys: ['listed'],
   args: ['from', 'count'],
   answers: ['part'],

@@ -14,8 +14,10 @@ const listSeats = defineScript({
   readOnly: true,
 });
 
+/** Counts the rooms in which an account has taken a seat. Answers count(number). */
 const countSeats = defineScript({
-  file: new URL('count-seats.lua', import.meta.url),
+  name: 'rooms/count-seats',
+  lua: `return {'count', string.format('%d', redis.call('SCARD', seats))}`,
   keys: ['seats'],
   args: [],
   answers: ['count'],

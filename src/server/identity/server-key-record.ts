@@ -100,7 +100,8 @@ export function endOf({ expiresAt, revokedAt }: Pick<ServerKeyRecord, 'expiresAt
 
 /** Reads all keys: ids and records in turn. */
 export const readServerKeys = defineScript({
-  file: new URL('read-server-keys.lua', import.meta.url),
+  name: 'identity/read-server-keys',
+  lua: `return {'keys', unpack(redis.call('HGETALL', records))}`,
   keys: ['records'],
   args: [],
   answers: ['keys'],
@@ -109,7 +110,8 @@ export const readServerKeys = defineScript({
 
 /** Reads when keys were last used: ids and times in turn. */
 export const readServerKeyUses = defineScript({
-  file: new URL('read-server-key-uses.lua', import.meta.url),
+  name: 'identity/read-server-key-uses',
+  lua: `return {'uses', unpack(redis.call('HGETALL', used))}`,
   keys: ['used'],
   args: [],
   answers: ['uses'],

@@ -14,8 +14,10 @@ const putScript = defineScript({
   library: listLibrary,
 });
 
+/** Removes entries of a list that are past their time. Answers swept(number). */
 const sweepScript = defineScript({
-  file: new URL('sweep.lua', import.meta.url),
+  name: 'list/sweep',
+  lua: `return {'swept', string.format('%d', sweep(list_of(order, untils, rooms, version, free, reserved, taken, matches), most))}`,
   keys: writtenKeyNames,
   args: ['most', 'matches'],
   answers: ['swept'],
