@@ -32,6 +32,14 @@ export const adjust = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/adjust -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"coins":50,"key":"ticket-4711","reason":"lost in the outage of 3 May"}'`,
+  shown: ({ accountId, balanceAfterCoins, replayed, balanceCoins = balanceAfterCoins, debtCoins }) => {
+    const now = debtCoins === undefined ? plain(balanceCoins) : `0, with a debt of ${debtCoins}`;
+    return [
+      replayed === true
+        ? `The key was used before, so nothing was changed: the balance of ${accountId} was ${balanceAfterCoins} then, and is ${now} now.`
+        : `The balance of ${accountId} is ${now} now.`,
+    ];
+  },
   async prepare({ accountId: asked, coins, key, reason }, services, operator) {
     const { by, key: serverKey } = operator;
     const account = await followed(asked, services);

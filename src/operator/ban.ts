@@ -6,6 +6,7 @@ import { banAt } from '../accounts/standing.ts';
 import { endText, followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
+import { minute } from './shown/cells.ts';
 
 const exampleOf = (verb: string): string =>
   `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
@@ -32,6 +33,7 @@ export const ban = operation({
   reply: z.object({ accountId: AccountId, until: z.iso.datetime().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('ban'),
+  shown: ({ accountId, until }) => [`${accountId} is banned${until === undefined ? '' : ` until ${minute(until)} UTC`}.`],
   async prepare({ accountId: asked, until: text, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
@@ -66,6 +68,7 @@ export const unban = operation({
   reply: z.object({ accountId: AccountId, wasBanned: z.boolean() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('unban'),
+  shown: ({ accountId, wasBanned }) => [wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`],
   async prepare({ accountId: asked, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;

@@ -24,6 +24,7 @@ import { Account, accountsNamed, Who } from './find.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
 import { isOpen, readSeasons } from './seasons.ts';
+import { entriesText } from './shown/cells.ts';
 
 const readRanks = defineScript({
   file: new URL('read-ranks.lua', import.meta.url),
@@ -186,6 +187,9 @@ export const removeEntry = operation({
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
+  shown: ({ game, removed: { name, score, playerId }, seasons = [] }) => [
+    `Removed ${name} (${playerId}) with ${score} from the board of ${game}${seasons.length === 0 ? '' : `, in the seasons ${seasons.join(', ')} too`}.`,
+  ],
   async prepare({ game, player, reason, season }, services, { key }) {
     const boards = await openBoards(game, season, services);
     if (boards instanceof Refusal) return boards;
@@ -279,6 +283,7 @@ export const resetBoard = operation({
   reply: z.object({ game: z.string(), archive: z.number().int(), entries: z.number().int() }),
   errors: ['entry_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/reset ${JSON_HEADERS} -d '{"reason":"season 2 begins"}'`,
+  shown: ({ game, archive, entries }) => [`The board of ${game} is empty. Archive ${archive} has its ${entriesText(entries)}.`],
   async prepare({ game, reason }, services, { by }) {
     const standing = await ranksOf({ game, season: ALL_TIME }, 1, 1, services);
     if (standing instanceof Refusal) return standing;
@@ -310,6 +315,7 @@ export const dropArchive = operation({
   reply: z.object({ game: z.string(), archive: z.number().int() }),
   errors: ['entry_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/drop ${JSON_HEADERS} -d '{"archive":1,"reason":"older than two years"}'`,
+  shown: ({ game, archive }) => [`Archive ${archive} of the board of ${game} is deleted.`],
   async prepare({ game, archive: number, reason }, services) {
     const found = (await archivesOf(game, services)).find(({ archive, droppedAt }) => archive === number && droppedAt === undefined);
     if (found === undefined) return refuse('entry_not_found');

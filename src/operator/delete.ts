@@ -32,6 +32,7 @@ export const deleteAccount = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/delete -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"asked by post, ticket 4711"}'`,
+  shown: ({ accountId }) => [`${accountId} is deleted.`],
   async prepare({ accountId: asked, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;

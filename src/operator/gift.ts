@@ -9,6 +9,7 @@ import { defineScript } from '../redis/script.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
+import { minute } from './shown/cells.ts';
 
 const giveAccess = defineScript({
   file: new URL('give-access.lua', import.meta.url),
@@ -50,6 +51,7 @@ export const give = operation({
   reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('give', '{"until":"2027-01-01T00:00:00Z","reason":"ticket 4711"}'),
+  shown: ({ accountId, until }) => [`${accountId} has access until ${minute(until)} UTC.`],
   async prepare({ accountId: asked, until: text, reason }, services, { by }) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
@@ -91,6 +93,9 @@ export const takeBack = operation({
   }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('take-back', '{"reason":"given to the wrong account"}'),
+  shown: ({ accountId, taken }) => [
+    taken === undefined ? `${accountId} was given nothing.` : `${accountId} has no access by a gift any more.`,
+  ],
   async prepare({ accountId: asked, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;

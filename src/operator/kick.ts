@@ -52,6 +52,7 @@ export const kick = operation({
   reply: z.object({ accountId: AccountId }),
   errors: ['room_not_found', 'room_ended', 'invalid_request'],
   example: exampleOf('kick', '{"player":"p2","reason":"abuse, ticket 4711"}'),
+  shown: ({ accountId }) => [`Kicked the account ${accountId}.`],
   async prepare({ code, player, reason }, services) {
     const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;
@@ -87,6 +88,7 @@ export const pardon = operation({
   reply: z.object({ wasKicked: z.boolean() }),
   errors: ['room_not_found'],
   example: exampleOf('pardon', '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","reason":"the wrong player"}'),
+  shown: ({ wasKicked }) => [wasKicked ? 'The account may join again.' : 'The account was not kicked out of this room.'],
   async prepare({ code, account, reason }, services) {
     const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;

@@ -16,6 +16,7 @@ import type { GrantPace } from './grant-pace.ts';
 import { shownLogEntry, type ShownLogEntry } from './log-entry.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
 import { readRoom } from './room-facts.ts';
+import type { Part } from './shown/cells.ts';
 
 /**
  * A read or a change by an operator, as data. The tool (`terminal/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
@@ -52,6 +53,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly costly?: boolean;
   /** The longest body over HTTP, if it may be longer than for other endpoints. */
   readonly bodyLimitBytes?: number;
+  /** How the tool shows the reply. Default: as `terminal/replies.ts` says, or by its fields. */
+  readonly shown?: (reply: never) => readonly Part[];
   /**
    * Checks everything first, and changes nothing.
    * @returns the remaining work
@@ -116,7 +119,8 @@ export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownL
 
 /** Declares an operation. The shapes type the input and the reply. */
 export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
-  declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor' | 'words'> & {
+  declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor' | 'words' | 'shown'> & {
+    readonly shown?: (reply: z.output<Reply>) => readonly Part[];
     readonly words?: readonly (keyof z.output<Input> & string)[];
     readonly roleFor?: (input: z.output<Input>, config: OperatorServices['config']) => Role;
     readonly prepare: (

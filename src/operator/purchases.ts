@@ -84,6 +84,7 @@ export const lookAtPurchase = operation({
   example:
     `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123/look -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"refunded in the console, ticket 4711"}'`,
+  shown: ({ purchaseId }) => [`The service asks the store about ${purchaseId} within a second, if it runs.`],
   async prepare({ purchase, reason }, services) {
     const found = await findPurchase(purchase, services.scripts);
     if (found === undefined) return refuse('purchase_not_found');
@@ -132,6 +133,12 @@ export const movePurchase = operation({
   example:
     `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123/move -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","key":"ticket-4711","reason":"bought as a guest, ticket 4711"}'`,
+  shown: ({ purchase, accountId, movedFrom, coins, takenCoins, replayed }) => {
+    const along =
+      coins === undefined ? '' : ` ${coins} coins went along; ${takenCoins ?? 'not yet known how many'} were taken from ${movedFrom}.`;
+    const from = movedFrom === undefined ? '' : ` of ${movedFrom}`;
+    return [`${replayed === true ? 'The key was used before: ' : ''}The purchase ${purchase}${from} is that of ${accountId} now.${along}`];
+  },
   async prepare({ purchase, account: asked, key, reason }, services, { by }) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;

@@ -11,6 +11,7 @@ import { afterWrites } from '../redis/script-runner.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
+import { entriesText } from './shown/cells.ts';
 
 const exampleOf = (verb: string, body: string): string =>
   `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
@@ -31,6 +32,9 @@ export const rename = operation({
   reply: z.object({ accountId: AccountId, boards: z.number().int(), rooms: z.number().int() }),
   errors: ['account_not_found', 'account_deleted', 'invalid_request'],
   example: exampleOf('rename', '{"name":"Player 7","reason":"ticket 4711"}'),
+  shown: ({ accountId, boards, rooms }) => [
+    `${accountId} has this name now: on ${entriesText(boards)} of boards, in ${rooms} rooms, and wherever it plays next.`,
+  ],
   async prepare({ accountId: asked, name, reason }, services, { by }) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
@@ -70,6 +74,7 @@ export const unname = operation({
   reply: z.object({ accountId: AccountId, hadName: z.boolean() }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('unname', '{"reason":"an appeal"}'),
+  shown: ({ accountId, hadName }) => [hadName ? `${accountId} chooses its own name again.` : `${accountId} was given no name.`],
   async prepare({ accountId: asked, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;

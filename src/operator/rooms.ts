@@ -79,6 +79,7 @@ export const endRoom = operation({
   example:
     `curl -s $base/v1/admin/rooms/BCDFG/end -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"abuse, ticket 4711"}'`,
+  shown: ({ room: { code } }) => [`The room ${code} has ended.`],
   async prepare({ code, reason }, services) {
     const found = await findRoom(code, services);
     if (found instanceof Refusal) return found;

@@ -38,6 +38,7 @@ export const signOut = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/sign-out -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"lost phone, ticket 4711"}'`,
+  shown: ({ accountId }) => [`All sessions of ${accountId} have ended.`],
   async prepare({ accountId: asked, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
@@ -74,6 +75,7 @@ export const endSession = operation({
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/end-session -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"session":"0.Zl8yqvJ0c3T1mXbN","reason":"lost laptop, ticket 4711"}'`,
+  shown: ({ accountId }) => [`This session of ${accountId} has ended.`],
   async prepare({ accountId: asked, session, reason }, services) {
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;

@@ -10,6 +10,7 @@ import { defineScript } from '../redis/script.ts';
 import { followed } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorServices, type Prepared } from './operation.ts';
+import { minute, type Part } from './shown/cells.ts';
 
 const changeTrial = defineScript({
   file: new URL('change-trial.lua', import.meta.url),
@@ -42,6 +43,10 @@ const Reply = z.object({
   accountId: AccountId.optional().meta({ description: 'The account whose trial changed too.' }),
 });
 
+const shown = ({ device, trial: { startedAt = '', expiresAt = '' }, accountId }: z.output<typeof Reply>): Part[] => [
+  `The trial of the device ${device}${accountId === undefined ? '' : ` and of ${accountId}`} began at ${minute(startedAt)} UTC, and ends at ${minute(expiresAt)} UTC.`,
+];
+
 const errors = ['no_trial', 'account_not_found', 'account_deleted', 'invalid_request'] as const;
 
 const exampleOf = (verb: string): string =>
@@ -64,6 +69,7 @@ export const restartTrial = operation({
   reply: Reply,
   errors,
   example: exampleOf('restart'),
+  shown,
   prepare: (input, services) => prepared('Begin', input, services),
 });
 
@@ -80,6 +86,7 @@ export const restoreTrial = operation({
   reply: Reply,
   errors,
   example: exampleOf('restore'),
+  shown,
   prepare: (input, services) => prepared('Restore', input, services),
 });
 

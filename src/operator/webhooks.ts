@@ -9,6 +9,7 @@ import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { HOOK_ID, KEPT_ATTEMPTS, typesOf, type HookRecord } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
+import { minute } from './shown/cells.ts';
 
 const Id = z.string().regex(HOOK_ID, 'Must be the id of a webhook: 8 small letters and digits').meta({ example: 'k3v9x0ab' });
 
@@ -134,6 +135,9 @@ async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorServ
 function nothingAhead(error: unknown): undefined {
   if (!(error instanceof AheadOfLog)) throw error;
 }
+
+/** For the tool. */
+export const secretParts = (secret: string): string[] => ['Secret, shown once:', `    ${secret}`];
 
 /** Finds the webhook at the beginning of each operation on one webhook. */
 function ofHook<Input extends { id: string }, Result>(
@@ -265,6 +269,12 @@ export const rotateWebhook = operation({
   reply: z.object({ secret: z.string().meta({ description: 'Shown once.' }), webhook: Webhook }),
   errors: ['webhook_not_found'],
   example: exampleOf('/k3v9x0ab/rotate', { overlapMinutes: 60, reason: 'the secret was in a log' }),
+  shown: ({ secret, webhook: { oldSecretsUntil } }) => [
+    ...secretParts(secret),
+    oldSecretsUntil === undefined
+      ? 'No older one signs any more.'
+      : `Older ones sign too until ${minute(oldSecretsUntil)} UTC at the latest.`,
+  ],
   prepare: ofHook((hook, { id, overlapMinutes = OVERLAP_MINUTES, reason = '' }, { hooks, now }) => {
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
@@ -302,6 +312,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     reply: z.object({ webhook: Webhook }),
     errors: ['webhook_not_found'],
     example: exampleOf(`/k3v9x0ab/${verb}`, { reason: 'the website moves, ticket 4711' }),
+    shown: ({ webhook: { id } }) => [verb === 'disable' ? `${id} gets no more events.` : `${id} goes on at its position.`],
     prepare: ofHook((hook, { id, reason = '' }, { hooks }) => {
       return {
         question: `${verb === 'disable' ? 'Stop' : 'Start'} sending events to ${hook.url}?`,
@@ -331,6 +342,7 @@ export const removeWebhook = operation({
   reply: z.object({ id: Id }),
   errors: ['webhook_not_found'],
   example: exampleOf('/k3v9x0ab/remove', { reason: 'the website is closed' }),
+  shown: ({ id }) => [`Removed ${id}.`],
   prepare: ofHook((hook, { id, reason = '' }, { hooks }) => {
     return {
       question: `Remove the webhook ${id} to ${hook.url}, with its secrets and deliveries?`,
@@ -359,6 +371,7 @@ export const repeatDelivery = operation({
   reply: z.object({ id: Id, event: z.string() }),
   errors: ['webhook_not_found', 'event_not_found', 'webhooks_full'],
   example: exampleOf('/k3v9x0ab/repeat', { event: 'hoiwgw3emp-0-0', reason: 'the receiver lost it' }),
+  shown: ({ event }) => [`The service sends ${event} again within a second or two, if it runs.`],
   prepare: ofHook(async (hook, { id, event, reason = '' }, { hooks, events }) => {
     const found = events && (await findEvent(event, events));
     if (found === undefined) return refuse('event_not_found');
@@ -396,6 +409,7 @@ export const replayWebhook = operation({
   reply: z.object({ id: Id, from: z.iso.datetime() }),
   errors: ['webhook_not_found', 'event_not_found'],
   example: exampleOf('/k3v9x0ab/replay', { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' }),
+  shown: ({ from }) => [`The service sends all events since ${minute(from)} UTC again, if it runs.`],
   prepare: ofHook((hook, { id, from, reason = '' }, { hooks, events }) => {
     if (events === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
     const time = Date.parse(from);

@@ -8,7 +8,7 @@ import { Account } from '../../src/operator/find.ts';
 import { Time } from '../../src/operator/log-filter.ts';
 import { operation, perform, Reason, type Operation } from '../../src/operator/operation.ts';
 import { offered } from '../../src/operator/page/offered.ts';
-import { groups, withCommands } from '../../src/operator/terminal/groups.ts';
+import { groupsOf } from '../../src/operator/terminal/groups.ts';
 import { helpOf, readInput } from '../../src/operator/terminal/input.ts';
 import type { Tool } from '../../src/operator/terminal/command.ts';
 import { Failure } from '../../src/process/command.ts';
@@ -62,7 +62,7 @@ const { accountId } = await desk.account(10);
 const { parts: services, [Symbol.dispose]: closeParts } = openParts(desk.service);
 afterAll(closeParts);
 
-const all = withCommands(groups, [greet]);
+const all = groupsOf([greet]);
 const line = ['players', 'greet', accountId, '3', '--later-than', '2026-11-22T12:00:00Z', '--langs', 'en, fr', '--reason', 'a birthday'];
 const planned = (words: readonly string[]) => {
   const { command, input } = readInput(words, all);

@@ -23,6 +23,33 @@ export interface Listing<Row> {
   readonly columns: Readonly<Record<string, (row: Row) => Cell>>;
 }
 
+export interface Table {
+  readonly title: string;
+  readonly none: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/** A part of a shown reply: a sentence, facts below a title, or a table. */
+export type Part = string | { readonly title: string; readonly facts: Facts } | Table;
+
+export function table<Row>({ title, none, columns }: Listing<Row>, rows: readonly Row[]): Table {
+  return { title, none, columns: Object.keys(columns), rows: rows.map((row) => Object.values(columns).map((cell) => cell(row))) };
+}
+
+/** As `table`; nothing without rows. */
+export function some<Row>(listing: Listing<Row>, rows: readonly Row[]): Part[] {
+  return rows.length === 0 ? [] : [table(listing, rows)];
+}
+
+/** The way to the next page. */
+export function more(nextCursor: string | undefined): Part[] {
+  return nextCursor === undefined ? [] : [`There may be more: --cursor ${nextCursor}`];
+}
+
+/** `2026-11-22 16:20`, of an ISO 8601 time in UTC. */
+export const minute = (iso: string): string => iso.slice(0, 16).replace('T', ' ');
+
 const of =
   (kind: Kind['kind']) =>
   (value: string | number | undefined): Cell =>

@@ -15,13 +15,16 @@ import {
   link,
   name,
   second,
+  some,
   state,
   strong,
+  table,
   time,
   yesNo,
   type Cell,
   type Facts,
   type Listing,
+  type Part,
 } from './cells.ts';
 
 export type Account = z.output<typeof show.reply>;
@@ -235,3 +238,28 @@ export const found: Listing<z.output<typeof find.reply>['accounts'][number]> = {
       deletedAt === undefined ? given(movedTo, (to) => ['moved to ', account(to)]) : [state('deleted', false), ' ', time(deletedAt)],
   },
 };
+
+export function headOf(accountId: string, movedFrom: string | undefined): string {
+  return movedFrom === undefined ? `Account ${accountId}` : `Account ${accountId}, into which ${movedFrom} moved`;
+}
+
+/** All of an account, without what it has not. */
+export function accountParts(shown: Account): Part[] {
+  const { games, more } = otherBoards(shown);
+  return [
+    headOf(shown.accountId, shown.movedFrom),
+    { title: 'Standing', facts: standing(shown) },
+    { title: 'Balance', facts: balance(shown) },
+    { title: 'Entitlement', facts: entitlement(shown) },
+    { title: 'Given name', facts: givenName(shown) },
+    { title: 'Subscription', facts: subscription(shown) },
+    ...some(subscriptionPurchases, shown.purchases),
+    ...some(coinPurchases, shown.coinPurchases),
+    ...some(sessions, shown.sessions.listed),
+    signedOut(shown.sessions.signOutsEverywhere),
+    ...some(scores, shown.boards.scores),
+    ...(games.length === 0 ? [] : [`Other boards: ${games.join(', ')}${more === 0 ? '' : ` and ${more} more`}`]),
+    ...some(seats, shown.rooms),
+    { ...table(ledger, shown.history), none: 'The ledger is empty.' },
+  ];
+}

@@ -1,17 +1,12 @@
-import { account, coins, labelOf, time, yesNo, type Cell, type Facts, type Listing } from './cells.ts';
+import { account, coins, labelOf, some, time, yesNo, type Cell, type Listing, type Part } from './cells.ts';
 
 type Reply = Readonly<Record<string, unknown>>;
 
-/** How a reply looks that no module of this folder describes: its fields as facts, and its lists of objects as tables. */
-export function shownReply(reply: Reply): {
-  readonly facts: Facts;
-  readonly tables: readonly (readonly [Listing<Reply>, readonly Reply[]])[];
-} {
+/** How a reply looks whose operation does not say it: its fields as facts, and its lists of objects as tables. */
+export function shownReply(reply: Reply): Part[] {
   const fields = Object.entries(reply);
-  return {
-    facts: fields.flatMap(([name, value]) => (isTable(value) ? [] : [[labelOf(name), cellOf(name, value)] as const])),
-    tables: fields.flatMap(([name, value]) => (isTable(value) ? [[listingOf(name, value), value] as const] : [])),
-  };
+  const facts = fields.flatMap(([name, value]) => (isTable(value) ? [] : [[labelOf(name), cellOf(name, value)] as const]));
+  return [{ title: '', facts }, ...fields.flatMap(([name, value]) => (isTable(value) ? some(listingOf(name, value), value) : []))];
 }
 
 function isTable(value: unknown): value is Reply[] {

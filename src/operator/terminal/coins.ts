@@ -5,9 +5,9 @@ import { grantMany } from '../grant-many.ts';
 import { Reason } from '../operation.ts';
 import { readAccountsFile } from './accounts-file.ts';
 import { BulkGrant, type BulkTerms } from './bulk-grant.ts';
-import type { Command, CommandGroup, CommandInput } from './command.ts';
+import type { Command, CommandInput } from './command.ts';
 
-const grant: Command = {
+export const grant: Command = {
   summary: 'Grants coins to every account of a file, once per account and key.',
   role: grantMany.role,
   flags: {
@@ -46,9 +46,3 @@ function termsOf(flags: CommandInput['flags']): Pick<BulkTerms, 'coins' | 'key' 
   if (!checkedReason.success) throw new Failure(`"coins grant" needs --reason TEXT. ${checkedReason.error.issues[0]!.message}.`);
   return { coins: amount.data, key: checkedKey.data, reason: checkedReason.data };
 }
-
-export const coins: CommandGroup = {
-  name: 'coins',
-  summary: 'coins of many accounts at once',
-  commands: { grant },
-};

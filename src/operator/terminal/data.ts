@@ -9,7 +9,7 @@ import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder, type OlderData } from '../../redis/older-than-data-dir.ts';
 import { slotOf } from '../../redis/slots.ts';
 import type { ForeignValue } from '../../redis/text-key.ts';
-import type { Command, CommandGroup, Tool } from './command.ts';
+import type { Command, Tool } from './command.ts';
 import { loggedChange } from './operate.ts';
 
 const show: Command = {
@@ -67,11 +67,7 @@ const accept: Command = {
   },
 };
 
-export const data: CommandGroup = {
-  name: 'data',
-  summary: 'the data as a whole, after Redis lost it',
-  commands: { show, accept },
-};
+export const dataCommands = { show, accept };
 
 interface FoundData {
   readonly id: string | undefined;

@@ -1,33 +1,43 @@
 import { operations } from '../endpoints.ts';
 import type { Operation } from '../operation.ts';
-import { accounts } from './accounts.ts';
-import { boards } from './boards.ts';
-import { coins } from './coins.ts';
-import type { CommandGroup } from './command.ts';
-import { data } from './data.ts';
-import { log } from './log.ts';
-import { commandOf, groupOf } from './operate.ts';
-import { purchases } from './purchases.ts';
-import { rooms } from './rooms.ts';
-import { keys } from './server-keys.ts';
-import { trials } from './trials.ts';
-import { webhooks } from './webhooks.ts';
+import { listKeys } from '../server-keys.ts';
+import { grant } from './coins.ts';
+import type { Command, CommandGroup } from './command.ts';
+import { dataCommands } from './data.ts';
+import { exportToFile } from './log.ts';
+import { commandOf } from './operate.ts';
+import { keyCommands } from './server-keys.ts';
 
-/** All groups of the tool. */
-export const groups: readonly CommandGroup[] = withCommands(
-  [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, data, log],
-  operations,
-);
+type Group = Omit<CommandGroup, 'commands'> & { readonly own?: Readonly<Record<string, Command>> };
 
-/** Groups with a command for each operation that has none of its own, in the group with which its name begins. */
-export function withCommands(own: readonly CommandGroup[], all: readonly Operation[]): CommandGroup[] {
-  const made = all
-    .filter(({ name }) => !own.some((group) => name.startsWith(`${group.name} `) && name.slice(group.name.length + 1) in group.commands))
-    .map((declared) => commandOf(declared));
-  const namesOfGroups = new Set([...own, ...made].map(({ name }) => name.split(' ')[0]!));
-  return [...namesOfGroups].map((name) => {
-    const group = own.find((each) => each.name === name) ?? { name, summary: 'more', commands: {} };
-    const added = groupOf(group, ...made.filter((command) => command.name.startsWith(`${name} `)));
-    return { ...group, commands: { ...group.commands, ...added.commands } };
+/** The groups of the tool, with the commands that only it has, or has in another form. */
+const described: readonly Group[] = [
+  {
+    name: 'accounts',
+    summary: 'accounts, their coins and their access',
+    note:
+      'ACCOUNT and WHO are an accountId, an installId or google:SUB. account: or install: in front says which, where a\n' +
+      'text may be both. "-" reads it from standard input, so that no shell history has an installId. COINS may be negative.',
+  },
+  { name: 'coins', summary: 'coins of many accounts at once', own: { grant } },
+  { name: 'purchases', summary: 'coins and subscriptions bought in an app store' },
+  { name: 'boards', summary: 'the boards of games' },
+  { name: 'rooms', summary: 'rooms and who sits in them' },
+  { name: 'trials', summary: 'trials of devices', note: 'DEVICE is a deviceId, or its hash, which accounts show has.' },
+  { name: 'webhooks', summary: 'where events are sent' },
+  { name: 'keys', summary: 'the keys of your own servers', own: keyCommands },
+  { name: 'data', summary: 'the data as a whole, after Redis lost it', own: dataCommands },
+  { name: 'log', summary: 'what operators changed, by this tool and by HTTP', usual: 'list', own: { export: exportToFile } },
+];
+
+/** The groups with a command for each operation, in the group with which its name begins. */
+export function groupsOf(all: readonly Operation[]): CommandGroup[] {
+  const names = new Set([...described, ...all].map(({ name }) => name.split(' ')[0]!));
+  return [...names].map((name) => {
+    const { own, ...group } = described.find((each) => each.name === name) ?? { name, summary: 'more' };
+    const made = all.filter((each) => each.name.startsWith(`${name} `)).map((each) => [each.name.slice(name.length + 1), commandOf(each)]);
+    return { ...group, commands: { ...Object.fromEntries(made), ...own } };
   });
 }
+
+export const groups: readonly CommandGroup[] = groupsOf([...operations, listKeys as unknown as Operation]);

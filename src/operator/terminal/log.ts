@@ -2,18 +2,17 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { Refusal } from '../../errors.ts';
 import { Failure } from '../../process/command.ts';
-import { exportLog, listLog } from '../log.ts';
+import { exportLog } from '../log.ts';
 import { logFilterFields } from '../log-filter.ts';
 import { perform } from '../operation.ts';
 import { entriesText } from '../shown/cells.ts';
-import { logEntries } from '../shown/shown-log.ts';
-import { commandOf, flagsOf, groupOf, type NamedCommand } from './operate.ts';
-import { listed, moreText, paragraphs } from './table.ts';
+import type { Command } from './command.ts';
+import { flagsOf } from './operate.ts';
 
 const filters = z.object(logFilterFields);
 
-const toFile: NamedCommand = {
-  name: exportLog.name,
+/** In place of the parts of `exportLog`. */
+export const exportToFile: Command = {
   summary: exportLog.summary.replace(', in parts of up to 500', ', into a file'),
   role: exportLog.role,
   get flags() {
@@ -48,9 +47,3 @@ function writing(path: string, work: () => void): void {
     throw new Failure(`${path} cannot be written: ${(error as Error).message}.`);
   }
 }
-
-export const log = groupOf(
-  { name: 'log', summary: 'what operators changed, by this tool and by HTTP', usual: 'list' },
-  commandOf(listLog, ({ entries, nextCursor }) => paragraphs(listed(logEntries, entries), moreText(nextCursor))),
-  toFile,
-);

@@ -7,30 +7,13 @@ import { fieldsOf, namesIn, type Field } from '../fields.ts';
 import { beforeChange, isChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { shownReply } from '../shown/shown-reply.ts';
-import type { Command, CommandGroup, Flag, Tool } from './command.ts';
+import type { Command, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
-import { facts, paragraphs, titled } from './table.ts';
-
-/** A command with the name of an operation, such as `accounts adjust`. */
-export type NamedCommand = Command & { readonly name: string };
-
-/** A group of commands by their names, which begin with the name of the group. */
-export function groupOf(group: Omit<CommandGroup, 'commands'>, ...commands: readonly NamedCommand[]): CommandGroup {
-  return { ...group, commands: Object.fromEntries(commands.map((command) => [command.name.slice(group.name.length + 1), command])) };
-}
-
-/** The reply of an operation without a text of its own. */
-function textOfReply(reply: Readonly<Record<string, unknown>>): string {
-  const { logged: _, ...fields } = reply;
-  const { facts: shown, tables } = shownReply(fields);
-  return paragraphs(facts(shown), ...tables.map(([listing, rows]) => titled(listing, rows)));
-}
+import { replies } from './replies.ts';
+import { textOfParts } from './table.ts';
 
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
-export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
-  operation: Operation<Input, Reply>,
-  text: (reply: z.output<Reply>) => string = textOfReply,
-): NamedCommand {
+export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(operation: Operation<Input, Reply>): Command {
   const { name, summary, role, method, path, input } = operation;
   const inWords = [...namesIn(path), ...(operation.words ?? [])];
   const isOfAccount = inWords[0] === 'accountId';
@@ -43,7 +26,6 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
     () => new Map(fields().flatMap((declared) => (inWords.includes(declared.name) ? [] : [[flagOf(declared), declared] as const]))),
   );
   return {
-    name,
     summary,
     role,
     get words() {
@@ -78,7 +60,10 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
           throw failureOf(reply);
         }
         // Undefined fields are left out, as in the answers of the endpoints.
-        return { text: text(reply), json: reply };
+        const { logged: _, ...fields } = reply;
+        const shown = replies.get(name) ?? operation.shown;
+        const parts = shown?.(reply as never) ?? shownReply(fields);
+        return { text: textOfParts(parts), json: reply };
       };
     },
   };
@@ -176,7 +161,7 @@ const STORES: readonly string[] = STORE_NAMES;
 
 const NO_ACCOUNT = 'There is no such account.';
 
-export function checkWho(who: string): void {
+function checkWho(who: string): void {
   const { error } = Who.safeParse(who);
   if (error !== undefined) throw new Failure(`ACCOUNT: ${error.issues[0]!.message}.`);
 }

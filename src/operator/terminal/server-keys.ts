@@ -2,16 +2,14 @@ import { GameId } from '../../features/catalogue/model.ts';
 import { isoTime } from '../../accounts/fields.ts';
 import { creation, heirsText, madeBy, revocation, rotation } from '../key-changes.ts';
 import { Reason } from '../operation.ts';
-import { listKeys } from '../server-keys.ts';
 import { Failure } from '../../process/command.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type MadeKey } from '../../server/identity/server-key-changes.ts';
 import { roles, type Role } from '../../server/identity/roles.ts';
 import { scopes, type Scope } from '../../server/identity/server-keys.ts';
-import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
+import type { Command, CommandInput, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
-import { serverKeys } from '../shown/shown-keys.ts';
-import { commandOf, loggedChange } from './operate.ts';
-import { listed, minuteOf } from './table.ts';
+import { loggedChange } from './operate.ts';
+import { minuteOf } from './table.ts';
 
 /** For the operators' log. */
 const reason = { value: 'TEXT', summary: 'why, for other operators' };
@@ -118,11 +116,7 @@ const revoke: Command = {
   },
 };
 
-export const keys: CommandGroup = {
-  name: 'keys',
-  summary: 'the keys of your own servers',
-  commands: { list: commandOf(listKeys, ({ keys: all }) => listed(serverKeys, all)), create, rotate, revoke },
-};
+export const keyCommands = { create, rotate, revoke };
 
 function changesOf({ scripts, now }: Tool): ServerKeyChanges {
   return new ServerKeyChanges(scripts, now);

@@ -1,4 +1,4 @@
-import type { Cell, Facts, Listing } from '../shown/cells.ts';
+import { minute, type Cell, type Facts, type Part } from '../shown/cells.ts';
 
 /**
  * Escapes characters that could control a terminal: control characters (escape sequences begin with one), and characters that reverse or
@@ -98,22 +98,33 @@ export function minuteOf(at: number | undefined): string {
   return at === undefined ? '' : new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** `2026-11-22 16:20:05`, of an ISO 8601 time. */
-export function secondOfText(time: string): string {
-  return time.slice(0, 19).replace('T', ' ');
-}
-
-/** As `minuteOf`, of an ISO 8601 time. */
-export function minuteOfText(time: string | undefined): string {
-  return time === undefined ? '' : minuteOf(Date.parse(time));
-}
+/** `2026-11-22 16:20:05`, of an ISO 8601 time in UTC. */
+const second = (iso: string): string => iso.slice(0, 19).replace('T', ' ');
 
 /** The text of a cell, which is not yet `printable`. */
 export function textOf(cell: Cell): string {
   if (cell === undefined) return '';
   if (typeof cell !== 'object') return String(cell);
-  if ('kind' in cell) return cell.kind === 'time' ? minuteOfText(cell.text) : cell.kind === 'second' ? secondOfText(cell.text) : cell.text;
+  if ('kind' in cell) return cell.kind === 'time' ? minute(cell.text) : cell.kind === 'second' ? second(cell.text) : cell.text;
   return cell.map(textOf).join('');
+}
+
+/** Parts of a reply with blank lines between them. The titles of tables tell several tables apart. */
+export function textOfParts(parts: readonly Part[]): string {
+  const hasTitles = parts.filter((part) => typeof part === 'object' && 'rows' in part).length > 1;
+  const texts = parts.map((part) => {
+    if (typeof part === 'string') return printable(part);
+    if ('facts' in part) return facts(part.facts, part.title);
+    const { title, none, columns, rows } = part;
+    if (rows.length === 0) return none;
+    const names = columns.map((name) => name.toUpperCase());
+    const made = table(
+      names,
+      rows.map((row) => row.map(textOf)),
+    );
+    return hasTitles ? `${title}:\n${made}` : made;
+  });
+  return texts.filter((text) => text !== '').join('\n\n');
 }
 
 /** A line for each fact, its name in front, below a title. '' without facts. */
@@ -122,28 +133,4 @@ export function facts(pairs: Facts, title = ''): string {
   if (lines.length === 0) return '';
   const width = Math.max(...lines.map(([name]) => name.length));
   return [...(title === '' ? [] : [`${title}:`]), ...lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`)].join('\n');
-}
-
-/** A table, or a sentence that says that there is nothing. */
-export function listed<Row>({ none, columns }: Listing<Row>, rows: readonly Row[]): string {
-  if (rows.length === 0) return none;
-  const names = Object.keys(columns).map((name) => name.toUpperCase());
-  return table(
-    names,
-    rows.map((row) => Object.values(columns).map((cell) => textOf(cell(row)))),
-  );
-}
-
-/** A table below its title. '' without rows. */
-export function titled<Row>(listing: Listing<Row>, rows: readonly Row[]): string {
-  return rows.length === 0 ? '' : `${listing.title}:\n${listed(listing, rows)}`;
-}
-
-/** Texts with blank lines between them; empty ones are left out. */
-export function paragraphs(...texts: readonly string[]): string {
-  return texts.filter((text) => text !== '').join('\n\n');
-}
-
-export function moreText(nextCursor: string | undefined): string {
-  return nextCursor === undefined ? '' : `There may be more: --cursor ${nextCursor}`;
 }

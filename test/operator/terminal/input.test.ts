@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { accounts } from '../../../src/operator/terminal/accounts.ts';
+import type { CommandGroup } from '../../../src/operator/terminal/command.ts';
 import { durationOf } from '../../../src/operator/terminal/duration.ts';
 import { helpOf, readInput } from '../../../src/operator/terminal/input.ts';
-import { keys } from '../../../src/operator/terminal/server-keys.ts';
-import { log } from '../../../src/operator/terminal/log.ts';
+import { groups } from '../../../src/operator/terminal/groups.ts';
 import { printable, printableJson, table } from '../../../src/operator/terminal/table.ts';
 import { Failure } from '../../../src/process/command.ts';
+
+const [accounts, keys, log] = ['accounts', 'keys', 'log'].map((name) => groups.find((group) => group.name === name)!) as [
+  CommandGroup,
+  CommandGroup,
+  CommandGroup,
+];
 
 const scopes = 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,events,admin.';
 const expiry = '--expires takes a time such as 90d, 12h or 30m, at most ten years.';
