@@ -4,7 +4,7 @@ import { afterAll, describe, expect, inject, test } from 'vitest';
 import { sessionEntry } from '../src/accounts/session-list.ts';
 import { standingFormats } from '../src/accounts/standing.ts';
 import { seasonPrize } from '../src/features/catalogue/model.ts';
-import { ledgerEntry, seasonPayout } from '../src/features/coins/model.ts';
+import { filedEntry, filedGuest, filedOperation, ledgerEntry, seasonPayout } from '../src/features/coins/model.ts';
 import { boardMember, playerEntry } from '../src/features/highscores/entry.ts';
 import { seasonThreshold } from '../src/features/highscores/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
@@ -17,7 +17,7 @@ import { lua } from './lua-files.ts';
 import { seeded } from './seeded.ts';
 
 const formats: readonly Declared[] = [
-  ...[ledgerEntry, seasonPayout, seasonPrize, seasonThreshold, boardMember, playerEntry],
+  ...[ledgerEntry, filedEntry, filedGuest, filedOperation, seasonPayout, seasonPrize, seasonThreshold, boardMember, playerEntry],
   ...[listEntry, listedRoom, roomSummary, playerRecord, privatePart, sessionEntry, ...Object.values(standingFormats)],
 ];
 

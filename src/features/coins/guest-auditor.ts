@@ -6,7 +6,7 @@ import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries } from './ledger-layout.ts';
-import { coinKeys, entryLetters, type LedgerEntry, ledgerEntry } from './model.ts';
+import { coinKeys, entryLetters, filedGuest, type LedgerEntry, ledgerEntry } from './model.ts';
 
 /** More entries than a filed guest can have: 100, and the entry of its move. */
 const FILED_ENTRIES = 200;
@@ -129,7 +129,7 @@ class GuestsCheck {
   }
 
   async #checkFiled(guests: readonly MovedGuest[]): Promise<void> {
-    const ids = new Map(guests.map(({ id, number, lastSeq }) => [String(number), `${id} ${lastSeq}`]));
+    const ids = new Map(guests.map(({ id, number, lastSeq }) => [String(number), filedGuest.write({ id, lastSeq })]));
     const { filedGuests, filedKeys, filedEntries } = ledgerKeys;
     this.#compare('guests', ids, await this.#scanned('HSCAN', filedGuests(this.#id)), (id, seq) => [
       'HSET',

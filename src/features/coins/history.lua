@@ -98,7 +98,7 @@ local guests = {}
 -- The guest with this number. Called only for guests with entries on the page.
 local function guest_of(number)
   if not guests[number] then
-    local id, entries = string.match(redis.call('HGET', ledger .. ':guests:ids', number), '^(%S+) (%d+)$')
+    local id, entries = string.match(redis.call('HGET', ledger .. ':guests:ids', number), '<filed_guest>')
     guests[number] = {ledger = guest_ledger(ledger, id), entries = tonumber(entries)}
   end
   return guests[number]
@@ -116,7 +116,7 @@ local function advance_filed()
     end
     local member = filed.chunk[filed.place + 1]
     if member then
-      local number = 999 - string.sub(member, 1, 3)
+      local number = 999 - string.sub(member, '<filed_entry: turn>')
       if number <= guests_then then
         filed.head, filed.number, filed.at = member, number, tonumber(filed.chunk[filed.place + 2])
       else
@@ -130,7 +130,7 @@ advance_filed()
 
 local function filed_entry()
   local guest = guest_of(filed.number)
-  return filed.number .. '.' .. redis.call('LINDEX', guest.ledger, string.sub(filed.head, 4) - guest.entries - 1)
+  return filed.number .. '.' .. redis.call('LINDEX', guest.ledger, string.sub(filed.head, '<filed_entry: seq>') - guest.entries - 1)
 end
 
 local function newest()

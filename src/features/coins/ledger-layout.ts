@@ -1,6 +1,6 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import type { Probe } from '../../consistency/auditor.ts';
-import { coinKeys, ENTRIES_PER_BUCKET, ledgerEntry, type LedgerEntry } from './model.ts';
+import { coinKeys, ENTRIES_PER_BUCKET, filedEntry, filedOperation, ledgerEntry, type LedgerEntry } from './model.ts';
 
 /**
  * The layout of ledgers in Redis, for the audit. `ledger.lua` writes them and describes the layout. Apart from scripts only this file and
@@ -32,9 +32,8 @@ export function filed(
   { seq, balance, letter, coins }: LedgerEntry,
   guestNumber: number,
 ): { member: string; operation: string; line: string } {
-  const operation = `${letter}${coins} `;
-  const member = String(999 - guestNumber).padStart(3, '0') + String(seq).padStart(15, '0');
-  return { member, operation, line: letter === 'm' ? '' : `${operation}${balance}\n` };
+  const member = filedEntry.write({ turn: 999 - guestNumber, seq });
+  return { member, operation: `${letter}${coins} `, line: letter === 'm' ? '' : filedOperation.write({ letter, coins, balance }) };
 }
 
 /** The key of a bucket of a ledger's index, as `of_account` of ledger.lua makes it. */
@@ -46,9 +45,9 @@ export const ledgerKeys = {
   bucket: (accountId: string, bucket: number | string) => bucketName(coinKeys.ledger(accountId), bucket),
   /** A hash: the keys of filed guests with lines of their operations. */
   filedKeys: coinKeys.guestKeys,
-  /** A sorted set: the entries of filed guests by time. */
+  /** A sorted set: the entries of filed guests by time (`filedEntry`). */
   filedEntries: (accountId: string) => `{${accountId}}:ledger:guests`,
-  /** A hash: the number of a filed guest → `<account id> <seq of its last entry>`. */
+  /** A hash: the number of a filed guest → the guest (`filedGuest`). */
   filedGuests: (accountId: string) => `{${accountId}}:ledger:guests:ids`,
 };
 

@@ -223,11 +223,9 @@ end
 local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
 
 -- Files the small ledger of a guest with its account, so that for hundreds of guests the account needs only one look-up. It writes:
--- - `{…}:keys:guests`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
--- - `<ledger>:guests`, a sorted set by time. A member is 999 minus the guest's number, in three digits, and the seq, in
---   fifteen. Read backwards, the set has the order of the history. Among entries of the same time, the guest that moved first
---   comes first.
--- - `<ledger>:guests:ids`, a hash: the guest's number → "<account id> <seq of its last entry>".
+-- - `{…}:keys:guests`, a hash: key → the operations of guests under this key (`filedOperation`).
+-- - `<ledger>:guests`, a sorted set: the entries by time (`filedEntry`).
+-- - `<ledger>:guests:ids`, a hash: the guest's number → the guest (`filedGuest`).
 local function file_guest(guest_id, ledger, number, last_seq)
   local guest_keys = of_account(ledger, 'keys:guests')
   local entries, scored, names = redis.call('LRANGE', guest_ledger(ledger, guest_id), 0, -1), {}, {}
@@ -236,11 +234,11 @@ local function file_guest(guest_id, ledger, number, last_seq)
     local seq, balance, operation, at, key = string.match(entry, '<entry: seq, balance, letter..coins, at, key>')
     -- The time must not fall from entry to entry: a clock that was set back must not reorder the ledger.
     newest = math.max(newest, tonumber(at, 36))
-    scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))
-    entries[index] = {key = key, line = operation .. ' ' .. balance .. '\n'}
+    scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('<filed_entry>', 999 - number, seq)
+    entries[index] = {key = key, line = string.format('<filed_operation: letter..coins, balance>', operation, balance)}
     names[index] = key
   end
-  redis.call('HSET', ledger .. ':guests:ids', whole(number), guest_id .. ' ' .. whole(last_seq))
+  redis.call('HSET', ledger .. ':guests:ids', whole(number), string.format('<filed_guest>', guest_id, last_seq))
   if #entries == 0 then return end
   redis.call('ZADD', ledger .. ':guests', unpack(scored))
   local known, lines = redis.call('HMGET', guest_keys, unpack(names)), {}

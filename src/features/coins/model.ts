@@ -3,7 +3,19 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { Config } from '../../config.ts';
 import { DATA_VERSION } from '../../redis/data-version.ts';
 import { defineLibrary } from '../../redis/script.ts';
-import { base36, defineFormat, integer, letter, letters, optional, rest, whole, word, type Parsed } from '../../redis/text-format.ts';
+import {
+  base36,
+  defineFormat,
+  integer,
+  letter,
+  letters,
+  optional,
+  padded,
+  rest,
+  whole,
+  word,
+  type Parsed,
+} from '../../redis/text-format.ts';
 
 /** For the features that name it in findings. */
 export { KEY_SECRET } from './secret-keys.ts';
@@ -143,9 +155,21 @@ export const ledgerEntry = defineFormat('entry', '<seq>:<balance> <letter><coins
 
 export type LedgerEntry = Parsed<typeof ledgerEntry>;
 
+/**
+ * An entry of a filed guest in the sorted set of filed entries, which is by time. Read backwards, the set has the order of the history. Among
+ * entries of the same time, the guest that moved first comes first: `turn` is 999 minus the guest's number.
+ */
+export const filedEntry = defineFormat('filed_entry', '<turn><seq>', { turn: padded(3), seq: padded(15) });
+
+/** A filed guest, by its number: its account id, and the seq of its last entry. */
+export const filedGuest = defineFormat('filed_guest', '<id> <lastSeq>', { id: word, lastSeq: whole });
+
+/** An operation of a filed guest, by its key. A key may have several, of different guests or of different kinds. */
+export const filedOperation = defineFormat('filed_operation', '<letter><coins> <balance>\n', { letter, coins: integer, balance: integer });
+
 /** Lua functions for every script that changes a balance. */
 export const ledgerLibrary = defineLibrary(new URL('ledger.lua', import.meta.url), {
-  formats: [ledgerEntry],
+  formats: [ledgerEntry, filedEntry, filedGuest, filedOperation],
   constants: { DATA_VERSION: String(DATA_VERSION), ENTRIES_PER_BUCKET, MAX_BALANCE, MIN_BALANCE },
 });
 
