@@ -15,7 +15,7 @@ import { archivesKept, operatedBoardKeys } from './archives.ts';
 import { seasonPayout } from '../coins/model.ts';
 import { boardKeys, BoardEntry, boardLibrary, parseEntries, seasonKeys, seasonLibraries } from './model.ts';
 
-/** Entries of an account on boards. */
+/** Reads and changes the entries that an account has on boards, in their archives and in their seasons. */
 
 export const boardsOf = defineScript({
   file: new URL('boards-of.lua', import.meta.url),
@@ -89,9 +89,10 @@ export const listSeasons = defineScript({
 });
 
 /**
- * Removes the entries of a deleted account from all boards that its set names, with their archives and seasons, and removes the account
- * from the prizes of seasons. The set stays, because on a Cluster a score may arrive late; the next call removes it.
- * @param guests guests that moved into the account: a prize may name one of them
+ * Removes the entries of a deleted account from all boards that the account's set of boards names, with their archives and seasons. Removes
+ * the account's id from the prizes of seasons. The set of boards stays: on a Cluster a score may arrive after the deletion, and the next
+ * call removes that score.
+ * @param guests the ids of guests that moved into the account: a prize may have the id of a guest
  */
 export async function removeScores(accountId: string, guests: readonly string[], scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
@@ -107,8 +108,8 @@ export async function removeScores(accountId: string, guests: readonly string[],
 }
 
 /**
- * Hides the entries of a banned account on all boards and seasons, or shows them again. Archives are not changed: only operators see them.
- * An entry that was hidden when a reset archived it stays hidden there.
+ * Hides the entries of a banned account on all boards and seasons, or shows these entries again. Archives are not changed, because only
+ * operators see archives. An entry that was hidden when a reset of its board archived the entry stays hidden in the archive.
  */
 export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
@@ -117,18 +118,19 @@ export async function hideScores(accountId: string, isHidden: boolean, scripts: 
     for (const { keys } of [boardOf(game), ...(await seasonsOf(game, scripts))])
       await scripts.run(hideEntry, { ...keys, version }, { game, accountId, isHidden: isHidden ? 1 : 0 });
   };
-  // An account may be on thousands of boards. Calls in one turn of the event loop share a command.
+  // An account may be on thousands of boards, so many boards are changed together: calls in one turn of the event loop share a Redis
+  // command.
   for (let start = 0; start < games.length; start += BOARDS_AT_ONCE)
     await Promise.all(games.slice(start, start + BOARDS_AT_ONCE).map(hideOn));
 }
 
-/** Boards on which entries are hidden, shown or moved at a time: about a millisecond of Redis. */
+/** The number of boards on which entries are hidden, shown or moved at the same time: about a millisecond of Redis. */
 const BOARDS_AT_ONCE = 50;
 
-/** Accounts that one script removes from payouts: less than a millisecond of Redis. */
+/** The number of accounts that one call of `forget-payouts.lua` removes from payouts: less than a millisecond of Redis. */
 const ACCOUNTS_AT_ONCE = 100;
 
-/** Changes the name of an account's entries, in archives and seasons too. @returns their number */
+/** Changes the name on all entries of an account, in archives and seasons too. @returns the number of entries with a new name */
 export async function renameScores(accountId: string, name: string, scripts: ScriptRunner): Promise<number> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   let renamed = 0;
@@ -173,13 +175,16 @@ export const OwnScore = BoardEntry.omit({ rank: true })
     example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
   });
 
-/** Boards, archives and seasons that one call of `scoresPage` reads. A board with more archives and seasons is read in one call. */
+/**
+ * The number of boards, archives and seasons that one call of `scoresPage` reads. A game whose archives and seasons are more than this is
+ * still read in one call.
+ */
 const TABLES_A_CALL = 20;
 
 /**
- * The caller's entries on some boards, on their archives and in their seasons. An entry may come twice.
+ * Reads the caller's entries on some boards, in their archives and in their seasons. Two pages may have the same entry.
  * @param cursor `0` at first. The answer's cursor is `0` after the last page
- * @returns `reads`: number of sets, boards, archives and seasons that were read
+ * @returns `reads`: the number of sets, boards, archives and seasons that this call has read
  */
 export async function scoresPage(
   caller: ScriptCaller & { readonly accountId: string },
@@ -193,7 +198,7 @@ export async function scoresPage(
     return { cursor: next!, members };
   });
   const { members: games, behind } = page;
-  // The boards first, then their archives, as in `boardsWith`.
+  // The boards are read before their archives, for the reason that `boardsWith` gives.
   const standing = await Promise.all(games.map((game) => ownScores(game, boardOf(game), accountId, scripts)));
   const others = await Promise.all(games.map((game) => otherBoardsOf(game, scripts)));
   let [end, tables] = [0, 0];
@@ -222,12 +227,12 @@ async function ownScores(
 }
 
 /**
- * Moves a guest's entries to the account that the guest moved into, in archives and seasons too. If both have an entry on a board, the
- * better one stays.
- * For each board the account's set first names the board, then the entry moves, then the guest's set drops the board. So an interrupted
- * call can be repeated, and a set names the board of each entry at any time.
- * @param isLast `false`: the guest's set drops nothing, because an entry of the guest may still arrive
- * @returns whether the guest's set names a board
+ * Moves a guest's entries to the account that the guest moved into, in archives and seasons too. If guest and account both have an entry on
+ * a board, the better entry stays.
+ * For each board the board is first added to the account's set of boards, then the entry moves, then the board is removed from the guest's
+ * set. So a call that was interrupted can be repeated, and at any time one of the two sets names the board of each entry.
+ * @param isLast `false`: the guest's set keeps its boards, because an entry of the guest may still arrive
+ * @returns whether the guest's set of boards is not empty
  */
 export async function moveScores(
   guestId: string,
@@ -251,32 +256,36 @@ export async function moveScores(
       isHidden ||= moved === 'moved_hidden';
       return true;
     };
-    // The board first, as in `boardsWith`. If the account was deleted, its deletion removes the guest's entries too.
+    // The board comes before its archives, for the reason that `boardsWith` gives. If the account was deleted, the move ends: the deletion
+    // removes the guest's entries too.
     if (!(await hand(boardOf(game)))) return !isLast;
     const others = await otherBoardsOf(game, scripts);
     for (let start = 0; start < others.length; start += BOARDS_AT_ONCE)
       if ((await Promise.all(others.slice(start, start + BOARDS_AT_ONCE).map(hand))).includes(false)) return !isLast;
     if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
-  // A ban that began or ended meanwhile may have missed these entries.
+  // A ban of the account that began or ended during the move may have missed the moved entries, so the queue of bans checks the account
+  // again.
   if (games.length > 0 && (isHidden || (await standingOf(accountId, scripts)).word === 'banned'))
     await new Queue(BANS_DUE, scripts, true).bring(accountId, 0);
   return !isLast && games.length > 0;
 }
 
+/** The entries of a game's board of all time, of one of its archives or of one of its seasons. */
 interface BoardEntries {
   readonly keys: { readonly scores: string; readonly players: string; readonly secret: string };
-  /** The number of an archive. */
+  /** The number of the archive. Left out for a board or a season. */
   readonly archive?: number;
+  /** The id of the season. Left out for a board of all time or an archive. */
   readonly season?: string;
 }
 
-/** Keys that a game's board, its archives and its seasons share. */
+/** The keys that are the same for a game's board, its archives and its seasons. */
 function sharedKeys(game: string): { readonly version: string; readonly removed: string } {
   return { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
 }
 
-/** The board of all time. */
+/** The game's board of all time. */
 const boardOf = (game: string): BoardEntries => ({
   keys: { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) },
 });
@@ -304,7 +313,10 @@ async function otherBoardsOf(game: string, scripts: ScriptRunner): Promise<Board
   ];
 }
 
-/** A game's board, then its archives and seasons. In this order an entry that a reset moves from the board to an archive is not missed. */
+/**
+ * A game's board, then its archives and seasons. The order matters: a reset moves entries from the board to a new archive, and a reader
+ * that begins with the archives could miss such an entry.
+ */
 async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
   yield boardOf(game);
   yield* await otherBoardsOf(game, scripts);

@@ -2,27 +2,28 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
-/** The keys of a board that only operators' changes create. All share the board's hash tag. */
+/** The keys of a board that only changes by operators create. All have the board's hash tag. */
 export const operatedBoardKeys = {
-  /** A hash: the archives of the board, by number, `{at, by, reason, entries, droppedAt?}` in JSON. */
+  /** A hash: the record of each archive of the board by its number, in JSON: `{at, by, reason, entries, droppedAt?}`. */
   archives: (game: string) => `{board:${game}}:archives`,
-  /** The scores and players of an archive, as the board had them. */
+  /** The sorted set of scores and the hash of players of an archive, in the formats of the board's own. */
   archivedScores: (game: string, number: number) => `{board:${game}}:archive:${number}:scores`,
   archivedPlayers: (game: string, number: number) => `{board:${game}}:archive:${number}:players`,
-  /** A set: accounts whose entries an operator removed. Their sets of boards still name the board. */
+  /** A set: the ids of accounts whose entries on the board an operator removed. The accounts' sets of boards still name the board. */
   removed: (game: string) => `{board:${game}}:removed`,
 };
 
-/** An archive as Redis keeps it. Times are milliseconds since 1970. */
+/** The record of an archive in Redis. Times are milliseconds since 1970. */
 export interface ArchiveRecord {
   readonly at: number;
   readonly by: string;
   readonly reason: string;
   readonly entries: number;
+  /** When an operator deleted the entries of the archive. Undefined: the archive still has its entries. */
   readonly droppedAt: number | undefined;
 }
 
-/** Undefined for a text that no version of the service writes. */
+/** The record of an archive from its text. Undefined for a text that no version of the service writes. */
 export function parseArchive(text: string): ArchiveRecord | undefined {
   try {
     const { at, by, reason, entries, droppedAt } = JSON.parse(text) as Record<string, unknown>;

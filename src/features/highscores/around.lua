@@ -6,7 +6,7 @@
 -- Library season.lua: board_for
 -- Answers season_not_found none(season or '', its end) around(season or '', its end; place of the player's entry, place of the first entry, its rank; member, score …)
 --
--- Places count from 0 for the best.
+-- A place is an entry's position on the board, 0 for the best.
 local shown_scores, shown_players, shown_order, id, ends = board_for(scores, players, order, period, season)
 if not shown_scores then return {'season_not_found'} end
 local is_ascending = shown_order == 'asc'
@@ -15,7 +15,7 @@ if player_id == '' then own = entry_of_account(secret, shown_players, account_id
 local index = own and redis.call(is_ascending and 'ZRANK' or 'ZREVRANK', shown_scores, own.member)
 if not index then return {'none', id, ends} end
 local from, rank = math.max(0, index - limit), 1
--- Also reads the entry before the first one: the rank then needs a count only if the two scores are equal.
+-- Also reads the entry before the first entry of the answer: the rank of the first entry needs a count only if both scores are equal.
 local before = from > 0 and 1 or 0
 local found = range(shown_scores, is_ascending, from - before, index + limit)
 if before == 1 then rank = found[2] == found[4] and rank_of(shown_scores, found[4], is_ascending) or from + 1 end

@@ -32,6 +32,7 @@ export const aroundScript = defineScript({
   readOnly: true,
 });
 
+/** The number of entries on each side of the caller's entry if the request does not say, and the most that a request may ask for. */
 const ENTRIES_EACH_SIDE = 10;
 const MOST_EACH_SIDE = 50;
 

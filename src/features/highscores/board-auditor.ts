@@ -11,7 +11,7 @@ import { playerEntry, playerIdOf } from './entry.ts';
 import { hidesEntries, isShown } from './hidden-entries.ts';
 import { boardKeys } from './model.ts';
 
-/** Checks that each board's scores, its players and the players' accounts agree. */
+/** Checks that each board's scores, the board's players and the players' accounts agree. */
 export const boardAuditor: Auditor = {
   keys: [
     {
@@ -54,16 +54,19 @@ async function checkCounter(game: string, counter: string, probe: Probe): Promis
   const number = (await probe.ask('GET', `{board:${game}}:${counter}`)) as string | null;
   if (number === null || /^\d+$/.test(number)) return [];
   const text = `Its counter ${counter} is "${number}", which is no whole number.`;
-  // Each process compares the version with the version that it knows. A higher version makes all processes read the board again.
+  // Each process compares the board's version with the version that it knows. The time is higher than any version that a process knows, so
+  // all processes read the board again.
   const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, probe.now()]] : [];
   return [{ kind: 'wrong_counter', subject: `board ${game}`, text, commands }];
 }
 
-/** Checks that each game in the account's set has the account as a player, and shows the entry unless the account is banned. */
+/**
+ * Checks that the account is a player on each board that its set of boards names, and that the board hides the entry of a banned account.
+ */
 async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   const subject = `account ${id}`;
-  // `deletionAuditor` reports the set.
+  // `deletionAuditor` reports data that a deleted account still has.
   if ((await standingIn(id, probe)).deleted?.isClosed === true) return [];
   const isBanned = await hidesEntries(id, probe);
   if ((await probe.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
@@ -90,8 +93,8 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
 }
 
 /**
- * The account has no entry on a board that its set names: the entry is lost, or the name is left over. If the board has no entries at all,
- * all of it is lost.
+ * The finding for an account that has no entry on a board of its set of boards: the entry is lost, or the set should no longer name the
+ * board. If the board has no entries at all, the whole board is lost.
  */
 async function withoutPlayer(id: string, game: string, probe: Probe): Promise<Finding> {
   const commands = setMemberAside(boardKeys.ofAccount(id), game);
@@ -102,19 +105,22 @@ async function withoutPlayer(id: string, game: string, probe: Probe): Promise<Fi
   return { kind: 'board_without_player', subject: `account ${id}`, text, commands, explainedBy: [`board ${game}`] };
 }
 
-/** The player id of an account on a board. '' on a board without a secret: it has no players, or `BoardCheck` reports it. */
+/**
+ * The player id of an account on a board. '' if the board has no secret: then it has no players, or `BoardCheck` reports the lost secret.
+ */
 async function playerIdOn(game: string, accountId: string, probe: Probe): Promise<string> {
   const secret = (await probe.ask('GET', boardKeys.secret(game))) as string | null;
   return secret === null ? '' : playerIdOf(secret, accountId);
 }
 
 /**
- * Whether the set names the board because of an unfinished move (`moveScores`): the account's set names it before the guest's entry
- * arrives, and the guest's set still names it after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
+ * Whether an unfinished move explains that the account's set of boards names a board without an entry of the account. `moveScores` adds the
+ * board to the account's set before the guest's entry arrives, and removes the board from the guest's set after the entry has left.
+ * `moveAuditor` checks that the queue of moves holds the guest.
  */
 async function isHandedOver(id: string, game: string, probe: Probe): Promise<boolean> {
   const { target, guests, deleted } = await standingIn(id, probe);
-  // The set of a deleted account stays until its deletion is complete.
+  // The set of boards of a deleted account stays until the account is erased.
   if (deleted !== undefined) return !deleted.isClosed;
   if (target !== undefined || guests.length === 0) return target !== undefined;
   const players = await Promise.all(guests.map((guest) => playerIdOn(game, guest.id, probe)));
@@ -123,8 +129,8 @@ async function isHandedOver(id: string, game: string, probe: Probe): Promise<boo
 }
 
 /**
- * Whether an operator removed the account's entry from the board, alone or with the whole board. If the entries of an archive were deleted,
- * any account may have had an entry there.
+ * Whether an operator removed the account's entry from the board, or reset the whole board. If an operator deleted the entries of an
+ * archive, any account may have had an entry in that archive, so the answer is then yes.
  */
 async function wasTakenOff(id: string, game: string, probe: Probe): Promise<boolean> {
   const { removed, archives, archivedPlayers } = operatedBoardKeys;
@@ -154,7 +160,7 @@ async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** Checks that the entries of an archive have a record. */
+/** Checks that an archive whose entries exist has a record. */
 async function checkArchived(game: string, number: number, probe: Probe): Promise<Finding[]> {
   if ((await probe.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
   const isLost = (await probe.ask('EXISTS', operatedBoardKeys.archives(game))) === 0;

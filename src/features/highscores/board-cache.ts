@@ -5,15 +5,16 @@ import { LruCache } from '../../server/lru-cache.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
 import { boardKeys, gameOf, parseEntries, seasonIn } from './model.ts';
 
-/** Maximum age of a cached top ten in milliseconds, counted from the request to Redis that read it. */
+/** The highest age of a cached top ten in milliseconds, counted from the call of Redis that read the list. */
 const FRESH_MS = 100;
 
-/** Boards in the cache, about 3 KB each. Beyond that, the boards used least recently are dropped. */
+/** The most boards in the cache, about 3 KB each. If there are more, the board used least recently is dropped. */
 const BOARDS_AT_HAND = 1000;
 
 /**
- * How long a submission's answer waits after its board has moved to another primary of a Cluster. A process that does not know of the move
- * yet gets no message about the submission. After this time its cached list, which was read before the move, is no longer fresh.
+ * How long a board's slot must have been on its primary before submissions are answered, in milliseconds. On a Cluster a slot may move to
+ * another primary. A process that does not know of the new primary yet gets no message about a submission. After this time the process's
+ * cached list, which it read before the slot moved, is no longer fresh.
  */
 export const SETTLING_MS = FRESH_MS;
 
@@ -21,7 +22,7 @@ export const SETTLING_MS = FRESH_MS;
 export interface ListText {
   /** The list in JSON. */
   readonly text: string;
-  /** `,"season":{…}` of the list's season, '' without one. */
+  /** The JSON text `,"season":{…}` with the list's season; '' for a list of a board of all time. */
   readonly season: string;
 }
 
@@ -30,17 +31,20 @@ interface Top {
   readonly list: ListText;
   /** The answer of `GET /v1/highscores/{game}`. */
   readonly answer: Encoded;
-  /** The version (`submit.lua`). Two lists of one version and one order are equal. */
+  /** The version of the board's top ten (`submit.lua`). Two lists with the same version and the same order are equal. */
   readonly version: string;
   readonly order: ScoreOrder;
-  /** A time of `performance.now()`. */
+  /** Until when readers may get this list, as a time of `performance.now()`. */
   readonly freshUntil: number;
 }
 
-/** The cached state of a board. A message about the board replaces the object, so that late results are not cached. */
+/**
+ * The cached state of a board. A message about a change of the board replaces the object, so that the result of an earlier read is not
+ * cached.
+ */
 class Board {
   top: Top | undefined;
-  /** The answer of a running read. Readers join it until `joinUntil`. */
+  /** The answer of a read that is still running. Until `joinUntil`, a time of `performance.now()`, further readers get the same answer. */
   reading: Promise<Encoded> | undefined;
   joinUntil = 0;
 
@@ -49,52 +53,57 @@ class Board {
   }
 }
 
-/** The subscription to a board's channel. A lost subscription replaces the object, so that a late confirmation has no effect. */
+/**
+ * The state of the subscription to a board's channel. If the subscription is lost, a new object replaces this one: a confirmation that
+ * arrives after that has no effect.
+ */
 interface Hearing {
   state: 'none' | 'asked' | 'confirmed';
 }
 
-/** A board in the cache. */
+/** A board in the cache, with its subscription. */
 class Held {
   board = new Board();
   hearing: Hearing = { state: 'none' };
 }
 
 /**
- * Cached top tens: a process reads each from Redis about ten times a second, even if many clients read or submit. The cache also has
- * the list's version. A submission sends the version to Redis, and gets the list only if the version has changed. Otherwise Redis
- * reads no list, and the process parses and encodes none: that saves 5 µs of Redis and 8 µs of the process.
+ * The cache of top tens. A process reads each top ten from Redis about ten times a second, even if many clients read or submit. The cache
+ * also has the list's version. A submission sends the version to Redis, and gets the list only if the version has changed. If the version
+ * is the same, Redis reads no list, and the process parses and encodes no list: this saves 5 µs of Redis and 8 µs of the process.
  *
  * A reader's list includes every submission that was answered before the request:
  *
  * 1. Submissions to this process: its scripts run on one connection, and their answers arrive in the order in which the scripts ran
- *    (`ScriptRunner`). So the last list that arrived is the newest, and a read that still runs when a submission is answered ran after
- *    it. On a Cluster the scripts of submissions whose callers are on different primaries may overtake each other: of two fresh lists,
- *    the cache keeps the one with the higher version.
+ *    (`ScriptRunner`). So the last list that arrived is the newest, and if a read has no answer yet when a submission is answered, the script
+ *    of the read ran after the submission's script. On a Cluster the scripts of submissions whose callers are on different primaries may
+ *    overtake each other: of two fresh lists, the cache keeps the list with the higher version.
  * 2. Submissions to another process: Redis publishes each change of a top ten on the board's channel, and the other process answers
  *    its client once the message is written (`submit.ts`). The message replaces the `Board`. Later readers do not join an earlier
  *    read, and the results of earlier reads and submissions are not cached.
- * 3. Both at once: a submission that ends after such a message drops lists that were read since, because they may lack its score.
+ * 3. Both at once: if a message about the board arrives while a submission of this process is running, the answer of the submission drops
+ * all
+ *    lists that were read since the message, because these lists may lack the submission's score.
  *
- * A board is cached only while its channel is subscribed to, and only lists that were requested after the subscription was confirmed.
- * The subscription begins at the second use of a board in the cache, so a board that is used once needs none. A lost subscription
- * drops the cached list.
+ * A list is cached only while the process is subscribed to the board's channel, and only if the process requested the list after the
+ * subscription was confirmed. The subscription begins at the second use of a board in the cache, so a board that is used once needs no
+ * subscription. If the subscription is lost, the cached list is dropped.
  *
- * Only a read of the list makes it fresh, never an unchanged version: an operator's edit in Redis does not change the version, nor
- * does a process whose catalogue gives the game the other order. Answers show such a change within `FRESH_MS`.
+ * Only a read makes a list fresh. An answer that the version is unchanged does not, because an operator's edit of the data in Redis does
+ * not change the version, nor does a process whose catalogue gives the game the other order. Answers show such a change within `FRESH_MS`.
  */
 export class BoardCache {
-  /** The name that this process publishes on the channels, so that it can ignore its own messages. */
+  /** The random name that this process publishes on the boards' channels, so that it can ignore its own messages. */
   readonly publisher = randomBytes(9).toString('base64url');
   /** The seed from which this process makes the secrets of new boards. */
   readonly seed = randomBytes(24).toString('base64url');
-  /** True: no other process submits to this Redis. Readers then need not wait for `heard()`. */
+  /** Whether no other process submits scores to this Redis. Readers then need not wait for `heard()`. */
   readonly isAlone: boolean;
   readonly #subscriber: BoardSubscriptions;
   readonly #boards: LruCache<string, Held>;
   #turn: Promise<void> | undefined;
 
-  /** @param subscriber receives other processes' submissions */
+  /** @param subscriber receives the messages about the submissions of other processes */
   constructor(subscriber: BoardSubscriptions, isAlone: boolean) {
     this.isAlone = isAlone;
     this.#subscriber = subscriber;
@@ -117,7 +126,7 @@ export class BoardCache {
     });
   }
 
-  /** The answer for a reader, or its promise while Redis reads it. Undefined: no fresh list. */
+  /** The answer for a reader, or the promise of the answer while a read is running. Undefined: the cache has no fresh list. */
   find(game: string): Encoded | Promise<Encoded> | undefined {
     const board = this.#boards.get(game)?.board;
     if (board === undefined) return undefined;
@@ -127,13 +136,13 @@ export class BoardCache {
   }
 
   /**
-   * Reads the top ten for a reader. Later readers share the result until it is too old.
+   * Reads the top ten for a reader. Further readers get the same answer until the list is too old.
    * @param ask sends `top.lua`, and resolves with its answer
    */
   read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: string, ...words: string[]]>): Promise<Encoded> {
     const { board, hearing } = this.#use(game);
     const freshUntil = freshUntilOf(hearing);
-    // Readers must not join a finished read: its list may be older than the cached one, and a failure is not shared.
+    // Readers must not get the result of a finished read: its list may be older than the cached list, and a failure is not shared.
     const ended = (): void => {
       if (board.reading === reading) board.reading = undefined;
     };
@@ -154,8 +163,8 @@ export class BoardCache {
   }
 
   /**
-   * To be called before sending a script that submits a score or reads an account's own entry.
-   * @param isApart the script runs on another connection than reads, so its answer may overtake theirs
+   * Begins a call whose answer needs the list: a submission, or a read of an account's own entry. To be called before the script is sent.
+   * @param isApart whether the script is sent on another connection than reads of lists, so that its answer may overtake their answers
    */
   call(game: string, order: ScoreOrder, isApart = false): BoardCall {
     const held = this.#use(game);
@@ -166,14 +175,15 @@ export class BoardCache {
     const isCounted = hearing.state === 'confirmed';
     return {
       known: known?.version ?? '',
-      // If the subscription was confirmed or lost meanwhile, the script may or may not have counted it.
+      // The script counted this process among the listeners if the process was subscribed all the time. If the subscription was confirmed
+      // or lost during the call, nobody knows whether the script counted this process.
       others: (listeners) => listeners - (isCounted && held.hearing === hearing ? 1 : 0),
       listOf: (words) => {
         if (known !== undefined && words[2] === known.version) return known.list;
         const read = topOf(game, order, words, freshUntil);
         const present = this.#boards.peek(game);
         if (present?.board === board) {
-          // Later readers must not join a read that may have run before this script.
+          // Further readers must not get the result of a running read that Redis may have done before this script.
           if (isApart) present.board = new Board(board.top);
           if (!isOlder(read, board.top)) present.board.top = read;
         } else if (present !== undefined) present.board = new Board();
@@ -183,8 +193,9 @@ export class BoardCache {
   }
 
   /**
-   * Resolves at the end of this turn of the event loop, when all data that had arrived at its start has been read. A reader waits for
-   * it because the process may read the message about an earlier submission after the reader's request, although it arrived before.
+   * Resolves at the end of this turn of the event loop, when the process has handled all data that had arrived at the start of the turn. A
+   * reader waits for this moment: the message about an earlier submission may have arrived before the reader's request, but be handled
+   * after it in the same turn.
    */
   heard(): Promise<void> {
     this.#turn ??= new Promise((resolve) => {
@@ -196,14 +207,15 @@ export class BoardCache {
     return this.#turn;
   }
 
-  /** Whether this process is among the subscribers of the board's channel. */
+  /** Whether this process's subscription to the board's channel is confirmed. */
   hears(game: string): boolean {
     return this.#boards.peek(game)?.hearing.state === 'confirmed';
   }
 
   /**
-   * The read is sent at the end of this turn of the event loop (`ScriptBatches`). Readers that come before may join it: it includes all
-   * submissions answered before their requests. Otherwise each of many readers would read a board that is not cached yet.
+   * Lets readers of this turn of the event loop share one read of a board that is not cached yet. The read is sent at the end of the turn
+   * (`ScriptBatches`), so its list includes all submissions that were answered before the requests of these readers. Otherwise each of many
+   * readers would read the board.
    */
   #shareUntilSent(board: Board, reading: Promise<Encoded>): void {
     board.joinUntil = Infinity;
@@ -218,7 +230,7 @@ export class BoardCache {
       await this.#subscriber.subscribe(boardKeys.channel(game));
       hearing.state = 'confirmed';
     } catch {
-      // Redis is down, or the board's slot is being moved: the next use subscribes again.
+      // Redis is down, or the board's slot is being moved to another primary. The next use of the board subscribes again.
       hearing.state = 'none';
     }
   }
@@ -228,7 +240,7 @@ export class BoardCache {
     held.hearing = { state: 'none' };
     if (state === 'none') return;
     this.#subscriber.unsubscribe(boardKeys.channel(game)).catch(() => {
-      // The subscription ended with its connection.
+      // Nothing to do: the connection was lost, and the subscription ended with it.
     });
   }
 
@@ -246,30 +258,30 @@ export class BoardCache {
 
 type BoardSubscriptions = Pick<Subscriptions, 'on' | 'subscribe' | 'unsubscribe'>;
 
-/** A running submission, or the read of an own entry. */
+/** A running submission, or a running read of an account's own entry. */
 export interface BoardCall {
-  /** The version of the list that the process has for the answer; '' if it has none. */
+  /** The version of the cached list that the answer may use; '' if the cache has no fresh list. */
   readonly known: string;
   /**
-   * The list for the answer. To be called as soon as the script's answer arrives, because the cache keeps
-   * the list of the last call.
-   * @param words the season or '', its end, the version, then member, score, … best first. They end with the version if it is still
-   * `known`
+   * The list for the answer. To be called as soon as the script's answer arrives, because the cache keeps the list of the last call.
+   * @param words of the script's answer: the season or '', the season's end, the version, then member, score, … best first. If the version
+   * is still `known`, the words end with the version
    */
   listOf(words: readonly string[]): ListText;
   /**
-   * How many other processes listen. To be called as soon as the script's answer arrives.
-   * @param listeners subscribers of the board's channel, as the script counted them
+   * The number of other processes that are subscribed to the board's channel. To be called as soon as the script's answer arrives.
+   * @param listeners the number of subscribers of the channel that the script counted, this process included
    */
   others(listeners: number): number;
 }
 
 /** Whether a list that has just arrived is older than the cached one. */
 function isOlder(read: Top, cached: Top | undefined): boolean {
-  // If the counter of versions is lost, it begins again. So a cached list counts only while it is fresh.
+  // Only a fresh cached list is compared: if the counter of versions in Redis is lost, new lists have lower versions.
   return cached !== undefined && performance.now() < cached.freshUntil && Number(read.version) < Number(cached.version);
 }
 
+/** Until when a list that is requested now is fresh. 0: the list must not be cached. */
 function freshUntilOf({ state }: Hearing): number {
   return state === 'confirmed' ? performance.now() + FRESH_MS : 0;
 }

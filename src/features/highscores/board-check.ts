@@ -6,11 +6,13 @@ import { arrivalOf, entryIn, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf,
 import { hiddenWithoutBan } from './hidden-entries.ts';
 import { boardKeys, seasonKeys } from './model.ts';
 
-/** Most findings of one kind for a board, and most suspects that are checked again. */
+/** The most players with a foreign id that the audit reports for a board. */
 const LISTED = 5;
+
+/** The most players, scores and texts of each kind that a check of one board keeps in memory, to check or report them at the end. */
 const SUSPECTS = 10_000;
 
-/** The keys of a board or of a season. */
+/** The keys of a board or of a season, and how findings name the board. */
 interface Tables {
   readonly subject: string;
   readonly scores: string;
@@ -30,9 +32,11 @@ export const seasonTables = (game: string, season: string): Tables => ({
 });
 
 /**
- * The finding about a player whose record names another account than its id belongs to. The finding is the same wherever a check meets it,
- * so that the audit reports it once.
- * @param owner the account that has the id; undefined: only the account itself can tell
+ * The finding about a player whose record names an account that has another player id on the board. All checks make the same finding for a
+ * player, so that the audit reports it once.
+ * @param id the player id under which the record is
+ * @param owner the account to which the player id belongs. Undefined: the caller does not know, because no account can be computed from an
+ * id
  */
 export function foreignPlayer({ subject, players }: Tables, id: string, record: string, owner?: string): Finding {
   const { accountId = '' } = playerEntry.parse(record) ?? {};
@@ -48,8 +52,8 @@ export async function checkHasPlayers({ subject, scores, players }: Tables, prob
 }
 
 /**
- * Checks a board. It reads all players and then all scores, and keeps 64 bits of each member to find scores without a player. Submissions
- * go on meanwhile, so the check reads each suspect again by itself.
+ * Checks a board. Reads all players and then all scores, and keeps 64 bits of each member in memory to find scores without a player.
+ * Clients submit scores at the same time, so the check reads each suspect again before it reports the suspect.
  */
 export class BoardCheck {
   readonly #game: string;
@@ -57,15 +61,15 @@ export class BoardCheck {
   readonly #probe: Probe;
   readonly #findings: Finding[] = [];
   readonly #members = new Fingerprints();
-  /** Players whose entry is not among the scores, or whose account's set does not name the board. */
+  /** The ids of players whose entry is not among the scores, or whose account's set of boards does not name this board. */
   readonly #suspects = new Set<string>();
-  /** Members without a player. */
+  /** The members of the sorted set of scores that belong to no player. */
   readonly #strangers = new Set<string>();
-  /** Players whose entry is hidden. */
+  /** The ids of players whose entry is hidden. */
   readonly #hidden = new Set<string>();
   #highestArrival = 0;
 
-  /** @param season the season whose board is checked. Default: the board of all time */
+  /** @param season the season whose board is checked. Left out: the board of all time */
   constructor(game: string, probe: Probe, season?: string) {
     this.#game = game;
     this.#tables = season === undefined ? boardTables(game) : seasonTables(game, season);
@@ -74,7 +78,7 @@ export class BoardCheck {
 
   async run(): Promise<Finding[]> {
     const secret = (await this.#probe.ask('GET', boardKeys.secret(this.#game))) as string | null;
-    // A season's board has the secret of its board.
+    // Secret and counter of arrivals belong to the board of all time, and all its seasons use them.
     const isOfBoard = { subject: `board ${this.#game}` };
     if ((secret ?? '') === '')
       this.#findings.push({
@@ -85,7 +89,7 @@ export class BoardCheck {
     await this.#readPlayers(secret === '' ? null : secret);
     await this.#readScores();
     const arrivals = Number((await this.#probe.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
-    // Written as NOT so that a counter that is no number counts.
+    // `!(… >= …)` and not `<`, so that a counter that is no number is a finding too.
     if (!(arrivals >= this.#highestArrival)) {
       const text = 'Its counter of arrivals is lost, or below its newest score.';
       const commands: Command[] = [['SET', boardKeys.arrivals(this.#game), this.#highestArrival]];
@@ -125,7 +129,7 @@ export class BoardCheck {
         players.push({ id, member, accountId: player.accountId });
       }
       if (players.length === 0) continue;
-      // Other clients may write in between: each suspect is checked again.
+      // Clients may submit scores between these commands, so a player that seems wrong is only a suspect, and is checked again.
       const isNamed = players.map(({ accountId }): Command => ['SISMEMBER', ofAccount(accountId), this.#game]);
       const commands: Command[] = [['ZMSCORE', this.#tables.scores, ...players.map(({ member }) => member)], ...isNamed];
       const [standing, ...named] = await Promise.all(commands.map((command) => this.#probe.ask(...command)));
@@ -141,7 +145,7 @@ export class BoardCheck {
     } else this.#findings.push(...foreign.map(({ id, text }) => foreignPlayer(this.#tables, id, text)));
   }
 
-  /** Whether an account plays on this board under another id than the present secret gives it. */
+  /** Whether an account has an entry on this board, but not under the player id that the board's present secret gives the account. */
   async #isOfOtherSecret(accountId: string, ownId: string): Promise<boolean> {
     const [isNamed, hasOwn] = await this.#probe.together(
       ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
@@ -184,7 +188,7 @@ export class BoardCheck {
     this.#find('player_without_score', withoutScore);
   }
 
-  /** The scores have the entry with another name or place than the players. */
+  /** Reports an entry whose name or place differs between the sorted set of scores and the hash of players. */
   #findDiffering(id: string, accountId: string, member: string, strangeMember: string): void {
     this.#strangers.delete(strangeMember);
     const place = strangeMember.slice(0, HEAD_LENGTH - id.length);
@@ -195,7 +199,10 @@ export class BoardCheck {
     this.#findings.push({ kind: 'entry_differs', subject: this.#tables.subject, text, commands });
   }
 
-  /** A player's entry, and whether it is among the scores. If a submission replaces the entry meanwhile, the new entry has to be. */
+  /**
+   * A player's entry, and whether it is among the scores or hidden (`stands`). If a submission replaces the entry between two reads, the
+   * new entry is checked.
+   */
   async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
     let known: string | undefined;
     for (;;) {
@@ -212,7 +219,10 @@ export class BoardCheck {
     }
   }
 
-  /** A score has no player if it existed before and after all players were read, and belongs to no player. */
+  /**
+   * Reports scores without a player. A score is reported only if it existed before and after all players were read, and belongs to none of
+   * them.
+   */
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
     for await (const fields of pages(this.#probe, 'HSCAN', this.#tables.players))

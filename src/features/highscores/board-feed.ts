@@ -4,10 +4,10 @@ import { PolledState } from '../../server/live/polled-state.ts';
 import { boardArgs, parseEntries, seasonIn, TOP_SIZE } from './model.ts';
 import { topKeys, topScript } from './top.ts';
 
-/** Watchers get the top ten at most twice a second. */
+/** How often the process polls the watched boards, in milliseconds. So watchers get the top ten at most twice a second. */
 const POLLED_EVERY_MS = 500;
 
-/** A top ten as watchers get it. Its version may fall after older data was restored. */
+/** A top ten as watchers get it. The version may be lower than the last one if Redis was restored from older data. */
 class BoardState extends PolledState {
   readonly version: string;
 
@@ -20,7 +20,7 @@ class BoardState extends PolledState {
 
 /**
  * The feed of boards. Twice a second the process asks Redis for the version of each watched board, and gets the top ten if it has changed.
- * It does not follow each change, because a board may change a thousand times in between.
+ * The process does not follow each published change, because a board may change a thousand times between two polls.
  */
 export function boardFeed({
   scripts,
@@ -44,7 +44,7 @@ export function boardFeed({
       Promise.all(
         known.map(({ id, state }) => {
           const read = fetchOne(id, state as BoardState | undefined);
-          // If the primary of this board is down, its watchers keep their list, and the watchers of other boards still get theirs.
+          // If the primary of this board is down, its watchers keep the last list, and watchers of other boards still get new lists.
           return state === undefined ? read : read.catch((): Fetched => ({ state: 'same', relayed: 0 }));
         }),
       ),

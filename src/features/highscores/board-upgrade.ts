@@ -14,12 +14,13 @@ const upgradeScript = defineScript({
   library: boardLibrary,
 });
 
-/** Entries that one script converts: 3 ms of Redis. */
+/** The most entries that one call of `upgrade-board.lua` converts: 3 ms of Redis. */
 const ENTRIES_AT_ONCE = 200;
 
 /**
- * From version 3 to 4: a board's entry holds its name once, and the player's id leads to the account. Archives are converted too. During
- * the upgrade a board has entries of both kinds. Readers show both; submissions are accepted only after the upgrade.
+ * Converts boards and archives from version 3 of the data to version 4. In version 3 the hash of players had the account's id as the field
+ * of an entry; in version 4 the field is the player's id, and the entry names the account. During the upgrade a board has entries of both
+ * layouts. Readers show both layouts; submissions are accepted only after the upgrade.
  */
 export const upgradeBoards: Upgrade['run'] = async (redis, keysLike) => {
   const scripts = new ScriptRunner(redis, { now: Date.now });
@@ -38,7 +39,8 @@ export const upgradeBoards: Upgrade['run'] = async (redis, keysLike) => {
       do {
         const [next, fields] = await redis.hscan(players, cursor, 'COUNT', ENTRIES_AT_ONCE);
         cursor = next;
-        // HSCAN gives a small hash as a whole.
+        // HSCAN returns all fields of a small hash at once, whatever COUNT says, so `old` may have more entries than one script should
+        // convert.
         const old = pairsOf(fields).flatMap(([field]) => (ACCOUNT_ID.test(field) ? [field] : []));
         for (let start = 0; start < old.length; start += ENTRIES_AT_ONCE)
           await scripts.run(upgradeScript, keys, { seed, accounts: old.slice(start, start + ENTRIES_AT_ONCE).join(' ') });

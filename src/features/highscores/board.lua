@@ -1,48 +1,49 @@
--- A board, shared by every script that reads or changes one. entry.ts has the formats of its texts.
+-- A library of functions for every script that reads or changes a board. entry.ts has the formats of the texts in Redis.
 -- Gives id_of(), make_player_id(), place_text(), next_arrival(), player_id_in(), account_in(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
 --
 -- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:
 --   scores    a sorted set: the place, the player id and the name of each entry, by score (`boardMember`)
 --   players   a hash: the account id, the place and the name of each entry, by player id (`playerEntry`)
---             The entry of a banned account is not in `scores`: its score is here, by '!<player id>'
---   arrivals  when the newest entry arrived
---   secret    a random text, of which and the account's id the player id is made
---   version   a counter: changes of the top ten
--- Place, player id and account id have fixed lengths, so the name needs no separator. The name is in both
--- keys: without it in `scores`, a page of a big board would look up each name in the hash, which took half of its time. The hash leads from
--- a player id to the member, so a new name replaces the member. With a name of up to 13 bytes a member takes 32 bytes of memory, no more
--- than without a name. A longer place or player id would break that.
+--             The entry of a banned account is not in `scores`: the hash then has the entry's score in the field '!<player id>'
+--   arrivals  the arrival of the newest entry, in tenths of a millisecond since 1970
+--   secret    a random text. Player ids are made from this text and the account's id
+--   version   a counter of the changes of the top ten
+-- Place, player id and account id have fixed lengths, so the name needs no separator. `scores` and `players` both have the name: if
+-- `scores` had no names, a page of a big board would read each name from the hash, which took half of the page's time. A member of `scores`
+-- can be put together from the player's text in `players`, so a new name can replace the old member. With a name of up to 13 bytes a member
+-- takes 32 bytes of memory, no more than without a name. With a longer place or player id it would take more.
 --
 -- Redis orders equal scores by their text. A place is the time at which the score arrived, by Redis's clock, in tenths of a millisecond
--- since 1970, and higher than the places before it; on descending boards, which are read in reverse, it is HIGHEST_PLACE minus that number.
--- So the earlier of two equal scores is listed first. When the catalogue changes a game's order, its board is read in the other direction:
--- the ranks are right at once, but equal scores from before the change are listed latest first.
+-- since 1970, and higher than the places of all earlier scores. On descending boards, which are read in reverse, the place is HIGHEST_PLACE
+-- minus this number. So the earlier of two equal scores is listed first. When the catalogue changes a game's order, the board is read in
+-- the other direction: the ranks are right at once, but equal scores from before the change are listed latest first.
 --
--- `players` leads from the player id to the account. `secret` leads from the account's id to the player id, so that no further key is needed.
+-- `players` gives the account of a player id. The player id of an account is computed with `secret`, so that no further key is needed.
 local HIGHEST_PLACE = 94 ^ PLACE_LENGTH - 1 -- the digits of a place are the 94 visible characters of ASCII
 local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- of player ids, base 64
 
--- Five digits of a number, the lowest first.
+-- The lowest five digits of a number in base 64, as bytes, the lowest digit first.
 local function digits_of(number)
   local floor, byte = math.floor, string.byte
   return byte(DIGITS, number % 64 + 1), byte(DIGITS, floor(number / 64) % 64 + 1), byte(DIGITS, floor(number / 4096) % 64 + 1),
     byte(DIGITS, floor(number / 262144) % 64 + 1), byte(DIGITS, floor(number / 16777216) % 64 + 1)
 end
 
--- 60 bits of the hash: the lowest 30 bits of its first and its second 32 bits. A string operation for each digit would take Redis 1.6 µs more.
+-- The player id of an account: 60 bits of the SHA-1 hash of secret and account id, namely the lowest 30 bits of each of the first two
+-- 32-bit words. A string operation for each digit would take Redis 1.6 µs more.
 local function id_of(secret, account_id)
   local hash, char = redis.sha1hex(secret .. account_id), string.char
   return char(digits_of(tonumber(string.sub(hash, 1, 8), 16))) .. char(digits_of(tonumber(string.sub(hash, 9, 16), 16)))
 end
 
--- The player id of the first entry of a board. The board gets a secret made from `seed`.
+-- Makes the secret of a board without entries from `seed`, and returns the player id of the account.
 local function make_player_id(secret_key, seed, account_id)
   local secret = redis.sha1hex(seed .. secret_key)
   redis.call('SET', secret_key, secret)
   return id_of(secret, account_id)
 end
 
--- The place of a score that arrived at this number of tenths of a millisecond.
+-- The place of a score. `number`: the score's arrival, in tenths of a millisecond since 1970.
 local function place_text(number, is_ascending)
   if not is_ascending then number = HIGHEST_PLACE - number end
   local place = ''
@@ -54,7 +55,8 @@ local function place_text(number, is_ascending)
   return place
 end
 
--- The number of an entry that arrives at this time, in microseconds since 1970.
+-- The arrival of a new entry, in tenths of a millisecond since 1970: higher than the arrivals of all earlier entries of the board.
+-- `micros`: the present time in microseconds since 1970.
 local function next_arrival(arrivals, micros)
   local number = math.max(math.floor(micros / 100), tonumber(redis.call('GET', arrivals) or 0) + 1)
   redis.call('SET', arrivals, string.format('%.0f', number))
@@ -63,10 +65,10 @@ end
 
 local function player_id_in(member) return string.sub(member, '<member: player_id>') end
 
--- The account in a text of `players`.
+-- The account id in a value of the hash `players`.
 local function account_in(text) return string.sub(text, '<player: account_id>') end
 
--- A player's entry, nil if there is none.
+-- A player's entry from the hash `players`; nil if the player has no entry.
 local function entry_of(players, player_id)
   local text = player_id and redis.call('HGET', players, player_id)
   if not text then return nil end
@@ -74,22 +76,24 @@ local function entry_of(players, player_id)
   return {player_id = player_id, account_id = account_in(text), place = place, name = name, member = place .. player_id .. name}
 end
 
--- The entry of an account, its player id (nil if the board has no secret yet), and whether another account has this player id. On a board
--- of a million players the chance of such a collision is 1 in 2 million. A board that has lost its secret is an error: with a new secret each
--- player would get a second entry.
+-- Returns the entry of an account (or nil), the account's player id (nil if the board has no secret yet), and whether another account has
+-- the same player id. On a board of a million players the chance of such a collision is 1 in 2 million. If a board has lost its secret, the
+-- function raises an error: with a new secret each player would get a second entry.
 local function entry_of_account(secret_key, players, account_id)
   local secret = redis.call('GET', secret_key)
   local player_id = secret and id_of(secret, account_id)
   local entry = entry_of(players, player_id)
   if not entry then
-    -- Before the upgrade an entry has the account's id as its field (`board-upgrade.ts`): the caller has to try again.
+    -- An entry that is not upgraded yet has the account's id as its field (`board-upgrade.ts`). The caller has to try again after the
+    -- upgrade.
     if redis.call('HEXISTS', players, account_id) == 1 then error('TRYAGAIN ' .. players .. ' is not upgraded yet', 0) end
     if not secret and redis.call('EXISTS', players) == 1 then error('ERR ' .. players .. ' has lost its secret', 0) end
   elseif entry.account_id ~= account_id then return nil, player_id, true end
   return entry, player_id, false
 end
 
--- The player must have no other member in `scores`. Both texts are put together by hand: string.format takes 0.1 µs longer for each.
+-- Writes a player's entry into both keys. The player must have no other member in `scores`. The texts are joined with `..`, because
+-- string.format takes 0.1 µs longer for each.
 local function put(scores, players, account_id, player_id, place, name, score)
   redis.call('ZADD', scores, score, place .. player_id .. name)
   redis.call('HSET', players, player_id, account_id .. place .. name)
@@ -97,27 +101,31 @@ end
 
 local function hidden_field(player_id) return '!' .. player_id end
 
+-- Deletes a player's entry, shown or hidden.
 local function take_off(scores, players, entry)
   redis.call('ZREM', scores, entry.member)
   redis.call('HDEL', players, entry.player_id, hidden_field(entry.player_id))
 end
 
--- The score of a hidden entry; false: the entry is not hidden.
+-- The score of an entry that is hidden; false for an entry that is not hidden.
 local function hidden_score(players, entry) return redis.call('HGET', players, hidden_field(entry.player_id)) end
 
--- Removes an entry from lists and ranks.
+-- Hides an entry: lists and ranks no longer have it.
 local function hide(scores, players, entry, score)
   redis.call('ZREM', scores, entry.member)
   redis.call('HSET', players, hidden_field(entry.player_id), score)
 end
 
+-- Shows a hidden entry again.
 local function show(scores, players, entry, score)
   redis.call('ZADD', scores, score, entry.member)
   redis.call('HDEL', players, hidden_field(entry.player_id))
 end
 
+-- The score of an entry, shown or hidden; false if the score is lost.
 local function score_of(scores, players, entry) return redis.call('ZSCORE', scores, entry.member) or hidden_score(players, entry) end
 
+-- The number of entries with a better score.
 local function count_ahead(scores, score, is_ascending)
   if is_ascending then return redis.call('ZCOUNT', scores, '-inf', '(' .. score) end
   return redis.call('ZCOUNT', scores, '(' .. score, '+inf')
@@ -125,12 +133,13 @@ end
 
 local function rank_of(scores, score, is_ascending) return count_ahead(scores, score, is_ascending) + 1 end
 
--- The entries from one place to another, 0 for the best: member, score, member, score …
+-- The entries from position `from` to position `to`, both included, 0 for the best: member, score, member, score …
 local function range(scores, is_ascending, from, to)
   return redis.call(is_ascending and 'ZRANGE' or 'ZREVRANGE', scores, from, to, 'WITHSCORES')
 end
 
--- Whether the head of one member is less. Redis compares bytes. `<` of Lua compares by the locale of Redis.
+-- Whether the head of member `one` sorts before that of member `other`. Redis sorts by bytes; Lua's `<` would compare by the locale of the
+-- Redis process.
 local function is_less(one, other)
   for at = 1, HEAD_LENGTH do
     local a, b = string.byte(one, at), string.byte(other, at)
@@ -139,8 +148,8 @@ local function is_less(one, other)
   return false
 end
 
--- The place of the first entry after a score and a head, 0 for the best, even if the entry with that head has left. Also returns the number
--- of entries with a better score.
+-- Finds where a list continues after an entry with this score and head, even if that entry has left the board. Returns the position of the
+-- next entry (0 for the best), and the number of entries with a better score.
 local function behind(scores, is_ascending, score, head)
   local ahead = count_ahead(scores, score, is_ascending)
   local from, to = ahead, ahead + redis.call('ZCOUNT', scores, score, score)
@@ -154,7 +163,8 @@ local function behind(scores, is_ascending, score, head)
   return from, ahead
 end
 
--- The top ten may have changed without a submission. Every process drops its copy, because no process has the publisher '-'.
+-- Announces that the top ten may have changed without a submission. Every process drops its cached list: a process ignores only messages
+-- with its own name, and no process has the name '-'.
 local function changed(version, game)
   redis.call('INCR', version)
   publish('{board:' .. game .. '}', '-')

@@ -1,15 +1,15 @@
--- Closes a season after its end and the wait before its payment, by Redis's clock, and fixes its prizes.
+-- Closes a season and fixes its prizes, if the season has ended and the wait before its payment is over by Redis's clock.
 -- KEYS scores
 -- ARGV season
 -- Library board.lua: range
 -- Library season.lua: redis_time, season_key, current_season
 -- Answers none early(milliseconds to wait) paying paid
 --
--- A season without a score is `none` once no score can reach it any more. Before that, its first score may be on its way: its process has
--- already put the season into the queue, and its clock may be ahead of Redis's.
+-- A season without a score answers `none` if no score can reach it any more. Before that time it answers `early`, because its first score
+-- may be on its way: a process puts the season into the queue before its first score, and the process's clock may be ahead of Redis's.
 --
--- `closed` moves to the end of the season, so that no later score reaches it, even if the clock is set back. For each prize the score of the
--- last winning place is fixed as the threshold, so that entries which leave later change no prize.
+-- The key `closed` gets the end of the season, so that no later score reaches the season, even if Redis's clock is set back. For each prize
+-- the score of the last winning entry is fixed as the threshold, so that no prize changes when an entry leaves the board later.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'endsAt', 'payAfterMs', 'order', 'prizes')
 local micros = redis_time()
@@ -30,7 +30,7 @@ local is_ascending, thresholds = facts[4] == 'asc', {}
 for up_to, coins in string.gmatch(facts[5], '<prize>') do
   local last = range(season_scores, is_ascending, up_to - 1, up_to - 1)
   thresholds[#thresholds + 1] = string.format('<threshold>', last[2] or '*', coins)
-  -- Fewer entries than prizes: every entry wins this one.
+  -- The board has fewer entries than winners of this prize and the better prizes: every other entry wins this prize.
   if not last[2] then break end
 end
 local entries = redis.call('ZCARD', season_scores)
@@ -39,7 +39,7 @@ redis.call('SET', closed_key, string.format('%.0f', math.max(ends, tonumber(redi
 redis.call('HSET', season_hash, 'state', state, 'closedAt', string.format('%.0f', millis), 'entries', string.format('%d', entries),
   'thresholds', table.concat(thresholds, ' '))
 if emits then
-  -- The event `board.season_ended` belongs to no account.
+  -- The event `board.season_ended`, which belongs to no account.
   local prizes, last = 0, thresholds[#thresholds] and string.match(thresholds[#thresholds], '^[^:]+')
   if last == '*' then prizes = entries
   elseif last then

@@ -1,14 +1,14 @@
--- Deletes the oldest closed seasons of a game. The rules of the newest closed season say how many are kept.
+-- Deletes the oldest closed seasons of a game. `keep` in the rules of the newest closed season is the number of closed seasons that stay.
 -- KEYS scores, seasons
 -- ARGV -
 -- Library season.lua: season_key
 -- Answers dropped(season …)
 --
--- UNLINK frees the memory in another thread, so a board of a million entries does not block Redis.
+-- UNLINK frees the memory in another thread, so that the deletion of a board with a million entries does not block Redis.
 local answer, closed = {'dropped'}, {}
 for _, id in ipairs(redis.call('ZREVRANGE', seasons, 0, -1)) do
   local facts = redis.call('HMGET', season_key(scores, 'season:' .. id), 'state', 'keep')
-  -- A season whose hash is lost counts as closed, so that it is deleted too.
+  -- A season whose hash is lost is treated as closed, so that it is deleted too.
   if facts[1] ~= 'open' and facts[1] ~= 'paying' then closed[#closed + 1] = {id = id, keep = tonumber(facts[2])} end
 end
 local keep = closed[1] and closed[1].keep or 0

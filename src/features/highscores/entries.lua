@@ -10,7 +10,7 @@ local is_ascending = shown_order == 'asc'
 local from, ahead = 0, 0
 if head ~= '' then from, ahead = behind(shown_scores, is_ascending, score, head) end
 local found = range(shown_scores, is_ascending, from, from + limit - 1)
--- The entries before this page have the last score of the previous page, or a better one.
+-- If the first entry has the same score as the last entry of the previous page, both have the same rank.
 local is_tied = head ~= '' and found[2] and tonumber(found[2]) == tonumber(score)
 local rank = (is_tied and ahead or from) + 1
 return {'entries', id, ends, string.format('%.0f', from), string.format('%.0f', rank), unpack(found)}

@@ -31,10 +31,14 @@ export const entriesScript = defineScript({
   readOnly: true,
 });
 
+/** The number of entries of a page if the request does not say, and the most that a request may ask for. */
 const PAGE_SIZE = 20;
 const MOST_ENTRIES = 100;
 
-/** The last entry of a page: its score, as Redis writes it (20 digits behind the point in 0.00012345678901234567), the head of its member, and its season. */
+/**
+ * The text of a decoded cursor, which names the last entry of a page: the entry's score as Redis writes it (up to 20 digits behind the
+ * point, as in 0.00012345678901234567), the head of the entry's member and, on a season's board, the season's id.
+ */
 const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,20})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})(?: ([\\dW-]{7,10}))?$`);
 
 const CURSOR_RULE = 'Must be the nextCursor of a page of this board';
@@ -74,12 +78,12 @@ export const boardEntries = endpoint({
   async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor, season }, meta }, services: BoardServices) {
     const { scripts, catalogue } = services;
     const last = cursor === undefined ? undefined : placeIn(cursor)!;
-    // A season's cursor stays in that season, even after its end.
+    // The cursor of a page of a season continues in that season, even if the season has ended since.
     if (last !== undefined && season !== undefined && season !== (last.season ?? ALL_TIME)) throw invalid('cursor', CURSOR_RULE);
     chargeEntries(Number(limit), meta);
     const keys = { scores: boardKeys.scores(game) };
     const args = { ...boardArgs(game, catalogue, last === undefined ? season : (last.season ?? ALL_TIME)), score: '', head: '' };
-    // One entry more than the page shows whether another page follows.
+    // Reads one entry more than the page has, to learn whether another page follows.
     const [word, id = '', endsAt = '', place, rank, ...figures] = await scripts.run(entriesScript, keys, {
       ...args,
       ...(last === undefined ? {} : { score: last.score, head: last.head }),

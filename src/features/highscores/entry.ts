@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import { base64url, defineFormat, filled, visible } from '../../redis/text-format.ts';
 
-/** The texts of a board's entries. `board.lua` describes the board. */
+/** The formats of the texts in which Redis keeps a board's entries. `board.lua` describes the keys. */
 
-/** The digits of player ids, base 64. */
+/** The 64 characters that are the digits of player ids. */
 const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz';
 
 const PLAYER_ID_LENGTH = 10;
 
+/** The number of characters of a place: the text by which entries with equal scores are ordered (`placeText`). */
 export const PLACE_LENGTH = 7;
 
-/** A member of the sorted set of a board. */
+/** A member of the sorted set of a board's scores. */
 export const boardMember = defineFormat('member', '<place><playerId><name>', {
   /** When the score arrived (`placeText`). */
   place: visible(PLACE_LENGTH),
@@ -18,39 +19,45 @@ export const boardMember = defineFormat('member', '<place><playerId><name>', {
   name: filled,
 });
 
-/** A member of the hash `players`, by the player's id. */
+/** A value of the hash `players` of a board. The field is the player's id. */
 export const playerEntry = defineFormat('player', '<accountId><place><name>', {
   accountId: base64url(22),
   place: visible(PLACE_LENGTH),
   name: filled,
 });
 
-/** The digits of a place are the visible characters of ASCII, so that texts of one length sort as their numbers. */
+/**
+ * The first digit of places and their base. The digits are the 94 visible characters of ASCII, so that places sort by bytes as their
+ * numbers do.
+ */
 const [FIRST_DIGIT, PLACE_BASE] = ['!'.charCodeAt(0), 94];
 const HIGHEST_PLACE = PLACE_BASE ** PLACE_LENGTH - 1;
 
 export const PLAYER_ID = /^[\w-]{10}$/;
 
-/** The head of a member is its text without the name. */
+/** The number of characters of a member's head. The head is the member without the name: the place and the player id. */
 export const HEAD_LENGTH = boardMember.placeOf('playerId')[1]!;
 export const HEAD_PATTERN = '[!-~]{7}[\\w-]{10}';
 
-/** The member of a player in the sorted set, even if its text in `players` is unreadable. */
+/**
+ * The member of a player in the sorted set of scores.
+ * @param text the player's value in the hash `players`, which may be damaged
+ */
 export function memberOf(playerId: string, text: string): string {
   return text.slice(...playerEntry.placeOf('place')) + playerId + text.slice(...playerEntry.placeOf('name'));
 }
 
-/** The field of `players` that has the score of a player's entry while it is hidden. */
+/** The field of the hash `players` that has the score of a player's entry while the entry is hidden. */
 export function hiddenField(playerId: string): string {
   return `!${playerId}`;
 }
 
-/** The player of such a field; undefined for the field of an entry. */
+/** The player id in a field of the hash `players` that `hiddenField` made. Undefined for the field of an entry. */
 export function hiddenPlayerIn(field: string): string | undefined {
   return field.startsWith('!') ? field.slice(1) : undefined;
 }
 
-/** @param arrival in tenths of a millisecond since 1970 */
+/** The place of an entry. @param arrival when the score arrived, in tenths of a millisecond since 1970 */
 export function placeText(arrival: number, isAscending: boolean): string {
   let [rest, text] = [isAscending ? arrival : HIGHEST_PLACE - arrival, ''];
   for (let index = 0; index < PLACE_LENGTH; index++) {
@@ -61,8 +68,9 @@ export function placeText(arrival: number, isAscending: boolean): string {
 }
 
 /**
- * When the score of a member arrived, in tenths of a millisecond since 1970. A board whose order changed has places of both kinds. Places
- * of a descending board are in the upper half of the range; no time before the year 2072 is.
+ * When the score of a member arrived, in tenths of a millisecond since 1970. The place itself tells the order for which it was made,
+ * because a board whose order changed has places of both orders: places for the descending order are in the upper half of the range, and
+ * places for the ascending order are in the lower half until the year 2072.
  */
 export function arrivalOf(member: string): number {
   let place = 0;
@@ -73,7 +81,8 @@ export function arrivalOf(member: string): number {
 }
 
 /**
- * Parses a member of the sorted set. A damaged time shows as 1970 and is no error, so that one damaged entry does not hide the others.
+ * Parses a member of the sorted set of scores. A damaged time becomes 1970 and is no error, so that a list with one damaged entry can still
+ * be shown.
  */
 export function entryIn(member: string): { playerId: string; name: string; at: string } {
   if (OLD_MEMBER.test(member)) return oldEntryIn(member);
@@ -82,8 +91,8 @@ export function entryIn(member: string): { playerId: string; name: string; at: s
 }
 
 /**
- * A member of version 3, until the upgrade: '<arrival 12><at 9><player id 12><name>'. The arrival counts from 1, or down from 999999999999.
- * Fewer than one member of today in 10^11 matches this.
+ * Matches a member in the layout of version 3 of the data, which is there until the upgrade: '<arrival 12><at 9><player id 12><name>'. The
+ * arrival is a number that counts from 1 up, or from 999999999999 down. Fewer than one member in 10^11 of the present layout matches.
  */
 const OLD_MEMBER = /^(?:0000|9999)\d{8}/;
 
@@ -100,7 +109,7 @@ export function playerIdOf(secret: string, accountId: string): string {
   return digitsOf(hash.readUInt32BE(0)) + digitsOf(hash.readUInt32BE(4));
 }
 
-/** The lowest 30 bits of a number, the lowest digit first. */
+/** The lowest 30 bits of a number as five digits of a player id, the lowest digit first. */
 function digitsOf(number: number): string {
   return Array.from({ length: PLAYER_ID_LENGTH / 2 }, (_, index) => DIGITS[Math.floor(number / 64 ** index) % 64]!).join('');
 }

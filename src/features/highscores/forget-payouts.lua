@@ -1,4 +1,4 @@
--- Removes the ids of deleted accounts from a season's payouts. A payout without an outcome gets `deleted`.
+-- Removes the ids of deleted accounts from a season's payouts. A payout without an outcome gets the outcome `deleted`.
 -- KEYS payouts, secret
 -- ARGV accounts (separated by blanks)
 -- Library board.lua: id_of

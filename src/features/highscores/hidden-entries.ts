@@ -8,10 +8,13 @@ import { boardKeys } from './model.ts';
 
 /** Checks of the audit: an entry is hidden exactly while its account is banned. */
 
-/** The queue of bans takes an account over within a minute. The rest allows for a difference of clocks. */
+/**
+ * The longest time until the queue of bans takes over the work of a ban that began or ended a moment ago, in milliseconds. The queue takes
+ * over within a minute; the other minute allows for a difference of clocks.
+ */
 const LATEST_DUE_MS = 120_000;
 
-/** Whether the account is banned, and the queue has nothing left to hide. */
+/** Whether all entries of the account must be hidden: the account is banned, and the queue of bans has no work left for it. */
 export async function hidesEntries(accountId: string, probe: Probe): Promise<boolean> {
   return (await isBanned(accountId, probe)) && !(await isDue(accountId, probe));
 }
@@ -22,6 +25,7 @@ export async function isShown(game: string, playerId: string, probe: Probe): Pro
 }
 
 /**
+ * Finds entries that are hidden although their account is not banned.
  * @param players the key of a board's or a season's players
  * @param playerIds players whose entries were hidden when they were read
  * @returns a sentence and commands for each entry that is hidden without a ban
@@ -50,7 +54,7 @@ async function isBanned(accountId: string, probe: Probe): Promise<boolean> {
   return banAt(await standingIn(accountId, probe), probe.now()) !== undefined;
 }
 
-/** Whether a ban has just begun or ended: the queue holds the account until its entries are hidden or shown. */
+/** Whether a ban of the account began or ended a moment ago: the queue of bans holds the account until its entries are hidden or shown. */
 async function isDue(accountId: string, probe: Probe): Promise<boolean> {
   const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(BANS_DUE, accountId)));
   return dueAt !== undefined && dueAt < probe.now() + LATEST_DUE_MS;

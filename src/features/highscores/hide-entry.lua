@@ -5,7 +5,8 @@
 -- Library season.lua: keep_payout, bar_payout
 -- Answers changed none
 --
--- An account that is banned at the time of the payment gets no payout. An entry that was hidden when its season was closed wins nothing.
+-- On the board of a closed season this does not change who wins: a shown entry keeps its payout when it is hidden, and an entry that was
+-- hidden when the season was closed wins nothing when it is shown. An account that is banned at the time of the payment gets no payout.
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
 local hidden = hidden_score(players, entry)

@@ -18,16 +18,17 @@ const sampleBoards = defineScript({
   readOnly: true,
 });
 
-/** Most games of an account that operators see. */
+/** The most games with an entry of the account that operators see. */
 const MOST_BOARDS = 100;
 
-/** Most boards whose scores operators see. Each board takes two scripts. */
+/** The most boards on which operators see the account's score, because each takes two scripts. */
 const MOST_SCORES = 20;
 
-/** The account's entries on boards, in their archives and in their seasons. Its set names the boards. */
+/** The account's entries on boards, in their archives and in their seasons. The account's set of boards names the games. */
 export const scoreHolding = {
   name: 'scores',
-  // On a Cluster a score may arrive after the deletion has begun. Until its last step the set has to name the board of such a score.
+  // On a Cluster a score may arrive after the deletion has begun. The set of boards has to name the board of this score until the last step
+  // of the deletion.
   keys: [{ name: 'boards', type: 'set', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, services) => moveScores(guestId, accountId, isLast, services),
   erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),

@@ -1,4 +1,4 @@
--- Lists the seasons of a game that have a board, the latest first.
+-- Lists the seasons of a game that have a board, latest first.
 -- KEYS seasons
 -- ARGV -
 -- Answers seasons(season …)

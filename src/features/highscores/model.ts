@@ -7,7 +7,7 @@ import { boardMember, entryIn, HEAD_LENGTH, PLACE_LENGTH, playerEntry } from './
 import { defineLibrary } from '../../redis/script.ts';
 import { defineFormat, whole, word } from '../../redis/text-format.ts';
 
-/** Entries in a board's top list. */
+/** The number of entries in a board's top list. */
 export const TOP_SIZE = 10;
 
 const MAX_SCORE = Number.MAX_SAFE_INTEGER;
@@ -44,21 +44,22 @@ export const Top = z.array(BoardEntry).max(TOP_SIZE).meta({
 });
 
 export const boardKeys = {
-  /** A sorted set: the board's entries by score. `board.lua` describes this and the next three. */
+  /** A sorted set: the board's entries by score. `board.lua` describes the keys `scores`, `players`, `arrivals` and `secret`. */
   scores: (game: string) => `{board:${game}}:scores`,
   /** A hash: the account, the place and the name of each entry, by player id. */
   players: (game: string) => `{board:${game}}:players`,
-  /** When the newest entry arrived. */
+  /** A number: when the newest entry arrived, in tenths of a millisecond since 1970. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
   /** A random text from which the player ids are made. */
   secret: (game: string) => `{board:${game}}:secret`,
-  /** A counter: changes of the top ten (`submit.lua`). */
+  /** A counter of the changes of the top ten (`submit.lua`). */
   version: (game: string) => `{board:${game}}:version`,
   /**
-   * The channel on which scripts announce a change of the top ten. The message names the process that submitted; `-` for other changes.
+   * The channel on which scripts announce a change of the top ten. The message is the name of the process that submitted the score, or `-`
+   * for a change without a submission.
    */
   channel: (game: string) => `{board:${game}}`,
-  /** A set: the games on whose boards the account has an entry. */
+  /** The account's set of boards: the games on whose boards the account has an entry. */
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
 
@@ -76,12 +77,12 @@ export const seasonKeys = {
 /** The queue of seasons by the time of their payment. A member is `<game> <season>`. */
 export const SEASONS_DUE = 'seasons:due';
 
-/** `2026-11-23` of daily seasons, `2026-W48` of weekly ones (ISO 8601), `2026-11` of monthly ones. */
+/** The id of a season: `2026-11-23` for a daily, `2026-W48` (ISO 8601) for a weekly, `2026-11` for a monthly season. */
 const SEASON_ID = /^\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)$/;
 
 const SEASON_RULE = 'Must be a season such as 2026-11-23, 2026-W48 or 2026-11, or all';
 
-/** The query's `season`. */
+/** The parameter `season` of a query. */
 export const SeasonParameter = z
   .string()
   .refine((text) => text === ALL_TIME || isSeasonId(text), SEASON_RULE)
@@ -92,7 +93,7 @@ export const SeasonParameter = z
     example: '2026-W48',
   });
 
-/** In place of a season's id. */
+/** What a request sends in place of a season's id for the board of all time. */
 export const ALL_TIME = 'all';
 
 export function isSeasonId(text: string): boolean {
@@ -109,7 +110,7 @@ export const seasonField = {
 };
 
 /**
- * The member `season` of a reply.
+ * The member `season` of a reply, or no member for the board of all time.
  * @param id as scripts answer: '' for the board of all time
  * @param endsAt milliseconds since 1970
  */
@@ -117,7 +118,10 @@ export function seasonIn(id: string, endsAt: string): { season?: z.output<typeof
   return id === '' ? {} : { season: { id, endsAt: new Date(Number(endsAt)).toISOString() } };
 }
 
-/** Arguments by which scripts find the board that a reader wants (`board_for` of season.lua). @param season '' for the current one */
+/**
+ * The arguments from which scripts find the board that a reader wants (`board_for` of season.lua).
+ * @param season '' for the current season
+ */
 export function boardArgs(
   game: string,
   catalogue: { orderOf(game: string): ScoreOrder; seasonsOf(game: string): { readonly period: string } | undefined },
@@ -126,12 +130,12 @@ export function boardArgs(
   return { order: catalogue.orderOf(game), period: catalogue.seasonsOf(game)?.period ?? '', season };
 }
 
-/** The game of a board's channel; undefined for another channel. */
+/** The game of a board's channel. Undefined for a channel that is not a board's. */
 export function gameOf(channel: string): string | undefined {
   return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
 }
 
-/** Entries that count as one request: Redis needs about as long for 20 entries of a big board as for another request. */
+/** The number of entries that count as one request: Redis reads 20 entries of a big board in about the time of an ordinary request. */
 const ENTRIES_A_REQUEST = 20;
 
 /**
@@ -150,7 +154,10 @@ export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url),
   constants: { PLACE_LENGTH, HEAD_LENGTH },
 });
 
-/** The least score that wins a prize of a closed season, and the prize. Those of a season are separated by blanks, best first. */
+/**
+ * The threshold of a prize of a closed season: the least score that wins the prize, and the prize. A season's thresholds are separated by
+ * blanks, best first.
+ */
 export const seasonThreshold = defineFormat('threshold', '<least>:<coins>', {
   /** `*` for any score. */
   least: word,
@@ -165,7 +172,7 @@ export const seasonLibrary = defineLibrary(new URL('season.lua', import.meta.url
 export const seasonLibraries = [boardLibrary, seasonLibrary];
 
 /**
- * Consecutive entries of a board.
+ * Parses consecutive entries of a board.
  * @param figures member, score, member, score, … best first
  * @param start place (0 for the best) and rank of the first entry
  */

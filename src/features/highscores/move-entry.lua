@@ -1,19 +1,19 @@
--- Moves a guest's entry on one board to the account that the guest moved into. If both have an entry, the better one stays; of equal scores
--- the earlier one.
+-- Moves a guest's entry on one board to the account that the guest moved into. If guest and account both have an entry, the better entry
+-- stays; of equal scores the earlier entry.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
 -- Library board.lua: entry_of_account, put, take_off, hidden_score, hide, score_of, is_less, changed
 -- Library season.lua: order_of, is_of_season, keep_payout, bar_payout
 -- Answers moved moved_hidden
 --
--- The entry gets the player id of the account. The account's set of boards already names the board (`moveScores`), and the guest's set drops
--- it next. So the audit expects no entry of the guest, and `removed` no longer names the guest. If an operator removed the guest's entry from
--- the board of all time but a closed season kept it, `removed` names the account instead: its set names the board for that season only. A
--- hidden entry stays hidden.
+-- The entry gets the player id of the account. A hidden entry stays hidden. The account's set of boards already names the board, and the
+-- board will next be removed from the guest's set (`moveScores`). So the audit no longer expects an entry of the guest, and the guest is
+-- removed from `removed`. An operator may have removed the guest's entry from the board of all time, but not from a closed season: then the
+-- account is added to `removed`, because the account's set names the board although only the season has an entry.
 local is_ascending = order_of(scores, order) == 'asc'
 local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then
-  -- An operator may have deleted a board's scores. Then `players` still names entries that `scores` no longer holds.
+  -- If an operator deleted a board's scores by hand, `players` still has entries without a score.
   local best = score_of(scores, players, brought)
   is_hidden = hidden_score(players, brought)
   local held, id, is_taken = entry_of_account(secret, players, account_id)
@@ -25,7 +25,7 @@ if brought then
     local standing = held and score_of(scores, players, held)
     local ahead = standing and tonumber(best) - tonumber(standing)
     if ahead and is_ascending then ahead = -ahead end
-    -- On descending boards the higher place is the earlier one.
+    -- On descending boards the earlier entry has the higher place.
     local is_earlier = held and is_less(held.place, brought.place) ~= is_ascending
     if not is_taken and (not ahead or ahead > 0 or (ahead == 0 and is_earlier)) then
       if held then take_off(scores, players, held) end

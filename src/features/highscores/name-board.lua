@@ -1,4 +1,4 @@
--- Adds a game to an account's set of boards, or removes it. The set of a deleted account gets no new game.
+-- Adds a game to an account's set of boards, or removes the game. A game is not added to the set of a deleted account.
 -- KEYS boards, standing
 -- ARGV game, is_named
 -- Library standing.lua: standing_of

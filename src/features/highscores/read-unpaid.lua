@@ -1,4 +1,4 @@
--- Reads the next payouts of a season that have no outcome yet.
+-- Reads the next payouts of a season from its list of payouts without an outcome.
 -- KEYS payouts, unpaid
 -- ARGV count
 -- Answers unpaid(player id, '<account id> <coins>[ <outcome>]' …)

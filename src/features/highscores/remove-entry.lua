@@ -1,4 +1,4 @@
--- Removes the entry of a deleted account from a board, and the mark that an operator removed its entry.
+-- Removes the entry of a deleted account from a board, and the account from the set `removed` of entries that operators removed.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, account_id
 -- Library board.lua: entry_of_account, take_off, changed

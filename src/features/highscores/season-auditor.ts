@@ -7,15 +7,16 @@ import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
 import { memberOf, playerEntry } from './entry.ts';
 import { seasonKeys, SEASONS_DUE, seasonThreshold } from './model.ts';
 
-/** A season is put into the queue before its first score, due at its payment. Clocks may differ by a minute. */
+/**
+ * The most by which the clocks of processes and of Redis may differ, in milliseconds, when the audit compares the time at which a season is
+ * due.
+ */
 const LATE_MS = 60_000;
 
-/** Most payouts that a finding about a season names. */
+/** The most payouts that a finding about a season names. */
 const LISTED = 5;
 
-/**
- * Checks the boards of each season, that the queue holds each unpaid season, and that the prizes match its final board.
- */
+/** Checks the boards of seasons, that the queue holds each unpaid season, and that the payouts of a closed season match its final board. */
 export const seasonAuditor: Auditor = {
   keys: [
     queueCheck(SEASONS_DUE, wrongOf),
@@ -52,13 +53,16 @@ export const seasonAuditor: Auditor = {
 
 const subjectOf = (game: string, season: string): string => seasonTables(game, season).subject;
 
-/** The queue holds a season before its first score. A season without a board a minute after it was due should not be there. */
+/**
+ * Says what is wrong with a member of the queue of seasons. A season is put into the queue before its first score. If a minute after it was
+ * due it still has no score, the queue should no longer hold it.
+ */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [game = '', season = ''] = member.split(' ');
   const [dueAt, isThere] = await probe.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
   if (dueAt === null || isThere === 1 || Number(dueAt) > probe.now() - LATE_MS) return undefined;
   const subject = subjectOf(game, season);
-  // `checkSeasons` reports a season that the board lists.
+  // If the board lists the season, `checkSeasons` reports it.
   if ((await probe.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;
   return `It holds the ${subject}, which has no score.`;
 }
@@ -115,7 +119,10 @@ async function checkSeason(game: string, season: string, probe: Probe): Promise<
   return notQueued({ queue: SEASONS_DUE, member, subject, text: `It is ${state}, but ${how}: nobody pays its prizes.` }, probe);
 }
 
-/** Of several seasons that the board is not closed for, the newest one counts. */
+/**
+ * Whether no later season of the game is closed. Of several closed seasons to which scores can still come, only the newest is reported:
+ * its command closes the board for the others too.
+ */
 async function isNewestClosed(game: string, endsAt: string, probe: Probe): Promise<boolean> {
   const later = (await probe.ask('ZRANGEBYSCORE', seasonKeys.seasons(game), `(${endsAt}`, '+inf')) as string[];
   const states = await probe.together(...later.map((season): Command => ['HGET', seasonKeys.season(game, season), 'state']));
@@ -144,14 +151,14 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
     }
   probe.count('prizes', sum.count);
   const paidNow = (await probe.ask('HMGET', seasonKeys.season(game, season), 'paid', 'paidCoins')) as (string | null)[];
-  // If the figures changed meanwhile, a payment is in progress, and nothing can be said.
+  // If the figures have changed since the check began, a payment is in progress, and a difference is no finding.
   if (paidNow.join() === [paid, paidCoins].join() && (Number(paid) !== sum.count || Number(paidCoins) !== sum.coins))
     texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
   if (isNoted !== null)
     texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, probe)));
   if (texts.length === 0) return [];
   const more = texts.length > LISTED ? [`The same holds for ${texts.length - LISTED} more.`] : [];
-  // The season's rules may be wrong instead.
+  // The finding has no commands: not the payouts but the season's rules may be wrong.
   return [{ kind: 'wrong_payout', subject, text: [...texts.slice(0, LISTED), ...more].join(' ') }];
 }
 
@@ -160,8 +167,8 @@ const OUTCOMES: readonly (string | undefined)[] = ['paid', 'deleted', 'banned', 
 const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] as const;
 
 /**
- * Checks that each winner on the board has the payout of the score, unless the entry came from a guest that has moved since. A winner
- * whose entry left the board keeps the payout.
+ * Checks that each winner on a season's final board has the payout of the score. A lower payout is no finding, because the entry may have
+ * come from a guest that moved after the season was closed. A winner whose entry has left the board keeps the payout.
  */
 async function againstBoard(
   { game, season, thresholds, order }: { game: string; season: string; thresholds: string; order: string },
@@ -188,7 +195,7 @@ async function againstBoard(
   return texts;
 }
 
-/** As `prize_of` of season.lua. */
+/** The coins that a score wins: the same rule as `prize_of` of season.lua. */
 function prizeOf(thresholds: string, isAscending: boolean, score: number): number {
   const won = thresholds
     .split(' ')

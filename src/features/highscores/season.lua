@@ -1,15 +1,17 @@
--- The seasons of a board, shared by every script that reads a board or changes one.
+-- A library of functions on the seasons of a board, for every script that reads or changes a board.
 -- Gives redis_time(), season_key(), season_at(), current_season(), board_for(), shown_version(), prize_of(), order_of(), is_of_season(), is_closed(), keep_payout() and bar_payout().
 --
--- The keys of a game's seasons begin with '{board:<game>}:', as the keys of its board of all time. Both share `secret` and `arrivals`:
+-- The keys of a game's seasons begin with '{board:<game>}:', as the keys of its board of all time do. The seasons use the keys `secret` and
+-- `arrivals` of that board. The keys of seasons are:
 --   seasons              a sorted set: the ids of the seasons that have a board, by their ends in milliseconds since 1970
 --   closed               the end of the latest season that was closed, in milliseconds since 1970
---   season:<id>          a hash: the rules that the season has since its first score, and its state
---   season:<id>:scores, season:<id>:players   as of a board
+--   season:<id>          a hash: the season's rules, which are fixed at its first score, and its state
+--   season:<id>:scores, season:<id>:players   as the keys `scores` and `players` of a board
 --   season:<id>:payouts  a hash: payouts by player id (`seasonPayout`)
---   season:<id>:unpaid   a list: the players of payouts without an outcome, best first
+--   season:<id>:unpaid   a list: the ids of the players whose payouts have no outcome yet, best first
 --
--- A season's hash has `order`, `endsAt`, `payAfterMs`, `keep` and `prizes` ('1:500 10:50') from the catalogue at its first score, and a `state`:
+-- A season's hash has the rules `order`, `endsAt`, `payAfterMs`, `keep` and `prizes` ('1:500 10:50'), as the catalogue had them at the
+-- season's first score, and a `state`:
 --   open    it accepts scores until its end
 --   paying  it is closed, and `thresholds` fix the least score that wins each prize ('1250:500 900:50')
 --   paid    every payout has its outcome
@@ -21,13 +23,13 @@ local function redis_time()
   return time[1] * 1000000 + time[2]
 end
 
--- '{board:<game>}:closed' for '{board:<game>}:scores' and 'closed'.
+-- The key with this name beside a board's key `scores`: '{board:<game>}:closed' for '{board:<game>}:scores' and 'closed'.
 local function season_key(scores, name) return string.sub(scores, 1, -7) .. name end
 
--- The days from 1970-01-01 to the first day of a month, which may be 13.
+-- The number of days from 1970-01-01 to the first day of a month. `month` may be 13: January of the next year.
 local function days_to(year, month)
   if month > 12 then year, month = year + 1, month - 12 end
-  -- The year begins in March, so that the leap day is its last one.
+  -- For the sum the year begins in March, so that the leap day is the last day of the year.
   if month <= 2 then year, month = year - 1, month + 12 end
   local of_months = math.floor((153 * (month - 3) + 2) / 5)
   return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400) + of_months - 719468
@@ -41,8 +43,8 @@ local function year_and_month(day)
   return year, month
 end
 
--- The season of a time, both in milliseconds since 1970: its id and its end. Weeks follow ISO 8601: they begin on Monday, and belong to the
--- year that has their Thursday.
+-- Returns the id and the end of the season in which a time lies. Time and end are in milliseconds since 1970. Weeks follow ISO 8601: a week
+-- begins on Monday, and belongs to the year in which its Thursday lies.
 local function season_at(time, period)
   local day = math.floor(time / DAY_MS)
   if period == 'weekly' then
@@ -56,15 +58,16 @@ local function season_at(time, period)
   return string.format('%04d-%02d-%02d', year, month, day - days_to(year, month) + 1), (day + 1) * DAY_MS
 end
 
--- The season of a score that arrives now, by Redis's clock. If the clock was set back, the season after the latest closed one: no score may
--- reach a closed season.
+-- Returns the id and the end of the season for a score that arrives now. `micros`: the time of Redis's clock. If the clock was set back,
+-- this is the season after the latest closed season, because no score may reach a closed season.
 local function current_season(scores, period, micros)
   local closed = tonumber(redis.call('GET', season_key(scores, 'closed')) or 0)
   return season_at(math.max(math.floor(micros / 1000), closed), period)
 end
 
--- Finds the board that a reader wants: '' the current season, 'all' the board of all time, otherwise the id of a season.
--- Returns its scores, its players and its order, and for a season its id and its end as text. Nil if there is no such season.
+-- Finds the board that a reader wants. `wanted`: '' for the current season, 'all' for the board of all time, otherwise the id of a season.
+-- Returns the board's key of scores, its key of players and its order, then the season's id and its end as text ('' for the board of all
+-- time). Returns nil if the game has no season with this id.
 local function board_for(scores, players, order, period, wanted)
   if wanted == 'all' or (wanted == '' and period == '') then return scores, players, order, '', '' end
   local id, ends
@@ -75,15 +78,15 @@ local function board_for(scores, players, order, period, wanted)
   return season .. ':scores', season .. ':players', redis.call('HGET', season, 'order') or order, id, string.format('%.0f', ends)
 end
 
--- The version of a list for readers. It must also rise when a season ends, so the day on which the season ends is added to the counter.
--- `ends` is '' for the board of all time.
+-- The version of a list, as readers get it. The version must also rise when a season ends, so it is the counter of changes plus the day on
+-- which the season ends. `ends`: the season's end in milliseconds since 1970; '' for the board of all time.
 local function shown_version(counter, ends)
   local number = tonumber(counter or 0)
   if ends ~= '' then number = number + math.floor(ends / DAY_MS) end
   return string.format('%.0f', number)
 end
 
--- The coins that a score wins: the coins of the first threshold that it reaches.
+-- The coins that a score wins: the coins of the first threshold that the score reaches, '0' if it reaches none.
 local function prize_of(thresholds, is_ascending, score)
   score = tonumber(score)
   for least, coins in string.gmatch(thresholds, '<threshold>') do
@@ -94,20 +97,21 @@ local function prize_of(thresholds, is_ascending, score)
   return '0'
 end
 
--- The order of the board with these scores. A season keeps its own order; `order` is the game's.
+-- The order of the board with this key of scores: for a season's board the season's own order, else `order`, the order of the game.
 local function order_of(scores, order) return redis.call('HGET', string.sub(scores, 1, -8), 'order') or order end
 
--- Whether these scores are the board of a season.
+-- Whether this key of scores belongs to the board of a season.
 local function is_of_season(scores) return string.find(scores, ':season:', 1, true) ~= nil end
 
--- Whether these scores are the board of a closed season.
+-- Whether this key of scores belongs to the board of a closed season.
 local function is_closed(scores)
   local state = redis.call('HGET', string.sub(scores, 1, -8), 'state')
   return state == 'paying' or state == 'paid'
 end
 
--- Records the payout of a player of a closed season before the entry leaves the board or moves to another account, because the payouts are
--- fixed at the moment when the season is closed. `scores` is the season's; on any other board this does nothing.
+-- Records the payout of a player on the board of a closed season. To be called before the player's entry leaves the board or moves to
+-- another account, because the prizes are fixed when the season is closed. `scores`: the board's key of scores. On any other board this
+-- does nothing.
 local function keep_payout(scores, player_id, account_id, score)
   local season = string.sub(scores, 1, -8)
   local facts = redis.call('HMGET', season, 'state', 'isNoted', 'thresholds', 'order')
@@ -118,7 +122,8 @@ local function keep_payout(scores, player_id, account_id, score)
   end
 end
 
--- A player must not win with an entry that arrived after the season was closed. An existing payout of the player stays.
+-- Bars a player of a closed season from winning with an entry that comes to the board after the season was closed, by recording a payout of
+-- 0 coins. A payout that the player already has stays.
 local function bar_payout(scores, player_id, account_id)
   local season = string.sub(scores, 1, -8)
   if (redis.call('HGET', season, 'thresholds') or '') ~= '' then

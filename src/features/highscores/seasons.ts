@@ -51,27 +51,36 @@ export const dropSeasons = defineScript({
   library: seasonLibrary,
 });
 
-/** Payouts that one script records: about half a millisecond of Redis. */
+/** The most payouts that one call of `note-payouts.lua` records: about half a millisecond of Redis. */
 const NOTED_AT_ONCE = 100;
 
-/** Prizes that are booked together, in one command: less than a millisecond of Redis. */
+/** The number of prizes that are booked together, in one Redis command: less than a millisecond of Redis. */
 const PAID_AT_ONCE = 25;
 
-/** In place of an outcome: the payout goes to the end of the list, so that it does not block others while the account's primary is down. */
+/**
+ * What `settle-payouts.lua` gets in place of an outcome for a prize that could not be booked. The payout goes to the end of the list, so
+ * that it does not block other payouts while the primary of its account is down.
+ */
 const LATER = 'later';
 
-/** Wait of a season if no prize of a page could be booked. Without the wait the queue would retry at once. */
+/**
+ * How long a season waits if none of the prizes that were tried together could be booked, in milliseconds. Otherwise the queue would retry
+ * at once.
+ */
 const LATER_MS = 5000;
 
-/** How long a process works on one season before it turns to others: well within its lease. */
+/** How long a process works on one season before it works on other seasons, in milliseconds: well within LEASE_MS. */
 const SLICE_MS = 5000;
 
-/** If a process dies, another goes on after this long: a season has to be paid within a minute. */
+/**
+ * How long a process has the lease of one season, in milliseconds. If the process dies, another continues after this time: a season has to
+ * be paid within a minute.
+ */
 const LEASE_MS = 15_000;
 
 export interface SeasonsOptions {
   readonly scripts: CallerScripts;
-  /** `Bookings` of the coins. */
+  /** Books coins: `Bookings` of the feature coins. */
   readonly bookings: {
     book(
       accountId: string,
@@ -93,8 +102,8 @@ export class Seasons {
   }
 
   /**
-   * To be called before the first score of a season, so that the queue knows of the season even if this process dies.
-   * @param dueAt when its prizes are paid, in milliseconds since 1970
+   * Puts a season into the queue. To be called before the first score of the season, so that its prizes are paid even if this process dies.
+   * @param dueAt when the queue checks the season for the first time, in milliseconds since 1970
    */
   queue(game: string, season: string, dueAt: number): Promise<void> {
     return this.#journal.bring(`${game} ${season}`, dueAt);
@@ -104,7 +113,11 @@ export class Seasons {
     return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#options.log);
   }
 
-  /** @returns when the season is due again; undefined: never */
+  /**
+   * Closes a season, pays its prizes and deletes old seasons, as far as this is due.
+   * @param member of the queue: `<game> <season>`
+   * @returns when the season is due again, in milliseconds since 1970; undefined: never
+   */
   async work(member: string): Promise<number | undefined> {
     const { scripts, now, log } = this.#options;
     const [game = '', season = ''] = member.split(' ');
@@ -119,7 +132,10 @@ export class Seasons {
     return undefined;
   }
 
-  /** @returns after how many milliseconds the season is due again; undefined: every payout has its outcome */
+  /**
+   * Pays prizes of a closed season.
+   * @returns after how many milliseconds the season is due again; undefined: every payout has its outcome
+   */
   async #pay(game: string, season: string): Promise<number | undefined> {
     const { scripts } = this.#options;
     const endsAt = performance.now() + SLICE_MS;
@@ -143,14 +159,14 @@ export class Seasons {
     }
   }
 
-  /** @returns `<player id> <outcome>` for `settle-payouts.lua` */
+  /** Books one prize. @returns `<player id> <outcome>` for `settle-payouts.lua` */
   async #payOne(game: string, season: string, playerId: string, payout: string): Promise<string> {
     const { accountId = '-', coins = 0, outcome } = seasonPayout.parse(payout) ?? {};
     if (outcome !== undefined || accountId === '-') return `${playerId} ${outcome ?? 'deleted'}`;
     const booked = this.#options.bookings.book(accountId, {
       type: 'prize',
       coins,
-      // The key names the player, not the account: the account may also get payouts of guests that moved into it.
+      // The booking's key has the player's id, not the account's: the account may also get payouts of guests that moved into it.
       key: [game, season, playerId],
       refusesBanned: true,
     });
@@ -167,7 +183,7 @@ export class Seasons {
   }
 }
 
-/** Rests as long as the work took, so that Redis serves other clients for at least half of the time. */
+/** Waits as long as the work since `begunAt` took, so that Redis serves other clients for at least half of the time. */
 function restAfter(begunAt: number): Promise<void> {
   return pause(performance.now() - begunAt);
 }

@@ -1,5 +1,5 @@
--- Submits a score. A board keeps the account's best score, with the latest name. In a game with seasons the board of the current season gets
--- the score too, and the answer shows that board.
+-- Submits a score. A board keeps the account's best score, with the name that the account sent last. In a game with seasons the board of
+-- the current season gets the score too, and the answer shows the season's board.
 -- KEYS scores, players, arrivals, version, secret, account_boards
 -- ARGV game, order, known, account_id, name, score, new_board_barred, opened
 -- Shared publisher, seed, size, proof_wanted, period, rules
@@ -8,12 +8,15 @@
 -- Library season.lua: redis_time, season_key, current_season, shown_version
 -- Answers integrity_failed game_not_found season_unopened(season, its end) done(processes that listen, personal best 0|1, rank, best, season or '', its end, version, member, score …)
 --
--- `version` changes exactly when the first `size` entries may have changed: here, and when an entry leaves the board or moves to another
--- account. A board without a version has version 0. If the version is still `known`, the caller has the entries, and the answer ends with it.
+-- The key `version` changes exactly when the first `size` entries may have changed: by a submission, or because an entry leaves the board
+-- or moves to another account. If the key does not exist, the version is 0. If the version is still `known`, the caller already has the
+-- entries, and the answer ends with the version.
 --
--- `proof_wanted` requires that the account's install was proven genuine, `new_board_barred` refuses the first score of a board:
--- each is '0' or '1'. `period` is '' for a game without seasons. The first score of a season gives it `rules`: '<payAfterMs> <keep> <prizes>'.
--- The first score is refused until the season is in the queue of payments: `opened` names the season that the caller has put there.
+-- proof_wanted      '1' if the account's install must have been proven genuine
+-- new_board_barred  '1' if the first score of a board is refused
+-- period            daily, weekly or monthly; '' for a game without seasons
+-- rules             '<payAfterMs> <keep> <prizes>', which a season gets with its first score
+-- opened            the season that the caller has put into the queue of payments. The first score of any other season is refused
 local is_ascending = order == 'asc'
 
 if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed'} end
@@ -28,12 +31,12 @@ if period ~= '' then
   if not season_order and opened ~= season then return {'season_unopened', season, string.format('%.0f', ends)} end
 end
 
--- An account's entry on a board: `best` is its score, and `is_better` tells whether the new score is better.
+-- Returns the account's entry on a board, the entry's score, whether the new score is better, and the account's player id.
 local function read_best(of_scores, of_players, ascending)
   local entry, id, is_taken = entry_of_account(secret, of_players, account_id)
   if is_taken then error('ERR two accounts have the player id ' .. id .. ' in ' .. of_players, 0) end
-  -- `scores` may lack the entry: an operator has deleted a board's scores, or a ban has just ended and its journal has not shown the entry
-  -- again yet (`Bans`).
+  -- `of_scores` may lack the entry for two reasons: an operator has deleted the board's scores, or a ban ended a moment ago and the entry
+  -- is still hidden (ban-journal.ts).
   local best = entry and redis.call('ZSCORE', of_scores, entry.member)
   if entry and not best then
     entry.hidden = hidden_score(of_players, entry)
@@ -45,18 +48,19 @@ local function read_best(of_scores, of_players, ascending)
 end
 
 local held, best, is_better, player_id = read_best(scores, players, is_ascending)
--- The service never deletes a board, so a board's first score counts as a creation, like an account.
+-- The service never deletes a board, so a board's first score counts against the limit of creations, as the creation of an account does.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
 if not held and not open_account(account, creation_barred) then return {'rate_limited'} end
 
--- Nothing below refuses.
+-- From here on nothing refuses the score.
 creation_used = is_new_board
 player_id = player_id or make_player_id(secret, seed, account_id)
 
 local arrival
--- Returns the account's score on the board, and whether the board changed.
+-- Writes the entry of the account on a board, if the score or the name changes. Returns the account's score on the board, and whether the
+-- board has changed.
 local function keep(of_scores, of_players, ascending, entry, standing, improves)
   if not improves and entry.name == name and not entry.hidden then return standing, false end
   if entry and entry.hidden then show(of_scores, of_players, entry, standing) end
@@ -74,7 +78,7 @@ local is_changed
 best, is_changed = keep(scores, players, is_ascending, held, best, is_better)
 if not held then list_in_account(account_boards, game) end
 
--- The board that the answer shows.
+-- The key of scores of the board that the answer shows.
 local shown_scores = scores
 if season ~= '' then
   if not season_order then
@@ -93,16 +97,17 @@ end
 
 local rank = rank_of(shown_scores, best, is_ascending)
 
--- An entry behind `size` better ones is not in the list, and was not in it before: a submission never makes an entry worse.
+-- If at least `size` entries are better than the account's entry, the list has not changed: the entry is not in the list now, and was not
+-- in the list before, because a submission never makes an entry worse.
 local listeners, counter = 0, nil
 local channel = '{board:' .. game .. '}'
 if rank <= tonumber(size) then
   if is_changed then
     counter = redis.call('INCR', version)
-    -- Other processes drop their cached copies of this board.
+    -- The message makes other processes drop their cached lists of this board.
     listeners = publish(channel, publisher)
   else
-    -- The message about this entry may still be on its way to the other processes.
+    -- An earlier message about this entry may still be on its way to the other processes, so the caller has to wait for it too.
     listeners = count_listeners(channel)
   end
 end

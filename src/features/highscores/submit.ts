@@ -27,10 +27,13 @@ const submitWith = (durable: boolean) =>
 
 export const submitScript = submitWith(false);
 
-/** With REDIS_WAIT_REPLICAS a score of a season is acknowledged once the replicas have it, because it may win coins. */
+/** For games with seasons: with REDIS_WAIT_REPLICAS the answer waits until the replicas have the score, because the score may win coins. */
 export const submitOfSeason = submitWith(true);
 
-/** Most seasons that may begin during a submission: one, and a further one if Redis's clock is set meanwhile. */
+/**
+ * How often a submission may find that its season is not in the queue: once if a season begins, and again if Redis's clock is set at that
+ * time.
+ */
 const MOST_OPENINGS = 3;
 
 type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue' | 'names' | 'seasons'>;
@@ -62,7 +65,7 @@ export const submitScore = endpoint({
     ...seasonField,
   }),
   errors: ['integrity_failed', 'game_not_found', 'server_only'],
-  // A score is kept forever, as a ledger entry is.
+  // A personal best counts against the limit of ledger entries, because Redis keeps both forever.
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name: sent } }, services: SubmitServices) {
@@ -92,7 +95,7 @@ export const submitScore = endpoint({
       known: call.known,
       accountId: caller.accountId,
       name,
-      // The shortest text that parses to the same double; minus zero becomes 0.
+      // The shortest text that parses to the same double. Minus zero becomes 0.
       score: String(score),
       proofWanted: by === undefined && config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
       newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
@@ -109,12 +112,12 @@ export const submitScore = endpoint({
     if (word === 'game_not_found') return refuse(word, { field: 'game' });
     if (word === 'season_unopened') throw new Error(`the current season of ${game} keeps changing: is Redis's clock being set?`);
     const { text: top, season } = call.listOf(list);
-    // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
-    // the message is written, so that a client that reads the board after this answer sees the score on every process.
+    // Redis answers this process before it writes the published message to the other processes. The next reply of Redis shows that the
+    // message is written. So a client that reads the board after this answer sees the score on every process.
     if (call.others(Number(listeners)) > 0) await scripts.barrier(keys.scores);
     const settlingMs = SETTLING_MS - scripts.servedMs(keys.scores);
     if (settlingMs > 0) await pause(settlingMs);
-    // Put together as text, because the list is text already. `Number` gives the shortest text of a double.
+    // The answer is joined as text, because the list is already JSON text. `Number` writes the score as the shortest text of its double.
     const isPersonalBest = personalBest === '1';
     const text = `{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${isPersonalBest},"top":${top}${season}}`;
     return new Submitted(text, isPersonalBest);

@@ -1,4 +1,5 @@
--- Reads the best entries of a board, best first, the version of the list (submit.lua), and an account's own entry.
+-- Reads the best entries of a board, best first, the version of this list (submit.lua) and, if an account is given, the account's own
+-- entry.
 -- KEYS scores, players, version, secret
 -- ARGV order, size, known, account_id ('': no account), period, season (as of board_for)
 -- Prologue prologue-check.lua
@@ -6,7 +7,7 @@
 -- Library season.lua: board_for, shown_version
 -- Answers season_not_found top(season or '', its end, version; member, score …) own(rank, member, score of the account, three times '' without an entry; season or '', its end, version; member, score …)
 --
--- If the version is still `known`, the caller has the entries, and the answer ends with the version.
+-- If the version is still `known`, the caller already has the entries, and the answer ends with the version.
 local shown_scores, shown_players, shown_order, id, ends = board_for(scores, players, order, period, season)
 if not shown_scores then return {'season_not_found'} end
 local is_ascending = shown_order == 'asc'

@@ -89,7 +89,7 @@ async function topWithYou(game: string, caller: TopCaller, services: TopServices
   return new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${text},"you":${JSON.stringify(you)}${season}}`);
 }
 
-/** The list of a named season is not cached, because few clients ask for it. */
+/** Reads the list of the season that a request names. The list is not cached, because few clients ask for it. */
 async function topOfSeason(game: string, season: string, caller: TopCaller | undefined, { scripts, catalogue }: TopServices) {
   const args = { ...boardArgs(game, catalogue, season), size: TOP_SIZE, known: '', accountId: caller?.accountId ?? '' };
   const [word, ...words] = await (caller === undefined
@@ -102,7 +102,7 @@ async function topOfSeason(game: string, season: string, caller: TopCaller | und
   return { game, top: parseEntries(figures), ...you, ...seasonIn(id!, endsAt!) };
 }
 
-/** @param rank '' without a caller or without an entry */
+/** The caller's entry in an answer: null without an entry. @param rank the rank of the entry; '' if the caller has no entry */
 function ownEntry(rank: string, figures: readonly string[]): z.output<typeof OwnEntry> {
   return rank === '' ? null : parseEntries(figures, { place: 0, rank: Number(rank) })[0]!;
 }

@@ -1,12 +1,14 @@
--- Converts entries of a board to the layout of version 4.
+-- Converts entries of a board from the layout of version 3 of the data to the layout of version 4.
 -- KEYS scores, players, secret, arrivals
 -- ARGV seed, accounts (account ids of fields in the old layout, separated by blanks)
 -- Library board.lua: id_of, place_text, put
 -- Answers upgraded
 --
--- In version 3 a player had the field <account id> with the entry '<arrival><at><player id><name>', which was the member too; the first
--- three had lengths of 12, 9 and 12 characters. `arrival` was a number, on descending boards 999999999999 minus that number, and `at` the
--- time in milliseconds in base 36. The number's last digit keeps the order of scores of one millisecond. Each player gets a new id.
+-- In version 3 the hash `players` had the account's id as a field, with the value '<arrival><at><player id><name>', and `scores` had the
+-- same text as a member. The lengths of arrival, time and player id were 12, 9 and 12 characters. `arrival` was a counter, on descending
+-- boards 999999999999 minus the counter. `at` was the time in milliseconds since 1970, in base 36. The new arrival is this time with the
+-- last digit of the counter behind it, which keeps the order of scores that arrived in the same millisecond. Each player gets a new player
+-- id.
 local HIGHEST_ARRIVAL = 999999999999
 local secret_text = redis.call('GET', secret)
 if not secret_text then
@@ -18,7 +20,7 @@ for account_id in string.gmatch(accounts, '%S+') do
   local old = redis.call('HGET', players, account_id)
   if old then
     local score = redis.call('ZSCORE', scores, old)
-    -- The upgrade keeps a damaged entry, with a time in 1970. Before the upgrade the audit reported it.
+    -- A damaged entry is kept, with a time in 1970. The audit of the older version reports damaged entries.
     local arrival, at = tonumber(string.sub(old, 1, 12)) or HIGHEST_ARRIVAL, tonumber(string.sub(old, 13, 21), 36) or 0
     local is_ascending = arrival <= HIGHEST_ARRIVAL / 2
     if not is_ascending then arrival = HIGHEST_ARRIVAL - arrival end
