@@ -4,16 +4,16 @@ import { DATA_ID_KEY, dataIdValue } from './data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from './data-version.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
 
-/** Slots whose marks are read or written in one pipeline. */
+/** Number of slots whose data ids or secrets one pipeline reads or writes. */
 const SLOTS_AT_ONCE = 1000;
 
 export interface ClusterAcceptance {
-  /** The id of the data from now on. */
+  /** The id that the data gets by the acceptance. */
   readonly to: string;
   readonly secret: DataSecret;
 }
 
-/** A secret of the data. */
+/** The secret of the ledgers, of which each slot of a Cluster has a copy. */
 export interface DataSecret {
   readonly key: string;
   readonly format: RegExp;
@@ -21,8 +21,8 @@ export interface DataSecret {
 }
 
 /**
- * Accepts the data of a Cluster as it is: all slots get the marks of data with this id, including slots that have lost their marks.
- * @throws Error if a primary is down, a slot is moving, or a slot has the data of another coinop. Nothing was lost then: try again
+ * Accepts the data of a Cluster as it is: every slot gets a data id with the id `to`, the version and the secret, also if it has lost them.
+ * @throws Error if a primary is down, a slot is moving, or a slot has the data of another coinop. No data is lost then: run it again
  */
 export async function acceptCluster(cluster: Cluster, { to, secret: { key: secretKey, make } }: ClusterAcceptance): Promise<void> {
   const { shards } = cluster;
@@ -39,7 +39,8 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   for (const { redis, slots } of shards) {
     const [seconds, micros] = await redis.time();
     const at = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    // The lowest slot comes last: its mark tells the processes that the primary is accepted, so all its other slots must have theirs.
+    // The lowest slot comes last: its data id tells the processes that the operator accepted the primary, so the other slots must be
+    // written by then.
     const descending = slots.toSorted((one, other) => other - one);
     for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
       const writing = redis.pipeline();
@@ -54,7 +55,7 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   await cluster.shardOf(slotOf(DATA_VERSION_KEY))!.redis.set(DATA_VERSION_KEY, DATA_VERSION);
 }
 
-/** A value of another type counts as missing, and is overwritten: MGET reads it so. */
+/** Reads the key's copy in each of the slots. MGET reads a value of another type as null, so `acceptCluster` overwrites such a value. */
 async function readAll(redis: Redis, slots: readonly number[], key: string): Promise<(string | null)[]> {
   const found: (string | null)[] = [];
   for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {

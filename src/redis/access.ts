@@ -1,21 +1,21 @@
 import type { Redis } from 'ioredis';
 
-/** The rights that the Redis user needs for one way of using Redis. */
+/** The rights that the Redis user needs: for one Redis or a Cluster, with or without WAIT. */
 export interface Access {
-  /** Commands with arguments, for example `HSET KEY f v`. KEY and CHANNEL stand for a key and a channel. */
+  /** Commands with arguments, for example `HSET KEY f v`. The words KEY and CHANNEL stand for any key and any channel. */
   readonly commands: readonly string[];
-  /** Names of keys by the pattern of an ACL rule that allows them. The user must be allowed to read and write each. */
+  /** Sample names of keys, by the ACL pattern that allows them. The user must be allowed to read and write each. */
   readonly keys: Readonly<Record<string, readonly string[]>>;
-  /** Names of channels by the pattern of an ACL rule that allows them. */
+  /** Sample names of channels, by the ACL pattern that allows them. */
   readonly channels: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The page that lists the rights that a user needs. */
+/** The page of the documentation that lists the rights of the Redis user. */
 export const ACCESS_PAGE = 'docs/operating.md#the-redis-user';
 
 /** The Redis user lacks rights that coinop needs. */
 export class MissingAccess extends Error {
-  /** As `ACL SETUSER` takes them: `+info`, `~data:*`, `&0:*`. */
+  /** The missing rights, in the notation of `ACL SETUSER`: `+info`, `~data:*`, `&0:*`. */
   readonly rules: readonly string[];
 
   constructor(rules: readonly string[], isWhole = true) {
@@ -26,19 +26,23 @@ export class MissingAccess extends Error {
   }
 }
 
-/** The errors with which Redis refuses a command, or a command in a script, to its user. Redis 7.0 has no code for the latter. */
+/**
+ * The errors with which Redis refuses a command to its user, outside or inside a script. Redis 7.0 has no error code for a refusal inside a
+ * script.
+ */
 export const REFUSED_ACCESS = /^NOPERM\b|^ERR The user executing the script can't/;
 
-/** The errors of a script that was refused a command. It may have run commands before. */
+/** The errors of a script in which Redis refused a command to its user. The script may have run other commands before. */
 export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPERM ACL failure in script/;
 
 /**
- * Asks Redis itself about the rights of the user. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and needs no
- * right of an administrator; ACL DRYRUN needs one. It must get arguments in the right number: Redis 7 does not count them, and Redis 8
- * throws.
+ * Lua that asks Redis itself which rights the user lacks. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and
+ * needs no right of an administrator; ACL DRYRUN needs that right. `acl_check_cmd` needs the right number of arguments: Redis 7 ignores the
+ * number, and Redis 8 throws for a wrong number.
  *
- * A refusal may come from the command or from its key. So keys are judged first, by EVAL, which this user may run; the commands then get a
- * key that is allowed. If no key is, the text of the refusal tells: the script has the flag `no-writes`, and writes nothing either way.
+ * Redis may refuse because of the command or because of its key. So the script first checks the keys with EVAL, which this user may run,
+ * and then checks the commands with a key that is allowed. If no key is allowed, the script runs the command, and the error text says
+ * whether Redis refused the command or the key. The flag `no-writes` keeps the script from writing.
  */
 const PROBE = `#!lua flags=no-writes
 local needed = cjson.decode(ARGV[1])
@@ -63,9 +67,9 @@ for _, sample in ipairs(needed.channels) do
     if not open_channel and may(words) then open_channel = sample[2] end
   end
 end
--- Whether the user may run a command that names a channel at a place. Redis 7 judges it without its arguments. Redis 8 counts them: there
--- it is judged with a channel that is allowed. Without one the text of the refusal tells, of a command that scripts may run. Of the others
--- nothing tells: a user who may not publish at all is taken for one without Pub/Sub.
+-- Whether the user may run a command that has a channel as its word number place. Redis 7 checks the command without its arguments. Redis 8
+-- needs the arguments, so the check uses a channel that the user may use. If there is no allowed channel, the script runs PUBLISH and
+-- SPUBLISH and reads the error text. It cannot run other commands on channels: those are allowed if the user may run PUBLISH or SPUBLISH.
 local function may_on_channels(words, place)
   local is_judged, is_allowed = pcall(redis.acl_check_cmd, unpack(words, 1, place - 1))
   if is_judged then return is_allowed end
@@ -78,7 +82,7 @@ local function may_on_channels(words, place)
   if is_refused[words[1]] ~= nil then return not is_refused[words[1]] end
   return not (is_refused.PUBLISH and is_refused.SPUBLISH)
 end
--- Only an allowed command says something about a channel.
+-- A check of a channel needs a command that the user may run: the first of LISTENERS that is allowed.
 local listener
 for _, words in ipairs(LISTENERS) do
   if not listener and may_on_channels(words, 2) then listener = words end
@@ -104,8 +108,8 @@ end
 return missing`;
 
 /**
- * Whether the Redis user may do everything.
- * @throws MissingAccess if not, with each missing right. Any other error: Redis could not be asked
+ * Checks that the Redis user has all rights of `access`.
+ * @throws MissingAccess with each missing right. Any other error: Redis did not answer the check
  */
 export async function checkAccess(redis: Redis, access: Access): Promise<void> {
   let missing: readonly string[];
@@ -132,13 +136,13 @@ function neededBy(access: Access): string {
 
 const WITH_SUBCOMMANDS = new Set(['CLUSTER', 'CONFIG', 'PUBSUB']);
 
-/** `PUBSUB NUMSUB CHANNEL`: `pubsub|numsub` */
+/** The name of a command in an ACL rule: `pubsub|numsub` for `PUBSUB NUMSUB CHANNEL`. */
 export function ruleOf(command: string): string {
   const [name = '', next = ''] = command.toLowerCase().split(' ');
   return WITH_SUBCOMMANDS.has(name.toUpperCase()) ? `${name}|${next}` : name;
 }
 
-/** The rules that are missing to run scripts. EVAL is. */
+/** The missing rights to run scripts: `+eval`, which Redis has just refused, and perhaps `+evalsha`. */
 async function scriptRules(redis: Redis): Promise<string[]> {
   const refused = await redis.evalsha('0'.repeat(40), 0).catch((error: Error) => error.message);
   return ['+eval', ...(String(refused).startsWith('NOPERM') ? ['+evalsha'] : [])];

@@ -1,9 +1,9 @@
 import { redisFailure, type ScriptRunner } from './script-runner.ts';
 
-/** Number of primaries of a Cluster that are tried. */
+/** The most primaries of a Cluster on which the script is tried. */
 const MOST_PRIMARIES = 3;
 
-/** Most random names that are tried to find one on another primary. With two equal primaries 1 call in a million finds none. */
+/** The most random names that are drawn to find a name on another primary. With two equal primaries 1 call in a million finds none. */
 const MOST_DRAWS = 20;
 
 interface AnyName<Result> {
@@ -14,8 +14,8 @@ interface AnyName<Result> {
 }
 
 /**
- * Runs a script for a new object with a random name. While the primary of the name is down, another name is drawn, so that only callers
- * whose own primary is down are refused.
+ * Runs a script for a new object with a random name. If the primary of the name is down, draws a name that belongs to another primary, so
+ * that a primary that is down does not stop new objects.
  */
 export async function onAnyPrimary<Result>(
   { draw, keyOf, run }: AnyName<Result>,

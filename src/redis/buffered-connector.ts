@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { AbstractConnector } from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 
-/** A read takes the bytes that have arrived, up to this size. It is the size of Node's own buffers. */
+/** Size of the buffer of one socket, in bytes: the most that one read takes. It is the size of Node's own buffers. */
 const BUFFER_BYTES = 65_536;
 
 /**
@@ -20,7 +20,7 @@ export class BufferedSocket extends Socket {
         callback(length, buffer) {
           const piece = Buffer.from(buffer.buffer, buffer.byteOffset, length);
           if (socket.receive !== undefined) socket.receive(piece);
-          // ioredis listens to `data` until its handshake is done, and may keep a piece: it gets a copy.
+          // Until its handshake is done, ioredis listens to `data` and may keep the piece, so the listeners get a copy.
           else socket.emit('data', Buffer.from(piece));
           return true;
         },
@@ -30,7 +30,7 @@ export class BufferedSocket extends Socket {
   }
 }
 
-/** Makes ioredis connect with a BufferedSocket. Not with TLS, because only plain sockets of Node can read into a given buffer. */
+/** Makes ioredis connect with a BufferedSocket. Do not use it with TLS, because only plain sockets of Node can read into a given buffer. */
 export class BufferedConnector extends AbstractConnector {
   readonly #options: RedisOptions;
 
@@ -44,7 +44,7 @@ export class BufferedConnector extends AbstractConnector {
     const { path, host, port, family } = this.#options;
     this.connecting = true;
     return new Promise((resolve, reject) => {
-      // As the connector of ioredis: the promise must not resolve before its caller has seen it.
+      // As in the connector of ioredis, the promise resolves only in the next tick: the caller must have received the promise before.
       process.nextTick(() => {
         if (!this.connecting) return reject(new Error('Connection is closed.'));
         const socket = BufferedSocket.make();
@@ -58,5 +58,5 @@ export class BufferedConnector extends AbstractConnector {
   }
 }
 
-/** As in ioredis: a connection that has not ended after this long is destroyed. */
+/** Milliseconds after which a connection that has not ended is destroyed. The value is the default of ioredis. */
 const DISCONNECT_MS = 2000;

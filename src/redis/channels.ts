@@ -1,19 +1,22 @@
 /**
+ * The prefix of all channel names of a service: the number of its database.
+ *
  * Redis's Pub/Sub ignores databases: a message that is published in database 1 reaches a subscriber in database 0. Two services in two
- * databases of one Redis use the same names (`standings`, rooms with the same code), so the names of their channels begin with the number
- * of the database. Scripts and subscriptions add the prefix; no other code sees it. On a Cluster channels have no prefix: it has only
- * database 0, and the name decides the slot.
- * @param database 0 if the connection names none
+ * databases of one Redis use the same names (`standings`, rooms with the same code), and only the prefix tells their channels apart.
+ * Scripts and subscriptions add the prefix; no other code sees it. On a Cluster channels have no prefix: a Cluster has only database 0, and
+ * the channel's name decides its slot.
+ * @param database 0 if the URL of the connection names no database
  */
 export function channelPrefix(database = 0): string {
   return `${database}:`;
 }
 
 /**
- * Lua functions for scripts that use channels. A script gets the functions that it uses:
- * - `publish(channel, message)`: on a channel with the hash tag of the script's keys. Returns the number of processes that listen.
- * - `count_listeners(channel)`: the number of processes that listen on such a channel.
- * - `announce(channel, message)`: on a channel of all processes.
+ * Lua functions for scripts that use channels. The text has only the functions that the script's Lua calls:
+ * - `publish(channel, message)`: publishes on a channel with the hash tag of the script's keys. Returns the number of processes that
+ *   listen.
+ * - `count_listeners(channel)`: the number of processes that listen on a channel with the hash tag of the script's keys.
+ * - `announce(channel, message)`: publishes on a channel that all processes listen on.
  */
 export function channelFunctions(lua: string, form: { cluster?: boolean; database?: number }): string {
   const isCluster = form.cluster === true;

@@ -11,36 +11,42 @@ import { UsableConnection } from './usable.ts';
 import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
 
-/** How often the process asks for the map of slots in normal operation. */
+/** Milliseconds between two requests for the map of slots while all primaries are connected. */
 const POLL_INTERVAL_MS = 1000;
 
-/** How often it asks while a primary is down, because a replica may take its place. */
+/** Milliseconds between two requests for the map of slots while a primary is down, because a replica may take its place. */
 const AWAY_INTERVAL_MS = 200;
 
-/** Shortest time between two requests for the map. While a slot moves, thousands of refused calls ask for a new map at once. */
+/**
+ * Shortest time between two requests for the map of slots, in milliseconds. While a slot moves, thousands of refused calls each ask for a
+ * new map.
+ */
 const URGED_INTERVAL_MS = 20;
 
-/** How long a node may take to send its map. */
+/** How long a node may take to answer, in milliseconds. */
 const ANSWER_MS = 500;
 
-/** How long the process waits for other nodes after the first map. A node that hangs must not delay the others' maps. */
+/**
+ * How long the process waits for the maps of other nodes after the first map, in milliseconds. A node that hangs must not delay the map.
+ */
 const LATE_MS = 50;
 
-/** Number of nodes that are asked for a map. */
+/** The most nodes that are asked for a map at a time. */
 const MOST_ASKED = 7;
 
 /**
- * After this time without a node that knows the last epoch, the process accepts an older map. The Cluster was then created anew, or only
- * nodes that were cut off can be reached.
+ * After this time without a map of the last known epoch or a newer one, the process accepts an older map, in milliseconds. Then the Cluster
+ * was created anew, or the process reaches only nodes that were cut off.
  */
 const EPOCH_KEPT_MS = 5000;
 
-/** How long connections to a former primary stay open, for answers that are on their way. */
+/** How long connections to a former primary stay open, in milliseconds, for answers that are on their way. */
 const FAREWELL_MS = 3000;
 
+/** How long `opened` waits for the primaries, in milliseconds. */
 const OPENING_MS = 2000;
 
-/** A node's view of the Cluster. */
+/** The map of slots as one node knows it. */
 interface NodeView {
   readonly epoch: number;
   readonly isOk: boolean;
@@ -49,11 +55,11 @@ interface NodeView {
 }
 
 /**
- * A Redis Cluster: which primary serves which slot, and the connections to all primaries. The map comes from `CLUSTER SLOTS` of the
- * node that knows the highest epoch, because a node that was cut off has an old map. The process asks for the map every second, and at
+ * A Redis Cluster: which primary serves which slot, and the connections to all primaries. The map of slots comes from `CLUSTER SLOTS` of
+ * the node that knows the highest epoch, because a node that was cut off has an old map. The process asks for the map every second, and at
  * once when a node refuses a call.
  *
- * When slots have moved to other primaries, emits `moved` with a function that tells whether a slot has moved.
+ * When slots have moved to other primaries, emits `moved` with a function that tells whether a given slot has moved.
  */
 export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => boolean]; shard: [shard: Shard] }> implements ShardMap {
   readonly #seeds: readonly NodeAddress[];
@@ -62,30 +68,30 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #access: Access | undefined;
   readonly #log: Logger;
   readonly #shards = new Map<string, Shard>();
-  /** Connections to nodes that are not known as primaries. They are only asked for the map. */
+  /** Connections to nodes that are not known as primaries. The process only asks these nodes for the map of slots. */
   readonly #scouts = new Map<string, Redis>();
-  /** When a primary was last without slots, on the clock of `performance.now()`. */
+  /** The time at which a primary lost its last slot, on the clock of `performance.now()`. */
   readonly #leftAt = new WeakMap<Shard, number>();
   #slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
   readonly #servedSince = new Float64Array(SLOTS);
-  /** The ranges of the last map. */
+  /** The ranges of slots in the last map, as `textOf` writes them. */
   #rangesText = '';
   #known: readonly NodeAddress[];
   #epoch = 0;
   #timer: NodeJS.Timeout | undefined;
   #askedAt = -Infinity;
   #asking = false;
-  /** `refresh` was called while maps were being read. They may be older than the change. */
+  /** `refresh` was called while maps were being read. Those maps may be older than the change that led to the call. */
   #isUrged = false;
   #closed = false;
   #tookAt = -Infinity;
   #hasWarned = false;
-  /** Why a node gave no map, by the node's name. */
+  /** Why a node gave no map of slots, by the node's name. */
   readonly #problems = new Map<string, string>();
 
   /**
-   * @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none
-   * @param access the rights that the Redis user needs before a primary is used. Default: they are not checked
+   * @param replicas the number of replicas for which durable scripts wait, on a connection of their own. 0: durable scripts do not wait
+   * @param access the rights that the Redis user needs before a primary is used. Default: the rights are not checked
    */
   constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger, access?: Access) {
     super();
@@ -102,7 +108,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     return [...this.#shards.values()].filter((shard) => shard.slots.length > 0);
   }
 
-  /** Whether a primary is known and connected. */
+  /** Whether at least one primary is known and its connection for scripts is ready. */
   get isReady(): boolean {
     return this.shards.some((shard) => shard.scripts.isReady);
   }
@@ -133,7 +139,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     while (!this.#isWhole && performance.now() < giveUpAt) await pause(10);
   }
 
-  /** Ready while any primary serves. `degraded` names problems of the others, and slots without a primary. */
+  /** Healthy while at least one primary serves. `degraded` names the problems of the other primaries, and the slots without a primary. */
   async health(): Promise<RedisHealth> {
     const degraded: string[] = [];
     let serving = 0;
@@ -175,7 +181,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
       const views = await this.#views();
       if (!this.#closed) this.#choose(views);
     } catch (error) {
-      // The process has to ask again, or the map would never change again.
+      // Catch every error, so that the `finally` plans the next request. Otherwise the map would never change again.
       this.#log.error({ reason: (error as Error).message }, 'the map of the cluster could not be taken');
     } finally {
       this.#asking = false;
@@ -215,7 +221,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#epoch = epoch;
     this.#tookAt = performance.now();
     this.#known = unique([...this.#seeds, ...nodes]);
-    // The map rarely changes. Building it takes a millisecond or more, in which the process serves no request.
+    // The map rarely changes. Building the table of slots takes a millisecond or more, in which the process serves no request.
     const text = textOf(ranges);
     if (text === this.#rangesText) {
       for (const shard of this.#shards.values()) shard.serve(shard.slots);
@@ -289,7 +295,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const leftAt = performance.now();
     this.#leftAt.set(shard, leftAt);
     setTimeout(() => {
-      // The node may have become a primary again, and have left again.
+      // Meanwhile the node may have become a primary again, or become one and lost its slots a second time.
       if (shard.slots.length > 0 || this.#leftAt.get(shard) !== leftAt) return;
       this.#shards.delete(shard.name);
       this.#problems.delete(shard.name);
@@ -310,7 +316,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
         this.#problems.set(name, error.message);
         throw error;
       });
-    // Later each primary logs its outages. Until a first node has told of them, only these connections can say why nothing is served.
+    // Later each primary logs its own outages. Until a first node has sent a map, only these connections can say why nothing is served.
     const log = this.#shards.size === 0 ? this.#log.child({ node: name }) : undefined;
     new UsableConnection(redis, { check: checked, log }).on('usable', () => {
       this.#problems.delete(name);
@@ -335,7 +341,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 }
 
-/** Whether a primary serves. With too few replicas it serves, but acknowledges no durable write. */
+/** Whether a primary serves. A primary with too few replicas serves, but acknowledges no durable write. */
 async function healthOf({ connection, redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
   if (!connection.isUsable || !scripts.isReady || !durable.isReady) {
     const reason = problem ?? 'is away';
@@ -354,7 +360,7 @@ async function healthOf({ connection, redis, scripts, durable, problem, wasConne
   }
 }
 
-/** Why a node that answers serves no slot. */
+/** Why a node that answers serves no slot, in words for the operator. */
 async function whyDown(redis: Redis): Promise<string> {
   const down = 'serves nothing, because its cluster_state is fail';
   const stops = await needsAllSlots(redis);
@@ -371,10 +377,12 @@ async function needsAllSlots(redis: Redis): Promise<boolean> {
   }
 }
 
-/** @throws Error if the node does not answer in time, is no node of a Cluster, or knows of no slot (it has not joined yet) */
+/**
+ * @throws Error if the node does not answer in time, is no node of a Cluster, or knows of no slot because it has not joined a Cluster yet
+ */
 async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView> {
   const [info, slots] = await answered(Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
-  // A node that does not know its own address leaves the host out: then it has the address to which the request was sent.
+  // A node that does not know its own address sends no host. The host is then the address to which the request was sent.
   const addressOf = ([host, port]: [string | null, number]): NodeAddress => ({
     host: host === null || host === '' ? asked.host : host,
     port,
@@ -402,7 +410,7 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map(({ item }) => item);
 }
 
-/** The primaries and their slots, as a text to compare. Nodes list the ranges in different orders. */
+/** The primaries and their ranges of slots as one text, sorted, because nodes list the ranges in different orders. */
 function textOf(ranges: NodeView['ranges']): string {
   return ranges
     .toSorted((one, other) => one.from - other.from)
@@ -414,7 +422,7 @@ function unique(addresses: readonly NodeAddress[]): NodeAddress[] {
   return [...new Map(addresses.map((address) => [nameOf(address), address])).values()];
 }
 
-/** `0-5460, 7000` */
+/** Slots as text: `0-5460, 7000`. */
 function rangesOf(slots: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const slot of slots) {

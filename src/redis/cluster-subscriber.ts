@@ -4,7 +4,7 @@ import type { Shard } from './shard.ts';
 import { slotOf } from './slots.ts';
 import type { Subscriptions } from './subscriber.ts';
 
-/** After a node has refused or ended subscriptions, the wait for the map to settle. */
+/** Milliseconds from a node's refusal or end of subscriptions to the next attempt, so that the map of slots can settle. */
 const RETRY_MS = 200;
 
 interface Events {
@@ -13,29 +13,32 @@ interface Events {
   message: [channel: string, message: string];
 }
 
-/** The node that has the subscription to a channel. A new subscription to the channel replaces the object. */
+/** Which node has the subscription to a channel. Each new subscription to the channel makes a new object. */
 interface Place {
   readonly shard: Shard;
   isConfirmed: boolean;
 }
 
 /**
- * The subscriptions to a Cluster. A channel with a hash tag is sharded: only the primary of its slot has it, and processes subscribe
- * there. Any other channel belongs to the whole Cluster, whose nodes pass its messages on to each other.
+ * The subscriptions to a Cluster. A channel with a hash tag is sharded: processes subscribe to it on the primary of its slot. A channel
+ * without a hash tag belongs to the whole Cluster, whose nodes pass its messages on to each other.
  *
- * A subscription ends when its connection breaks, when its node loses the slot, and when the map says that another node serves the
- * slot. In each case `close` is emitted for the channels, and `ready` as soon as processes can subscribe to them again. For watched rooms
- * `server/live/hub.ts` then does so.
+ * A subscription ends when its connection breaks, when its node loses the slot, and when the map of slots names another node for the slot.
+ * In each case this class emits `close` for the channels, and `ready` as soon as processes can subscribe to the channels again. For watched
+ * rooms `server/live/hub.ts` then subscribes again.
  */
 export class ClusterSubscriber extends EventEmitter<Events> implements Subscriptions {
   readonly #cluster: Cluster;
   readonly #places = new Map<string, Place>();
   /** The node that has the subscriptions to channels of the whole Cluster. */
   #common: Shard | undefined;
-  /** Channels whose node no longer serves their slot while the map does not show the new node yet. */
+  /** Channels whose node no longer serves their slot, while the map of slots does not name the new node yet. */
   #refused = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
-  /** Channels that nodes ended in this turn of the event loop. When a slot moves, Redis sends a message for each of its channels. */
+  /**
+   * Channels whose subscriptions nodes ended in this turn of the event loop. When a slot moves, Redis sends a message for each of its
+   * channels.
+   */
   #ended = new Set<string>();
 
   constructor(cluster: Cluster) {
@@ -50,7 +53,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     return place?.isConfirmed === true && place.shard === this.#shardOf(channel) && place.shard.subscriber.isReady;
   }
 
-  /** @throws Error if a primary is down or does not serve the slot; a `ready` for the channel follows then */
+  /** @throws Error if a primary is down or does not serve the slot. A `ready` for the channel follows later */
   async subscribe(...channels: string[]): Promise<void> {
     const asked = [...bySlot(channels)].map(([slot, ofSlot]) => this.#subscribe(slot, ofSlot));
     const failed = (await Promise.allSettled(asked)).find((outcome) => outcome.status === 'rejected');
@@ -73,7 +76,10 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     this.removeAllListeners();
   }
 
-  /** @param channels of one slot: Redis refuses those of two in one command */
+  /**
+   * @param channels all in one slot, because Redis refuses channels of two slots in one command. `slot` undefined: channels of the whole
+   * Cluster
+   */
   async #subscribe(slot: number | undefined, channels: readonly string[]): Promise<void> {
     const shard = slot === undefined ? this.#common : this.#cluster.shardOf(slot);
     if (shard === undefined) throw new Error('CLUSTERDOWN No primary serves the slot');
@@ -99,7 +105,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     for (const [channel, place] of asked) if (this.#places.get(channel) === place) place.isConfirmed = true;
   }
 
-  /** @param channels that have a place */
+  /** @param channels that have an entry in `#places` */
   async #leave(channels: readonly string[]): Promise<void> {
     const asked: Promise<void>[] = [];
     for (const [{ subscriber }, onShard] of Map.groupBy(channels, (channel) => this.#places.get(channel)!.shard)) {
@@ -134,18 +140,18 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     });
   }
 
-  /** Channels on a node that is not ready yet get their `ready` together with the node. */
+  /** Slots moved to other primaries. A channel whose new node is not ready yet gets its `ready` when the node is ready. */
   #moved(isMoved: (slot: number) => boolean): void {
     const concerns = (channel: string): boolean => isSharded(channel) && isMoved(slotOf(channel));
-    // A node that became a replica would still send messages.
+    // A node that lost the slot by becoming a replica would still send messages, so the process unsubscribes there.
     void this.#leave([...this.#places.keys()].filter(concerns));
     this.emit('close', concerns);
     this.emit('ready', (channel) => concerns(channel) && this.#shardOf(channel)?.subscriber.isReady === true);
   }
 
-  /** The node no longer serves the slot of the channel. */
+  /** Handles a node's message that the subscription ended, because the node no longer serves the channel's slot. */
   #end(channel: string, shard: Shard): void {
-    // The channel has been subscribed to on another node since.
+    // Ignore the message if the process has subscribed to the channel on another node since.
     if (this.#places.get(channel)?.shard !== shard) return;
     this.#places.delete(channel);
     if (this.#ended.size === 0) queueMicrotask(() => this.#tellEnded());

@@ -8,7 +8,7 @@ import { SILENCE_MS, UsableConnection } from './usable.ts';
 /** Where Redis is: the URL from the settings, or the Unix socket of the private Redis. */
 export type RedisLocation = { url: string } | { socketPath: string };
 
-/** How every connection of the service behaves. `UsableConnection` says when the next attempt follows. */
+/** The ioredis options of every connection of the service. `UsableConnection` decides when the next attempt to connect follows. */
 export const OPTIONS = {
   connectionName: 'coinop-main',
   enableOfflineQueue: false,
@@ -40,7 +40,7 @@ interface KeepUsableOptions {
   readonly log: Logger;
 }
 
-/** Keeps the main connection to a Redis usable, and checks the rights of its user now and then. */
+/** Keeps the main connection to a Redis usable, and checks the rights of its user every few seconds. */
 export function keepUsable(redis: Redis, { access, log }: KeepUsableOptions): UsableConnection {
   const ofUser = access === undefined ? undefined : (asked: Redis) => checkAccess(asked, access);
   return new UsableConnection(redis, { check: checkOf(access), checkAccess: ofUser, log });
@@ -50,7 +50,7 @@ export function keepUsable(redis: Redis, { access, log }: KeepUsableOptions): Us
 export function checkOf(access: Access | undefined): (redis: Redis) => Promise<void> {
   return async (redis) => {
     const ofUser = access === undefined ? undefined : checkAccess(redis, access);
-    // Sent together, and judged in this order: a Redis that is too old cannot say what its user may do.
+    // Sent together, and judged in the order of the list: a Redis that is too old cannot say what its user may do.
     const checks = await Promise.allSettled([checkVersion(redis), ofUser, checkDatabase(redis), checkDataVersion(redis)]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;
   };
@@ -58,7 +58,7 @@ export function checkOf(access: Access | undefined): (redis: Redis) => Promise<v
 
 /** @throws SettingError if Redis is too old */
 async function checkVersion(redis: Redis): Promise<void> {
-  // A user who may not use INFO lacks a right, which the check of the rights names.
+  // If the user may not use INFO, the version stays unknown: the check of the rights reports the missing right.
   const server = await redis.info('server').catch((error: Error) => {
     if (!error.message.startsWith('NOPERM')) throw error;
   });
@@ -70,8 +70,8 @@ function isTooOld(server: string): boolean {
 }
 
 /**
- * Selects the connection's database once more, because ioredis goes on in database 0 if Redis refuses.
- * @throws SettingError if there is no such database
+ * Selects the connection's database once more, because ioredis goes on in database 0 if Redis refuses SELECT.
+ * @throws SettingError if the database of REDIS_URL does not exist
  */
 export async function checkDatabase(redis: Redis): Promise<void> {
   const wanted = redis.options.db ?? 0;
@@ -100,7 +100,7 @@ export async function checkRedis(redis: Redis, isOfCluster = false): Promise<Red
   if (isTooOld(server)) return { ok: false, problem: 'redis 7.0 or newer is needed' };
   // Lua formats integers in the machine's word length, and a balance needs 40 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
-  // A plain URL names only one node of a Cluster, and that node refuses most keys.
+  // A `redis://` URL reaches only one node of a Cluster, and that node refuses most keys.
   if (/^cluster_enabled:1/m.test(cluster) && !isOfCluster)
     return { ok: false, problem: 'this redis is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port' };
   if (isOfCluster && !/^cluster_enabled:1/m.test(cluster))

@@ -6,19 +6,19 @@ import { tagOf } from './slots.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
- * How long the check only reads after a replica has refused its write. Each refusal closes the connection, and `/ready` would report that
- * Redis is down. A promoted replica therefore gets its first heartbeat this much later.
+ * Milliseconds for which the check only reads after a replica has refused its write. Each refusal closes the connection, and `/ready` would
+ * report that Redis is down. A promoted replica gets its first heartbeat up to 5 s late for this reason.
  */
 const REPLICA_MS = 5000;
 
-/** Result of reading the data id. Times are in milliseconds. */
+/** The data id of one Redis or of one primary of a Cluster, as a check has read it. Times are in milliseconds. */
 export interface Found {
-  /** False: Redis has no id. The figures are 0 then. */
+  /** False: Redis has no data id, and `id` is '' and the figures except `at` are 0. */
   readonly hasId: boolean;
   readonly id: string;
   readonly heartbeat: number;
   readonly heartbeatAfter: number;
-  /** When the heartbeat was last advanced before this read, by Redis's clock. */
+  /** When the heartbeat was last advanced before this check, in milliseconds since 1970 by Redis's clock. */
   readonly beatenAt: number;
   readonly acceptedAt: number;
   readonly at: number;
@@ -32,14 +32,14 @@ type CheckWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
 /** Reads the id of the data, and advances the heartbeat if Redis accepts writes. */
 export class DataCheck {
   readonly #options: DataVerdictOptions;
-  /** On the clock of `performance.now()`. */
+  /** Until this time the check only reads, on the clock of `performance.now()`. */
   #readsUntil = -Infinity;
 
   constructor(options: DataVerdictOptions) {
     this.#options = options;
   }
 
-  /** @param id the known id. @throws Error if Redis does not answer, or has no data yet and refuses writes */
+  /** @param id the id that the data should have. @throws Error if Redis does not answer, or has no data yet and refuses writes */
   async run(keys: CheckKeys, id: string | undefined, isServed: boolean): Promise<Found> {
     const { known, name } = this.#options;
     const sentTick = performance.now();
@@ -50,7 +50,7 @@ export class DataCheck {
       beats: known.stands && isServed ? 1 : 0,
     });
     if (word === 'missing') {
-      // A first start has to write the id, and waits until Redis accepts writes.
+      // At a first start the process has to write the id, so it waits until Redis accepts writes.
       if (id === undefined) throw new Error(`${name ?? 'this Redis'} has no data yet, and takes none`);
       const [at, secret] = figures;
       this.#tell(keys.id, Number(at), sentTick);
@@ -72,20 +72,22 @@ export class DataCheck {
     };
   }
 
-  /** Whether a write would be accepted, as far as is known. */
+  /** Whether Redis would accept a write, as far as this process knows. */
   get mayWrite(): boolean {
     return performance.now() >= this.#readsUntil && this.#options.mayWrite();
   }
 
-  /** Of a Cluster the primary of the lowest slot counts: all processes then go by one clock. */
+  /**
+   * Tells the clock the time of Redis. On a Cluster the primary of the lowest slot is the reference, so that all processes go by one clock.
+   */
   #tell(key: string, at: number, sentTick: number): void {
     const isOfReference = key === DATA_ID_KEY || key === `${tagOf(0)}${DATA_ID_KEY}`;
     this.#options.clock?.saw({ at, sentTick, receivedTick: performance.now(), isOfReference });
   }
 
   /**
-   * If Redis refuses writes, or would exit at a write, this only reads. So a process can start and answer reads while Redis is full, lacks
-   * replicas or is a replica.
+   * Runs the script that reads and advances the heartbeat. If Redis refuses writes, or would exit at a write, a script that only reads runs
+   * in its place. So a process can start and answer reads while Redis is full, lacks replicas or is a replica.
    */
   async #see(keys: CheckKeys, words: CheckWords): Promise<Answer<'found' | 'missing'>> {
     const { scripts } = this.#options;
@@ -95,7 +97,8 @@ export class DataCheck {
       return await scripts.run(checkData, keys, words);
     } catch (error) {
       const { message } = error as Error;
-      // The refusal closed the connection, which now searches for the primary. If it finds a replica again, the next call must only read.
+      // The refusal closed the connection, and the connection now searches for the primary. If it finds a replica again, the next check
+      // must only read.
       if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
       if (!REFUSES_WRITES.test(message)) throw error;
       return read();

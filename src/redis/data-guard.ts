@@ -19,38 +19,39 @@ export interface GuardOptions {
   readonly clock?: RedisClock;
   /** For tests: milliseconds by which TIME is ahead of Redis's clock. */
   readonly timeAheadMs?: number | undefined;
-  /** The secret of the ledgers. */
+  /** The secret of the ledgers: its key, its format, and how a new one is made. */
   readonly secret: DataSecret;
   readonly memory?: DataMemory | undefined;
-  /** ACCEPT_DATA. */
+  /** The setting ACCEPT_DATA: the id of data that the operator accepts. */
   readonly accepts?: string | undefined;
-  /** Number of replicas that must have a heartbeat before it counts. Durable scripts wait for the same number. */
+  /** Number of replicas that must have a heartbeat before the process relies on it. Durable scripts wait for the same number. */
   readonly replicas?: number;
-  /** Whether Redis would survive a write. Default: always. */
+  /** Whether Redis would survive a write. Default: always true. */
   readonly mayWrite?: () => boolean;
   /**
-   * Resolves when the connections are open and have checked the version of the data. If it rejects, the guard does nothing, so that data of
-   * an unsupported version gets no id. Default: they are open.
+   * Resolves when the connections are open and have checked the version of the data. If the promise rejects, the guard does nothing, so
+   * that data of an unsupported version gets no id. Default: the connections are open already.
    */
   readonly opened?: Promise<void>;
 }
 
 /**
- * Makes sure that this process serves only the data that it knows: Redis may have lost its data, been replaced by another one, or been
+ * Makes sure that this process serves only the data that it knows: Redis may have lost its data, been replaced by another Redis, or been
  * restored to an older state. Each batch of scripts compares the id of the data (`script-text.ts`). Every second, and whenever a batch has
  * met other data, the guard reads the id to find the reason, and advances the heartbeat (`data-id.ts`).
  *
- * Emits `usable` when it begins to serve data, `lost` when it stops, and `marks` when the marks of a Cluster should be read.
+ * Emits `usable` when it begins to serve data, `lost` when it stops, and `marks` when the data ids in all slots of a Cluster should be
+ * read.
  */
 export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }> implements DataCheck {
   readonly #options: GuardOptions;
   readonly #mayCheck: Promise<boolean>;
   readonly #known: KnownData;
-  /** With REDIS_WAIT_REPLICAS: runs scripts that the replicas have to confirm. */
+  /** With REDIS_WAIT_REPLICAS: runs scripts that the replicas have to confirm. Undefined without the setting. */
   readonly #durable: ScriptRunner | undefined;
   readonly #marking: ScriptRunner;
   readonly #cluster: DataOfCluster | undefined;
-  /** The data of a single Redis. */
+  /** The verdict on the data of a single Redis. Undefined on a Cluster. */
   readonly #place: DataVerdict | undefined;
   readonly #timer: NodeJS.Timeout;
   #checking: Promise<boolean> | undefined;
@@ -102,7 +103,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#known.id;
   }
 
-  /** For a Cluster: its data is complete, so a slot without a mark has lost its data. */
+  /** For a Cluster: whether its data is complete, so that a slot without a data id has lost its data. */
   get stands(): boolean {
     return this.#known.stands;
   }
@@ -112,7 +113,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#places.some((place) => place.isChecked && place.problem === undefined);
   }
 
-  /** The problem of the data, in one line. */
+  /** The problem of the data and how to solve it, in one line for operators. Undefined: there is no problem. */
   get problem(): string | undefined {
     const problems = this.#places.flatMap(({ problem }) => problem ?? []);
     if (problems.length === 0) return undefined;
@@ -123,7 +124,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     const place = shard === undefined ? this.#place : this.placeOf(shard);
     if (place?.problem !== undefined) throw new Error(`${OTHER_DATA} ${place.problem.text}`);
     if (place?.isChecked === true) return place.words;
-    // A Cluster sends such a call again, within the time of its request.
+    // On a Cluster the script runner sends a call with CLUSTERDOWN again, within the time of the call's request.
     throw new Error(
       shard === undefined ? `${OTHER_DATA} The data is not known yet` : 'CLUSTERDOWN The data of the primary is not known yet',
     );
@@ -138,7 +139,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }
 
-  /** As `check`, but certainly sees everything that was written before the call. */
+  /** As `check`, but starts after any check that is running, so that it sees everything that was written before the call. */
   async checkAgain(): Promise<boolean> {
     await this.#checking;
     return this.check();
@@ -148,7 +149,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#cluster?.placeOf(shard);
   }
 
-  /** @returns once the memory has the newest heartbeats */
+  /** Stops the checks. @returns once DATA_DIR has the newest heartbeats */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -196,7 +197,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       isSecret: (text) => secret.format.test(text),
       log,
       adopted: (id) => {
-        // Accepted data begins with a new heartbeat, so remembered heartbeats do not count any more.
+        // Accepted data begins with a new heartbeat, so the process forgets the heartbeats of the former data.
         if (id !== this.#known.id) {
           this.#known.heartbeats.clear();
           this.#known.found.clear();

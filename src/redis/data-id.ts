@@ -4,32 +4,33 @@ import { defineLibrary, defineScript } from './script.ts';
 import { ForeignValue, otherType } from './text-key.ts';
 
 /**
- * The key of the data id: a random word from the first start, by which a process notices that Redis has other data than before. It is next
- * to the version of the data. Its value is `<id> <heartbeat> <at> <accepted>`:
- * - the heartbeat, 15 digits: for how many milliseconds the data has been served. The processes advance it about every second. It is not a
- *   clock: after a failover to a machine whose clock differs it neither jumps nor falls.
- * - at: when it was last advanced, in milliseconds since 1970 by Redis's clock.
- * - accepted: when an operator accepted the data in place of other data, by the same clock. 0: never.
+ * The Redis key of the data id: a random text from the first start, by which a process notices that Redis has other data than before. Its
+ * value is `<id> <heartbeat> <at> <accepted>`:
+ * - heartbeat, 15 digits: for how many milliseconds the data has been served. The processes advance it about every second. The heartbeat is
+ *   not a clock: after a failover to a machine whose clock differs the heartbeat neither jumps nor falls.
+ * - at: when the heartbeat was last advanced, in milliseconds since 1970 by Redis's clock.
+ * - accepted: when an operator accepted the data in place of other data, in milliseconds since 1970 by Redis's clock. 0: never.
  *
  * Data that a service refused has another value (`data-refusal.ts`).
  *
- * In a Cluster each slot has a copy of the id, its mark, under a tag of the slot. The heartbeat of a primary is in the mark of its lowest
- * slot; the other marks have 0.
+ * In a Cluster each slot has a copy of the data id, called the mark of the slot, under a hash tag of the slot. The heartbeat of a primary
+ * is in the mark of its lowest slot; the other marks have 0.
  */
 export const DATA_ID_KEY = 'data:id';
 
-/** The beginning of the value of refused data. */
+/** The beginning of the data id's value while the data is refused. */
 export const REFUSED = 'refused: ';
 
 /**
- * How far the heartbeat in Redis may be behind the last acknowledged one, in milliseconds of serving. A failover to a replica that lags
- * loses less: that is logged, and the data is served. If it is more, Redis was restored to an older state.
+ * How far the heartbeat in Redis may be behind the last acknowledged heartbeat, in milliseconds of serving. A failover to a replica that
+ * lags loses less than this: the loss is logged, and the data is served. A larger difference shows that Redis was restored to an older
+ * state.
  */
 export const MOST_BEHIND_MS = 10_000;
 
 export const DATA_ID_FORMAT = /^[A-Za-z0-9_-]{22}$/;
 
-/** Digits of the heartbeat. The length is fixed, because scripts compare heartbeats as texts. */
+/** Digits of the heartbeat. The number is fixed, because scripts compare heartbeats as texts. */
 const HEARTBEAT_DIGITS = 15;
 
 export function newDataId(): string {
@@ -38,7 +39,7 @@ export function newDataId(): string {
 
 /**
  * The id that data gets when an operator accepts it in place of lost data with the given id. All processes derive the same new id, so a
- * process that knew the old id recognizes accepted data without further notice. A later loss gives another id.
+ * process that knew the old id recognises the accepted data.
  */
 export function successorOf(id: string): string {
   return createHash('sha256').update(`accepted in place of ${id}`).digest('base64url').slice(0, 22);
@@ -50,44 +51,45 @@ export function succeeds(id: string, known: string): boolean {
   return false;
 }
 
-/** Whether a mark belongs to the data with the known id. While an operator accepts data, the slots get the next id one by one. */
+/** Whether a slot's mark belongs to the data with the known id. While an operator accepts data, the slots get the next id one by one. */
 export function isSameData(id: string | undefined, known: string): boolean {
   return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }
 
-/** If an operator accepts data more than once, a process that was down meanwhile must still recognize it. */
+/** The most acceptances in a row that a process recognises. An operator may accept data several times while the process is down. */
 const MOST_ACCEPTANCES = 8;
 
-/** The value of the key. */
+/** A value of the data id. */
 export function dataIdValue(id: string, heartbeat: number, at: number, acceptedAt: number): string {
   return `${id} ${heartbeatText(heartbeat)} ${at} ${acceptedAt}`;
 }
 
-/** The heartbeat in the format of the key's value. */
+/** The heartbeat as text of HEARTBEAT_DIGITS digits. */
 export function heartbeatText(heartbeat: number): string {
   return String(Math.max(0, heartbeat)).padStart(HEARTBEAT_DIGITS, '0');
 }
 
-/** The id in a value of the key. Undefined if there is none, or if the data is refused. */
+/** The id in a value of the data id. Undefined if the value has no id, or if the data is refused. */
 export function idIn(value: string | null): string | undefined {
   const id = value?.slice(0, 22);
   return id !== undefined && DATA_ID_FORMAT.test(id) ? id : undefined;
 }
 
-/** The id in a value of the key, also of refused data. */
+/** The id in a value of the data id, also if the data is refused. */
 export function anyIdIn(value: string | null): string | undefined {
   return idIn(value?.startsWith(REFUSED) === true ? value.slice(REFUSED.length) : value);
 }
 
 /**
- * The value of the key, or of a mark. As in the scripts, a value of another type counts as none: MGET reads it as missing.
+ * The value of the data id, or of a slot's mark. MGET reads a value of another type as null, so it is treated as a missing id, as in the
+ * scripts.
  * @throws Error if Redis does not answer
  */
 export async function readId(redis: Redis, key = DATA_ID_KEY): Promise<string | null> {
   return (await redis.mget(key))[0]!;
 }
 
-/** The value of the key in place of an id. Undefined: the key has an id, or does not exist. */
+/** The foreign value that another program has written under the key of the data id. Undefined: the key has an id, or does not exist. */
 export async function foreignId(redis: Redis): Promise<ForeignValue | undefined> {
   const [value, type] = [await readId(redis), await redis.type(DATA_ID_KEY)];
   if (type === 'none' || anyIdIn(value) !== undefined) return undefined;
@@ -96,7 +98,7 @@ export async function foreignId(redis: Redis): Promise<ForeignValue | undefined>
   return new ForeignValue(DATA_ID_KEY, found, mend);
 }
 
-/** The heartbeat in a value of the key, and when it was last advanced. Undefined if there is none. */
+/** The heartbeat in a value of the data id, and when it was last advanced. Undefined if the value has no heartbeat. */
 export function heartbeatIn(value: string | null): { readonly heartbeat: number; readonly at: number } | undefined {
   const [, heartbeat, at] = /^\S{22} (\d{15}) (\d{1,15}) /.exec(value ?? '') ?? [];
   return heartbeat === undefined ? undefined : { heartbeat: Number(heartbeat), at: Number(at) };
@@ -114,10 +116,10 @@ const checkDataParts = {
 
 export const checkData = defineScript(checkDataParts);
 
-/** The same script for a Redis that refuses writes: it writes no id, and does not advance the heartbeat. */
+/** The script `check-data.lua` for a Redis that refuses writes: called so that it writes no id and does not advance the heartbeat. */
 export const readData = defineScript({ ...checkDataParts, readOnly: true });
 
-/** The script's answer waits for the replicas, so they have this heartbeat. */
+/** Reads the heartbeat durably: the answer waits for the replicas, so the replicas have the heartbeat that it returns. */
 export const readHeartbeat = defineScript({
   file: new URL('read-heartbeat.lua', import.meta.url),
   keys: ['id'],

@@ -9,19 +9,22 @@ import type { Shard } from './shard.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
 import { within } from './within.ts';
 
-/** Milliseconds from a failed check of a primary to the next one. */
+/** Milliseconds after which all primaries are checked again if the check of a primary failed. */
 const RETRY_MS = 100;
 
-/** Milliseconds that a check waits for primaries. Without a bound, a primary that hangs would stop checks of the others. */
+/**
+ * The longest time that a check waits for primaries, in milliseconds. Without a bound, a primary that hangs would stop the checks of the
+ * others.
+ */
 const POLL_MS = 500;
 
-/** The guard asks for a read of all marks at most this often, in milliseconds. */
+/** Shortest time between two reads of the marks of all slots, in milliseconds. */
 const MARKS_INTERVAL_MS = 5000;
 
 /** The functions and values that `DataGuard` gives its Cluster. */
 export interface DataOfClusterOptions {
   readonly known: KnownData;
-  /** Whether the id comes from DATA_DIR. */
+  /** Whether the known id of the data comes from DATA_DIR. */
   readonly isRemembered: boolean;
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
@@ -33,7 +36,7 @@ export interface DataOfClusterOptions {
   readonly askForMarks: () => void;
 }
 
-/** The data of a Cluster: the places of its primaries, its id, and whether it is complete. */
+/** The data of a Cluster: the verdict on each primary, the id of the data, and whether the data is complete. */
 export class DataOfCluster {
   readonly #cluster: Cluster;
   readonly #options: DataOfClusterOptions;
@@ -65,7 +68,7 @@ export class DataOfCluster {
     clearTimeout(this.#asking);
   }
 
-  /** @throws Error if the id is not known, and the primaries that have it do not answer */
+  /** @throws Error if the id is not known, and the primaries that have the id do not answer */
   async check(): Promise<void> {
     const { known, secret } = this.#options;
     const cluster = this.#cluster;
@@ -83,9 +86,9 @@ export class DataOfCluster {
   }
 
   /**
-   * Finds the id in the key itself or in the mark of any slot. If there is none, this is a first start, or data of a release without ids.
-   * That conclusion needs the answers of all primaries, or of one that has data without an id, because the primary of the key may have lost
-   * its data.
+   * Finds the id in the key of the data id, or in the mark of any slot. If no id is found, this is a first start, or data of a release
+   * without ids, and the data gets a new id. That conclusion needs the answers of all primaries, or of a primary that has data without an
+   * id, because the primary of the key may have lost its data.
    */
   async #findId(ready: readonly Shard[]): Promise<void> {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
@@ -102,7 +105,7 @@ export class DataOfCluster {
     this.#options.known.id = id;
   }
 
-  /** The id and the secret of a slot of the primary, and whether they could be read. They cannot while the slot is moving. */
+  /** The id and the secret of a slot of the primary, and whether Redis gave both. Redis refuses the read while the slot is moving. */
   async #marksOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
     const tag = place();
     try {
@@ -115,8 +118,9 @@ export class DataOfCluster {
 
   /**
    * Whether the data is complete, so that a slot without a mark has lost its data. The data is complete if it was served before. It is also
-   * complete if the slot of the version has both the version and its mark: the mark is written last, even into imported data of a single
-   * Redis (`secret-of-cluster.ts`). The primary of the version may have lost both, so the id in DATA_DIR counts too.
+   * complete if the slot of the version has both the version and its mark: the version's mark is written last, even into data that was
+   * imported from a single Redis (`secret-of-cluster.ts`). The primary of the version may have lost both, so an id in DATA_DIR that the
+   * Cluster does not have also shows that the data was complete.
    */
   async #standsNow(): Promise<boolean> {
     const { known, memory } = this.#options;
@@ -126,7 +130,8 @@ export class DataOfCluster {
       if (home?.status !== 'ready') return 0;
       return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
     };
-    // Heartbeats in DATA_DIR may be those of one Redis whose data was imported: its key is that of no slot.
+    // Heartbeats in DATA_DIR may come from a single Redis whose data was imported. Their key is DATA_ID_KEY without the tag of a slot, and
+    // they prove nothing.
     const wasServed = [...known.found, ...known.heartbeats].some(([key, heartbeat]) => key !== DATA_ID_KEY && heartbeat > 0);
     if (!wasServed && (await marksOfHome()) < 2 && !(await this.#isGone())) return false;
     known.stands = true;
@@ -150,7 +155,7 @@ export class DataOfCluster {
   }
 
   #follow(shard: Shard): void {
-    // The lowest slot, so that all processes advance the same heartbeat.
+    // The keys of the lowest slot, so that all processes advance the same heartbeat.
     const keys = () => {
       const tag = shard.lowestTag;
       return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#options.secret.key}` };
@@ -185,7 +190,7 @@ export class DataOfCluster {
     if (this.#options.known.id !== undefined) await place.checkAgain().catch(() => {});
     if (this.#isClosed) return;
     if (place.isChecked) return this.#options.checked();
-    // The id is not known yet, or the check failed.
+    // Check all primaries if the id is not known yet, or if the check of this primary failed.
     await this.#options.checkAgain();
     if (this.#isClosed || this.places.every(({ isChecked }) => isChecked)) return;
     clearTimeout(this.#retry);
@@ -213,7 +218,7 @@ function idsOf({ scripts }: Shard, slots: readonly number[]): Promise<(string | 
   return Promise.all(
     slots.map(async (slot) => {
       try {
-        // As in `readId`.
+        // MGET reads a value of another type as null, as in `readId`.
         const [value] = (await scripts.call('MGET', [`${tagOf(slot)}${DATA_ID_KEY}`])) as [string | null];
         return value;
       } catch (error) {

@@ -7,51 +7,52 @@ import { timeOf } from './older-than-data-dir.ts';
 
 /**
  * Why a service refuses data that it knows by its id: the data is older than the state that the service saw, or has another secret. Only
- * the memory of a service shows that. So the service marks the data itself, and no other service serves it, even one that never saw it.
- * Data with another id, and a Redis without data, get no mark: they may belong to other services, and this one have wrong settings.
+ * the memory of a service shows this. So the service marks the data itself, and no other service serves the data, even if it never saw the
+ * newer state. Data with another id, and a Redis without data, get no mark: the data may belong to other services, and the settings of this
+ * service may be wrong.
  *
- * The mark is in the value of the data id: `refused: <the value before> <since> <kind> <right secret> <reason>`. It goes with the data: data
- * that takes the place of this data has none, and an acceptance removes it. Scripts compare the first 22 characters of the value, so they
- * stop at the next batch. A service of a release without marks finds no id, and stops too. In a Cluster each slot of the refused primary has
- * the mark.
+ * The mark is in the value of the data id: `refused: <the value before> <since> <kind> <right secret> <reason>`. The mark stays with the
+ * refused data: data that takes its place has no mark, and an acceptance removes the mark. Scripts compare the first 22 characters of the
+ * value, so all services stop at their next batch. A service of a release without marks finds no id, and stops too. In a Cluster each slot
+ * of the refused primary has the mark.
  */
 export interface DataRefusal {
   readonly kind: 'older' | 'secret';
   /** A hash of the secret with which the data may be served again. '-': no secret makes it right. */
   readonly rightSecret: string;
-  /** Words that follow the name of a Redis. */
+  /** The reason in words that follow the name of a Redis: `has another secret of the ledgers than …`. */
   readonly reason: string;
 }
 
-/** A refusal that was read in the data. */
+/** A refusal that a process has read from the data id. */
 export interface MarkedRefusal extends DataRefusal {
-  /** When it was written, in milliseconds since 1970 by Redis's clock. */
+  /** When the mark was written, in milliseconds since 1970 by Redis's clock. */
   readonly since: number;
 }
 
-/** @param missing as of `missingFrom` */
+/** @param missing the words of `missingFrom` for the changes that are missing in the data */
 export function refusalOfOlder(behindMs: number, missing: string): DataRefusal {
   const seconds = Math.max(1, Math.round(behindMs / 1000));
   const reason = `was restored to a state that is ${seconds} s older than the one that the service on ${hostname()} saw${missing}`;
   return { kind: 'older', rightSecret: '-', reason };
 }
 
-/** @param secret the right one */
+/** @param secret the right secret, which the service saw before */
 export function refusalOfSecret(secret: string): DataRefusal {
   const reason = `has another secret of the ledgers than the service on ${hostname()} saw`;
   return { kind: 'secret', rightSecret: hashOfSecret(secret), reason };
 }
 
-/** @param text the mark behind the value of the data id. '': none */
+/** @param text the part of the data id's value behind the accepted time. '': the data is not refused */
 export function parseRefusal(text: string): MarkedRefusal | undefined {
   if (text === '') return undefined;
   const [, since, kind, rightSecret, reason] = /^(\d{1,15}) (older|secret) (\S+) (.+)$/.exec(text) ?? [];
-  // A newer coinop may have other reasons.
+  // Keep the whole text: a newer coinop may have other kinds of refusals.
   if (since === undefined) return { since: 0, kind: 'older', rightSecret: '-', reason: `was refused by a service: ${text}` };
   return { since: Number(since), kind: kind as DataRefusal['kind'], rightSecret: rightSecret!, reason: reason! };
 }
 
-/** The mark without its time. */
+/** The mark's kind, right secret and reason, as the script that adds the time gets them. */
 export function refusalText({ kind, rightSecret, reason }: DataRefusal): string {
   return `${kind} ${rightSecret} ${reason}`;
 }
@@ -74,12 +75,12 @@ function describe(name: string, value: string | null): string[] {
   return refusal === undefined ? [] : [describeRefusal(name, refusal)];
 }
 
-/** @param name of a Redis */
+/** The refusal in words for operators. @param name of the Redis that has the data */
 export function describeRefusal(name: string, { reason, since }: MarkedRefusal): string {
   return `${name} ${reason} (refused since ${timeOf(since)})`;
 }
 
-/** As `DataRefusal.rightSecret`. */
+/** The hash of a secret, as in `DataRefusal.rightSecret`. */
 export function hashOfSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

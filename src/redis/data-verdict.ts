@@ -6,7 +6,7 @@ import { missingFrom, timeOf } from './older-than-data-dir.ts';
 import { RefusalMarks } from './refusal-marks.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-/** What this process thinks of the data of one Redis, or of one primary of a Cluster: known, lost, replaced, older, or refused by another service. */
+/** Judges the data of one Redis, or of one primary of a Cluster: known, lost, replaced, older, or refused by another service. */
 export class DataVerdict {
   readonly #options: DataVerdictOptions;
   readonly #check: DataCheck;
@@ -18,7 +18,7 @@ export class DataVerdict {
   #problem: DataProblem | undefined;
   /** Why this process refuses data that it knows by its id. */
   #refusal: DataRefusal | undefined;
-  /** The last id of the data. Undefined: the id in `KnownData`. */
+  /** The last id that this Redis's data had. Undefined: `KnownData` has the id. */
   #id: string | undefined;
   #secret = '';
   /** The time at which the problem of the data began, by Redis's clock. */
@@ -43,7 +43,7 @@ export class DataVerdict {
     return this.#problem;
   }
 
-  /** The values that scripts compare. Set while the data is known and has no problem. */
+  /** The id and the least heartbeat that scripts compare with the data. Set while the data is known and has no problem. */
   get words(): readonly [id: string, leastHeartbeat: string] {
     return this.#words;
   }
@@ -53,13 +53,13 @@ export class DataVerdict {
     return (this.#checking ??= this.#checkNow().finally(() => (this.#checking = undefined)));
   }
 
-  /** As `check`, but certainly sees everything that was written before the call. */
+  /** As `check`, but starts after any check that is running, so that it sees everything that was written before the call. */
   async checkAgain(): Promise<void> {
     await this.#checking?.catch(() => {});
     return this.check();
   }
 
-  /** Slots of a Cluster have moved to this primary. Until their marks are read it does not count as checked. */
+  /** Slots of a Cluster have moved to this primary. Until their marks are read, `isChecked` is false. */
   gets(slots: readonly number[]): void {
     this.#unread = [...this.#unread, ...slots];
     this.isChecked = false;
@@ -73,28 +73,28 @@ export class DataVerdict {
       this.#lostOf(slots),
       this.#check.run(names, this.#id ?? this.#options.known.id, this.#problem === undefined),
     ]);
-    // More slots may have come meanwhile.
+    // Keep the slots that moved to this primary during the check.
     this.#unread = this.#unread.slice(slots.length);
     if (!found.hasId) return this.#missing(found.at, found.secret);
     await this.#judge(names.id, found, lost);
   }
 
-  /** @returns the first of these slots that moved here without its mark */
+  /** @returns the first of these slots that moved to this primary without its mark */
   async #lostOf(slots: readonly number[]): Promise<number | undefined> {
     const { known, idsOf } = this.#options;
-    // Incomplete data is just getting its marks.
+    // In data that is not complete yet, slots without marks have not lost anything.
     if (slots.length === 0 || idsOf === undefined || !known.stands) return undefined;
     const ids = await idsOf(slots);
     return slots[ids.findIndex((value) => value !== undefined && !isSameData(idIn(value), this.#knownId))];
   }
 
-  /** A slot has no mark, or the mark of other data. Undone when a later read of all marks finds the right mark. */
+  /** A read of all marks found a slot without a mark, or with the mark of other data. `hasAllSlots` takes the problem back. */
   lacksSlot(slot: number, at: number): void {
     const text = `slot ${slot} of ${this.name} has lost its data`;
     if (this.#problem === undefined) this.#lose({ kind: 'slot', text, accept: successorOf(this.#knownId) }, at);
   }
 
-  /** All slots have the right marks. */
+  /** A read of all marks found that all slots have the right marks. */
   hasAllSlots(): void {
     if (this.#problem?.kind !== 'slot') return;
     this.#problem = undefined;
@@ -106,7 +106,8 @@ export class DataVerdict {
   }
 
   async #missing(at: number, secret: string): Promise<void> {
-    // The marks come from a release without ids, or a first start is not finished: the marks of all slots are written next.
+    // The marks come from a release without ids, or a first start is not finished. In both cases the service writes the marks of all slots
+    // next.
     this.isUnmarked = !this.#options.known.stands || (secret !== '' && this.#id === undefined);
     if (this.#options.name !== undefined && this.isUnmarked) {
       this.isChecked = false;
@@ -123,11 +124,11 @@ export class DataVerdict {
     const { known, log, isSecret } = this.#options;
     const id = this.#id ?? known.id;
     const problem = this.#problem;
-    // Also compare the id, because Redis's clock may have been set back meanwhile.
+    // The id is compared too, because Redis's clock may have been set back meanwhile.
     const wasAccepted = problem !== undefined && (found.acceptedAt >= this.#lostAt || succeeds(found.id, problem.accept));
     if (id === undefined || wasAccepted) return this.#adopt(key, found);
     if (found.id !== id) {
-      // ACCEPT_DATA may stay set. It must not accept data again that other data has replaced since.
+      // ACCEPT_DATA may stay set for long. It must not accept the same data a second time after other data has replaced it.
       const isAccepted = found.id === known.accepts && !succeeds(id, found.id);
       if (succeeds(found.id, id) || isAccepted) return this.#adopt(key, found);
       return this.#lose({ kind: 'other', text: `${this.name} has other data, with the id ${found.id}`, accept: found.id }, found.at);
@@ -136,7 +137,7 @@ export class DataVerdict {
     const last = known.found.get(key) ?? 0;
     const isBack = found.heartbeat - last > MOST_BEHIND_MS;
     known.found.set(key, found.heartbeat);
-    // Another process, which never saw the newer state, may advance the heartbeat. The data is still older then.
+    // Another process that never saw the newer state may advance the heartbeat of the older data. The data is still older then.
     if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret)
       return this.#refuse(found, refusalOfSecret(this.#secret));
@@ -147,7 +148,9 @@ export class DataVerdict {
     this.#take(key, found);
   }
 
-  /** For a loss that is small enough to be served. A heartbeat tells the time only to the second, so not all of these writes need to be lost. */
+  /**
+   * Says which writes a small loss may include. A heartbeat tells the time only to the second, so some of these writes may still be there.
+   */
   #lastLost(key: string, { beatenAt }: Found): string {
     const knownUntil = this.#options.known.times.get(key) ?? 0;
     const between = beatenAt < knownUntil ? ` between ${timeOf(beatenAt)} and ${timeOf(knownUntil)}` : ' last';
@@ -165,11 +168,11 @@ export class DataVerdict {
     await this.#loseUnlessAccepted({ kind, text: `${this.name} ${reason}`, accept: successorOf(found.id) }, found.at, found.id);
     if (this.#problem?.kind !== kind) return;
     this.#refusal = refusal;
-    // Not awaited: in a Cluster each slot gets the mark, and the primary must be checked again meanwhile.
+    // The marks are written in the background: in a Cluster each slot gets one, and the checks of the primary must go on meanwhile.
     if (this.#check.mayWrite) void this.#marks.set(found, refusal);
   }
 
-  /** A service has refused this data. */
+  /** Another service has refused this data: takes over its refusal, or removes the mark if the secret is right again. */
   async #heed(key: string, found: Found, refusal: MarkedRefusal): Promise<void> {
     this.#options.known.found.set(key, found.heartbeat);
     if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
@@ -207,8 +210,8 @@ export class DataVerdict {
   }
 
   /**
-   * Counts only heartbeats that the replicas have. Data that they lacked at a failover was never acknowledged, so a replica that was cut
-   * off for a while does not count as an older state.
+   * Remembers only heartbeats that the replicas have. A write that the replicas lacked at a failover was never acknowledged, so a replica
+   * that was cut off for a while is not an older state.
    */
   async #confirm(key: string, durable: Pick<ScriptRunner, 'run'>): Promise<void> {
     if (this.#isConfirming) return;
@@ -219,7 +222,7 @@ export class DataVerdict {
       this.#options.known.heartbeats.set(key, Number(heartbeat));
       this.#words = [id, heartbeatText(Number(heartbeat) - MOST_BEHIND_MS)];
     } catch {
-      // Too few replicas have it, or Redis is down: the next check tries again.
+      // Too few replicas have the heartbeat, or Redis is down: the next check tries again.
     } finally {
       this.#isConfirming = false;
     }
@@ -233,7 +236,7 @@ export class DataVerdict {
     this.#options.log.info({ node: this.#options.name }, 'redis has data again that is served');
   }
 
-  /** @param seen the id in Redis; '': none */
+  /** @param seen the id in Redis. '': Redis has no id */
   async #loseUnlessAccepted(problem: DataProblem, at: number, seen: string): Promise<void> {
     const { scripts, known, keys, name } = this.#options;
     // On a Cluster all marks are accepted together (`data-of-cluster.ts`).
@@ -246,13 +249,13 @@ export class DataVerdict {
 
   #lose(problem: DataProblem, at: number): void {
     this.isChecked = true;
-    // A slot without a mark may be the first sign of a primary that is empty.
+    // An empty primary may first be noticed by a slot without a mark: `slot` and then `empty` are the same problem.
     const isSame = problem.kind === this.#problem?.kind || (problem.kind === 'empty' && this.#problem?.kind === 'slot');
     if (isSame && problem.accept === this.#problem?.accept) return;
     this.#problem = problem;
     this.#lostAt = at;
     const { log, known, name } = this.#options;
-    // In this case only DATA_DIR names the known data: this process has never found that data here.
+    // `isStrange`: only DATA_DIR names the known data, and this process has never found that data in this Redis.
     const isStrange = this.#id === undefined && (problem.kind === 'empty' || problem.kind === 'other');
     const hint = isStrange ? 'If this is another Redis than before, give the service another DATA_DIR. Otherwise bring' : 'Bring';
     log.fatal(

@@ -3,8 +3,8 @@ import { SettingError } from '../config.ts';
 import { ForeignValue, readText } from './text-key.ts';
 
 /**
- * The version of the data that this coinop writes. It rises when older data has to be converted, and
- * `src/upgrades.ts` has the conversion from the previous version.
+ * The version of the data that this coinop writes. A release raises the version when it has to convert older data. `src/upgrades.ts` has
+ * the conversion from the previous version.
  */
 export const DATA_VERSION = 5;
 
@@ -13,12 +13,15 @@ export const OLDEST_DATA_VERSION = 3;
 
 /**
  * The key in Redis that holds the version: `5`, or `4>5` while the data is upgraded from 4 to 5. Each batch of coin operations and moves
- * compares it with its own version, so that no process of either version changes a ledger during the upgrade (`is_data_of` of ledger.lua).
- * An empty Redis has no version, and neither has data of version 1.
+ * compares this value with the version of its coinop, so that no process of either version changes a ledger during the upgrade
+ * (`is_data_of` of ledger.lua). An empty Redis has no version, and data of version 1 has none either.
  */
 export const DATA_VERSION_KEY = 'data:version';
 
-/** The version is written before any ledger, so a Redis with ledgers but without a version has data of version 1. */
+/**
+ * The glob of the keys of ledgers. The version is written before any ledger, so a Redis with ledgers but without a version has data of
+ * version 1.
+ */
 const LEDGERS = '{*}:ledger';
 
 const TOO_OLD =
@@ -50,14 +53,14 @@ export async function checkDataVersion(redis: Redis): Promise<void> {
 }
 
 /**
- * As `checkDataVersion`, for a start: it also refuses data of version 1. A running process must not check that, because while an operator
- * restores lost data, ledgers may appear before the version.
+ * As `checkDataVersion`, for a start: it also refuses ledgers without a version. A running process must not refuse them, because while an
+ * operator restores lost data, ledgers may appear before the version.
  */
 export async function checkDataAtStart(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
   const version = await findVersion(redis);
   refuseVersion(version);
-  // The first process of this version may have written both meanwhile.
+  // The first process of this version may have written version and ledgers between the two reads.
   if (version === null && (await hasLedgers(redis)) && (await findVersion(redis)) === null) throw dataWithoutVersion();
 }
 
@@ -80,10 +83,10 @@ const WRITE_VERSION =
   'Copy the key from a backup of this data (docs/backup.md). If a coinop of this version served the data last, you may also write it: ' +
   `redis-cli SET ${DATA_VERSION_KEY} ${DATA_VERSION}.`;
 
-/** Undefined: a node of a Redis Cluster does not serve the key, or is moving its slot. Another node has the version. */
+/** The version in Redis, null if there is none. Undefined: this node of a Cluster does not serve the key, or is moving its slot. */
 async function findVersion(redis: Redis): Promise<string | null | undefined> {
   return readDataVersion(redis).catch((error: Error) => {
-    // Where a plain URL leads to such a node, the service is not ready and says why (`checkRedis`).
+    // If a `redis://` URL leads to a node of a Cluster, the service is not ready and says why (`checkRedis`).
     if (/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(error.message)) return undefined;
     throw error;
   });

@@ -3,11 +3,11 @@ import { Queue, type Taken } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 export interface DueQueueOptions {
-  /** `queueKeys` has the names of its sorted sets. */
+  /** The name of the queue in Redis. `queueKeys` makes the keys of its sorted sets from it. */
   readonly name: string;
   /**
-   * Does the work of one member, and resolves with the time at which it is due again; undefined: never. It may be called again for
-   * work that is done already, and for a document that does not exist: an entry is written before the document (`Queue`). If it
+   * Does the work of one member, and resolves with the time at which the member is due again; undefined: never. It may be called again for
+   * work that is done already, and for a document that does not exist, because an entry is written before the document (`Queue`). If it
    * throws, the member is due again after the lease.
    */
   readonly work: (member: string) => Promise<number | undefined>;
@@ -16,13 +16,13 @@ export interface DueQueueOptions {
   /** How often each process checks for due members, in milliseconds. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
   /**
-   * Members worked on at a time: few enough that their work is done well within a lease. A queue with more sorted sets than are free
-   * takes one from each. Default: 16.
+   * The most members whose work runs at the same time in this process: few enough that their work is done well within a lease. A queue with
+   * more sorted sets than free places takes one member from each set. Default: 16.
    */
   readonly atOnce?: number;
-  /** About the most members that a process takes at a time. Default: all due members. */
+  /** About the most members that a process takes in one poll. Default: all due members. */
   readonly mostAPoll?: number;
-  /** Whether acts wait for the replicas, as in `Queue`. */
+  /** Whether the entry of an act is safe on the replicas before the act begins, as in `Queue`. */
   readonly isDurable?: boolean;
   readonly scripts: ScriptRunner;
   readonly log: Logger;
@@ -52,7 +52,7 @@ export class DueQueue extends Queue {
     await Promise.all(this.#working);
   }
 
-  /** Takes members until none is due. Long work occupies only its own place, and does not delay other due members. */
+  /** Takes members until none is due. A member whose work takes long does not delay other due members. */
   async #poll(): Promise<void> {
     const { atOnce = 16, mostAPoll = Infinity } = this.#options;
     let keys = this.keys();
@@ -63,7 +63,7 @@ export class DueQueue extends Queue {
         continue;
       }
       const limit = Math.ceil(free / keys.length);
-      // Started in one turn of the event loop, so that the calls for all sets share commands.
+      // The calls start in one turn of the event loop, so that the calls for all sorted sets share commands.
       const found = await Promise.all(keys.map((key) => this.#taken(key, limit)));
       for (const [member, entries] of Map.groupBy(found.flat(), (of) => of.member)) {
         const working = this.#do(member, entries).finally(() => this.#working.delete(working));
@@ -74,7 +74,9 @@ export class DueQueue extends Queue {
     }
   }
 
-  /** If a primary of a Cluster is down, the members on the others must still be taken. */
+  /**
+   * Takes due members of one sorted set. Returns none if its primary of a Cluster is down: the sets on other primaries must still be read.
+   */
   async #taken(key: string, limit: number): Promise<Taken[]> {
     const { leaseMs, now, log } = this.#options;
     try {

@@ -3,25 +3,25 @@ import { refusalOfWrites } from './write-probe.ts';
 
 /** Figures of one Redis about its memory, its disk and its replicas. */
 export interface RedisFigures {
-  /** The name of a Cluster's node. */
+  /** `host:port` of a Cluster's node. Undefined on one Redis. */
   readonly node: string | undefined;
   readonly usedBytes: number;
-  /** maxmemory, or without one the memory of its machine. */
+  /** Redis's maxmemory in bytes, or the memory of its machine if maxmemory is not set. */
   readonly mostBytes: number;
   readonly takesWrites: boolean;
   /** Memory that the system has given to Redis. With fragmentation, and during a fork, it is more than `usedBytes`. */
   readonly residentBytes: number;
   /** Size of the append-only file. Undefined: there is none. */
   readonly appendOnlyBytes: number | undefined;
-  /** False if the last write, rewrite or snapshot failed. */
+  /** False if Redis's last write, rewrite or snapshot on disk failed. */
   readonly persists: boolean;
-  /** Number of replicas that follow. Undefined for a replica. */
+  /** Number of replicas that are online. Undefined if the node itself is a replica. */
   readonly replicas: number | undefined;
-  /** How far the slowest replica is behind; 0 without replicas. Undefined for a replica. */
+  /** How far the slowest replica is behind; 0 without replicas. Undefined if the node itself is a replica. */
   readonly lag: { readonly bytes: number; readonly seconds: number } | undefined;
 }
 
-/** @param memoryBytes the memory of this machine or container, if the Redis runs in it */
+/** @param memoryBytes the memory of this machine or container. Infinity: Redis runs elsewhere */
 export async function figuresOf(node: string | undefined, redis: Redis, memoryBytes = Infinity): Promise<RedisFigures> {
   const sections = (['memory', 'persistence', 'replication'] as const).map((section) => redis.info(section));
   const [memory = '', persistence = '', replication = ''] = await Promise.all(sections);
@@ -42,7 +42,7 @@ export async function figuresOf(node: string | undefined, redis: Redis, memoryBy
   };
 }
 
-/** Of lines such as `slave0:ip=10.0.0.6,port=6379,state=online,offset=28,lag=1`. */
+/** Reads the replicas from lines such as `slave0:ip=10.0.0.6,port=6379,state=online,offset=28,lag=1`. */
 function followersIn(replication: string, isReplica: boolean): Pick<RedisFigures, 'replicas' | 'lag'> {
   if (isReplica) return { replicas: undefined, lag: undefined };
   const written = Number(/^master_repl_offset:(\d+)/m.exec(replication)?.[1] ?? 0);

@@ -2,37 +2,43 @@ import type { Logger } from 'pino';
 import type { RedisClock } from './redis-clock.ts';
 import type { ScriptRunner, ScriptShard } from './script-runner.ts';
 
-/** The data that a process remembers across restarts: `data-id` and `data-heartbeats` in DATA_DIR. */
+/** Keeps what a process must remember across restarts: the files `data-id` and `data-heartbeats` in DATA_DIR. */
 export interface DataMemory {
   read(): { readonly id: string | undefined; readonly newest: Newest };
   write(id: string): void;
-  /** Stores the newest heartbeats, so that the process still knows them after a restart. Returns at once, and writes later. */
+  /** Stores the newest heartbeats, so that the process still knows them after a restart. Returns at once, and writes the file later. */
   remember(id: string, newest: Newest): void;
-  /** Resolves once all is stored. */
+  /** Resolves once the heartbeats are stored. */
   written(): Promise<void>;
 }
 
-/** How far data was known to have been served. */
+/** The newest heartbeats that a service has seen in the data. */
 export interface Newest {
-  /** The heartbeats by their keys (`data-id.ts`), in milliseconds of serving. */
+  /** The heartbeats, in milliseconds of serving, by the Redis keys of their data ids (`data-id.ts`). */
   readonly heartbeats: Readonly<Record<string, number>>;
-  /** When each heartbeat was read, by its key, in milliseconds since 1970 by Redis's clock. */
+  /** When each heartbeat was read, in milliseconds since 1970 by Redis's clock, by the Redis key of its data id. */
   readonly times: Readonly<Record<string, number>>;
 }
 
-/** The data as a process knows it, over all primaries of a Cluster. */
+/** The data as a process knows it: of one Redis, or of all primaries of a Cluster. */
 export interface KnownData {
-  /** The id of the data, from memory or from `DATA_DIR/data-id`. */
+  /** The id of the data, as the process or `DATA_DIR/data-id` remembers it. */
   id: string | undefined;
-  /** The heartbeat that must not be lost, by its key: the last one that Redis, and replicas if scripts wait for them, acknowledged. */
+  /**
+   * By the key of its data id, the heartbeat that must not be lost: the last that Redis, and replicas if scripts wait for them,
+   * acknowledged.
+   */
   readonly heartbeats: Map<string, number>;
-  /** When that heartbeat was read, by its key, in milliseconds since 1970 by Redis's clock. */
+  /** By the key of its data id, when the heartbeat in `heartbeats` was read, in milliseconds since 1970 by Redis's clock. */
   readonly times: Map<string, number>;
-  /** The heartbeat that the last check found, by its key. */
+  /** By the key of its data id, the heartbeat that the last check found. */
   readonly found: Map<string, number>;
-  /** ACCEPT_DATA. */
+  /** The setting ACCEPT_DATA: the id of data that the operator accepts. */
   readonly accepts: string | undefined;
-  /** The data is complete, so data without an id is not a first start. A single Redis gets all keys of a first start in one script. */
+  /**
+   * Whether the data is complete, so that data without an id is not a first start. A single Redis gets all keys of a first start in one
+   * script.
+   */
   stands: boolean;
 }
 
@@ -47,31 +53,31 @@ export interface DataVerdictOptions {
   /** `host:port` of a primary. Undefined on one Redis. */
   readonly name: string | undefined;
   readonly scripts: Pick<ScriptRunner, 'run'>;
-  /** Runs scripts whose answers wait for replicas. Undefined: a heartbeat counts as soon as the primary has it. */
+  /** Runs scripts whose answers wait for replicas. Undefined: `KnownData` takes a heartbeat as soon as the primary has it. */
   readonly durable: Pick<ScriptRunner, 'run'> | undefined;
-  /** Runs scripts in any slot. */
+  /** Runs scripts in any slot, without a check of the data. */
   readonly marking: Pick<ScriptRunner, 'run'>;
   /** Whether Redis would survive a write. */
   readonly mayWrite: () => boolean;
   /** Learns Redis's clock from each check. */
   readonly clock: RedisClock | undefined;
   readonly known: KnownData;
-  /** The keys of the id and of the secret. Undefined for a primary that serves no slots. */
+  /** The keys of the data id and of the secret. Undefined for a primary that serves no slots. */
   readonly keys: () => { readonly id: string; readonly secret: string } | undefined;
-  /** The keys of the id in the other slots of a primary. None on one Redis. */
+  /** The keys of the data id in the other slots of a primary. Empty on one Redis. */
   readonly otherIds: () => readonly string[];
   /**
-   * The values of the data id in slots of a Cluster. Undefined for a slot that is moving to another primary.
+   * Reads the values of the data id in slots of a Cluster. A value is undefined if its slot is moving to another primary.
    * @throws Error if Redis does not answer
    */
   readonly idsOf?: (slots: readonly number[]) => Promise<readonly (string | null | undefined)[]>;
-  /** Whether a text is a secret. It is not while an operator repairs a damaged secret. */
+  /** Whether a text has the format of a secret. A damaged secret has not, until an operator has repaired it. */
   readonly isSecret: (text: string) => boolean;
   readonly log: Logger;
-  /** The data has this id from now on. */
+  /** Called with the id that the data has from now on. */
   readonly adopted: (id: string) => void;
   readonly lost: () => void;
 }
 
-/** The options that differ between places. */
+/** The options that differ between the primaries of a Cluster. */
 export type OwnVerdictOptions = Pick<DataVerdictOptions, 'name' | 'keys' | 'otherIds' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;

@@ -1,4 +1,4 @@
--- Takes due entries, and moves their time to the end of a lease, so that they are due again if the process dies.
+-- Takes due entries of a queue, and moves their time to the end of a lease, so that the entries are due again if the process dies.
 -- KEYS due
 -- ARGV now, lease_ms, limit
 -- Answers taken(the lease's end, entry and its member's time or '' …)

@@ -1,9 +1,9 @@
--- Leases: one process at a time does a piece of work. A hash of the work has the process in `leasedBy`, and in `leaseEnd` the end in
--- milliseconds since 1970. Takes `now` of the batch, which is the time by Redis's clock.
+-- Leases: one process at a time does a piece of work. A hash of the work has the process in `leasedBy`, and in `leaseEnd` the end of the
+-- lease in milliseconds since 1970. The functions use `now` of the batch, which is the time by Redis's clock.
 -- Gives leased_by(), set_lease() and end_lease().
 
--- The process that has the lease. nil: any process may take it. '': until its end none may.
--- A lease that ends too late was written with a wrong clock, and does not count.
+-- Returns the process that has the lease. nil: any process may take the lease. '': no process may take it before its end. A lease that ends
+-- more than `lease_ms` and a minute from now was written with a wrong clock, and is ignored.
 local function leased_by(work, lease_ms)
   local CLOCKS_DIFFER_MS = 60000
   local holder, ends = unpack(redis.call('HMGET', work, 'leasedBy', 'leaseEnd'))
@@ -11,12 +11,12 @@ local function leased_by(work, lease_ms)
   if ends > tonumber(now) and ends < now + lease_ms + CLOCKS_DIFFER_MS then return holder or '' end
 end
 
--- Gives a process the lease, or renews it. With the process '' nobody has it until its end.
+-- Gives a process the lease, or renews its lease. With the holder '' no process has the lease, and none may take it before its end.
 local function set_lease(work, holder, lease_ms)
   redis.call('HSET', work, 'leasedBy', holder, 'leaseEnd', string.format('%.0f', now + lease_ms))
 end
 
--- Returns whether the process had the lease, even if it has run out meanwhile.
+-- Returns whether the process had the lease, even if the lease has run out meanwhile.
 local function end_lease(work, holder)
   if redis.call('HGET', work, 'leasedBy') ~= holder then return false end
   redis.call('HDEL', work, 'leasedBy', 'leaseEnd')

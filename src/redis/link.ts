@@ -7,14 +7,14 @@ import { checkOf } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 import { SILENCE_MS, UsableConnection } from './usable.ts';
 
-/** How often the link checks for SILENCE_MS. */
+/** Milliseconds between two checks whether Redis has been silent for SILENCE_MS. */
 const CHECK_INTERVAL_MS = 250;
 
-/** How long `opened` waits. */
+/** The longest time that `opened` waits, in milliseconds. */
 const OPENING_MS = 2000;
 
 interface LinkEvents {
-  /** @param isConcerned tells whether a channel is concerned, as in `Subscriptions`: here every channel is */
+  /** @param isConcerned tells whether a channel is concerned, as in `Subscriptions`. A link concerns every channel */
   ready: [isConcerned: (channel: string) => boolean];
   /** @param isLost true for every channel */
   close: [isLost: (channel: string) => boolean];
@@ -25,11 +25,11 @@ interface LinkEvents {
 }
 
 /**
- * A connection to Redis that ioredis opens and reopens (address, TLS, AUTH, SELECT). Once it is ready, the link itself writes
- * to the socket and reads from it, because that takes less CPU (measured in docs/decisions/own-resp-link.md). Commands sent in the
+ * A connection to Redis that ioredis opens and reopens (address, TLS, AUTH, SELECT). Once the connection is ready, the link itself writes
+ * to the socket and reads from the socket, because that takes less CPU (measured in docs/decisions/own-resp-link.md). Commands sent in the
  * same tick leave in one write.
  *
- * While disconnected, the link refuses commands at once. It queues none, and sends none twice.
+ * While disconnected, the link refuses commands at once. It queues no command, and sends no command twice.
  */
 export abstract class Link extends EventEmitter<LinkEvents> {
   readonly #connection: Redis;
@@ -38,19 +38,22 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
   #heardAt = 0;
-  /** The time since which the link is connected but not ready, so that a peer that is silent from the start also times out. */
+  /**
+   * When the link connected without being ready yet. Infinity: it is ready or not connected. So a peer that is silent from the start also
+   * times out.
+   */
   #connectedAt = Infinity;
 
   /**
-   * @param redis gives the address and the options, which `options` overrides
-   * @param access the rights that the Redis user needs before the link is ready
+   * @param redis the connection whose address and options the link copies; `options` overrides single options
+   * @param access the rights that the Redis user needs before the link is ready. Default: the rights are not checked
    */
   protected constructor(redis: Redis, options: Partial<RedisOptions>, access?: Access) {
     super();
     // The socketTimeout of ioredis only counts commands of ioredis; #checkSilence replaces it.
     const connector = redis.options.tls === undefined ? { Connector: BufferedConnector } : {};
     this.#connection = redis.duplicate({ ...options, ...connector, socketTimeout: undefined });
-    // The main connection logs outages; this one stays quiet.
+    // The main connection logs outages; the link's connection gets no logger.
     this.#usable = new UsableConnection(this.#connection, { check: checkOf(access) });
     this.#usable.on('usable', () => this.#takeOver());
     this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
@@ -62,12 +65,12 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     return this.#stream !== undefined;
   }
 
-  /** Why it is not ready, if that is known. */
+  /** Why the link is not ready, if the reason is known. */
   get problem(): string | undefined {
     return this.isReady ? undefined : this.#usable.problem;
   }
 
-  /** Opens the connection again, and checks it, because the Redis user has lost a right. */
+  /** Closes the connection, which opens again with all checks. Called when the Redis user has lost a right. */
   checkAgain(): void {
     this.break();
   }
@@ -91,19 +94,19 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   /** Called when the connection breaks: commands without a reply will get none. */
   protected abstract lost(): void;
 
-  /** Called after all replies of one chunk of data were received. */
+  /** Called after all replies of one piece of data were received. */
   protected pieceEnded(): void {}
 
   /** @throws Error if the link is disconnected; then nothing was sent */
   protected send(command: string, words: readonly (string | number)[]): void {
-    // The message of ioredis, which redisFailure() recognises.
+    // `redisFailure()` recognises this message, which ioredis uses too.
     if (this.#stream?.writable !== true) throw new Error("Stream isn't writeable");
     if (this.#outgoing === '') queueMicrotask(() => this.#flush());
     if (!this.isWaiting) this.#heardAt = performance.now();
     this.#outgoing += encodeCommand(command, words);
   }
 
-  /** Breaks the connection. ioredis opens another. */
+  /** Breaks the connection. ioredis then opens a new connection. */
   protected break(reason?: Error): void {
     this.#stream?.destroy(reason);
   }
@@ -140,7 +143,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     try {
       this.received(reply);
     } catch (error) {
-      // A bug in a listener must not break the connection: it is thrown outside, and the next replies are read.
+      // A bug in a listener must not break the connection: the error is thrown outside, and the link goes on with the next replies.
       process.nextTick(() => {
         throw error;
       });

@@ -1,12 +1,12 @@
 import { snakeCase } from './script-text.ts';
 import { placeIn, type AnyFormat } from './text-format.ts';
 
-/** A string of Lua that names a format and fields of it. `text-format.ts` describes the notation. */
+/** A string in Lua that names a format and some of its fields: `'<entry: seq, key>'`. `text-format.ts` describes the notation. */
 const REFERENCE = /'<(\w+)(?:: (\w[\w., ]*))?>'/g;
 
 /**
- * Lua with patterns, formats and positions in place of the strings that name formats.
- * @param script names the Lua in errors
+ * Replaces each string in the Lua that names a format by a Lua pattern, a format string or positions, as the function around it needs.
+ * @param script the script's name for error messages
  * @throws Error for an unknown format or field
  */
 export function withFormats(script: string, lua: string, formats: readonly AnyFormat[]): string {
@@ -24,7 +24,7 @@ export function withFormats(script: string, lua: string, formats: readonly AnyFo
   });
 }
 
-/** Parts of a format's layout, from one index to another. */
+/** Neighbouring fields of a format that Lua reads or writes as one text, by their indexes in the layout's `parts`. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -38,7 +38,7 @@ const notations: Record<string, ((format: AnyFormat, spans: readonly Span[]) => 
   'string.sub': positionsOf,
 };
 
-/** The function that is called with the argument at this index, as far as its other arguments hold no parentheses in strings. */
+/** The name of the Lua function whose argument begins at this index. Parentheses in strings of its other arguments would mislead it. */
 function callAround(lua: string, at: number): string {
   let depth = 0;
   for (let index = at - 1; index >= 0; index--) {
@@ -67,18 +67,18 @@ function isWhole({ layout: { parts } }: AnyFormat, spans: readonly Span[]): bool
   return spans.at(-1)!.to === parts.length - 1;
 }
 
-/** The pattern of the parts up to the index `last`. */
+/** The Lua pattern of the parts up to the index `last`, with a capture for each span. */
 function patternOf({ layout: { parts, end } }: AnyFormat, spans: readonly Span[], last: number): string {
   let pattern = '';
   for (const [index, { before, kind }] of parts.slice(0, last + 1).entries()) {
     const span = spans.find(({ from, to }) => from <= index && index <= to);
     const [opens, closes] = [span?.from === index, span?.to === index];
     const { lua, length, isSigned, isOptional } = kind;
-    // A text of several fields up to the end is not checked: this takes no longer than to copy it.
+    // A span of several fields that reaches the end of the text is captured without a check of its characters, which is as fast as a copy.
     if (opens && !closes && span!.to === parts.length - 1 && end === '') return `${pattern}${escaped(before)}(.*)`;
     if (isOptional === true && opens) {
       if (!closes) throw new Error('no text of several fields begins with an optional one');
-      // The field before ends here: either this field follows, or what stands behind it.
+      // The field before the optional field ends at the first character of either the optional field or the text behind it.
       const behind = index + 1 === parts.length ? end : parts[index + 1]!.before;
       pattern += `%f[${escaped(before)}${behind === '' ? '%z' : escaped(behind[0]!)}]`;
     }
@@ -86,7 +86,7 @@ function patternOf({ layout: { parts, end } }: AnyFormat, spans: readonly Span[]
     pattern += `${escaped(before)}${isOptional === true ? '?' : ''}${opens ? '(' : ''}${characters}${closes ? ')' : ''}`;
   }
   const next = parts[last + 1];
-  // The last field ends where the next text begins.
+  // The last field ends at the first character of the text behind it.
   return pattern + (next === undefined ? escaped(end) : next.kind.isOptional === true ? '' : escaped(next.before));
 }
 
@@ -100,7 +100,7 @@ function templateOf({ layout: { parts, end } }: AnyFormat, spans: readonly Span[
   return texts.join('') + end.replaceAll('%', '%%');
 }
 
-/** The arguments of string.sub. */
+/** The arguments of string.sub that cut out a span: its first and last character, counted from 1. */
 function positionsOf({ layout: { parts } }: AnyFormat, [span, ...more]: readonly Span[]): string {
   if (span === undefined || more.length > 0) throw new Error('string.sub takes one text');
   const [begin, end] = [placeIn(parts, span.from)[0], placeIn(parts, span.to)[1]];

@@ -3,18 +3,18 @@ import type { Newest } from './known-data.ts';
 
 /** Data that is older than the state that DATA_DIR knows. Times are in milliseconds since 1970, by Redis's clock. */
 export interface OlderData {
-  /** Milliseconds of serving. */
+  /** How far the data is behind, in milliseconds of serving. */
   readonly behindMs: number;
-  /** When the data in Redis was last served. */
+  /** When the data in Redis was last served before it became the older state. */
   readonly endsAt: number;
-  /** The last time at which the data was served, as far as DATA_DIR knows. 0: unknown. */
+  /** The last time at which the newer state was served, as far as DATA_DIR knows. 0: unknown. */
   readonly knownUntil: number;
 }
 
 /**
  * Compares the data in Redis with the newest heartbeats of DATA_DIR, as a service does (`data-verdict.ts`).
  * @param read reads a key of Redis
- * @returns the part that is the most behind; undefined if a service would serve the data
+ * @returns the comparison for the primary that is the most behind; undefined if a service would serve the data
  */
 export async function findOlder(id: string, newest: Newest, read: (key: string) => Promise<string | null>): Promise<OlderData | undefined> {
   const parts = await Promise.all(
@@ -28,13 +28,14 @@ export async function findOlder(id: string, newest: Newest, read: (key: string) 
   return parts.flat().toSorted((one, other) => other.behindMs - one.behindMs)[0];
 }
 
-/** The state in words, without a full stop. */
+/** The older state in words for operators, without a full stop. */
 export function textOfOlder({ behindMs, endsAt, knownUntil }: OlderData): string {
   return `${Math.round(behindMs / 1000)} s older than the one that the services of DATA_DIR saw${missingFrom(endsAt, knownUntil)}`;
 }
 
 /**
- * The changes that are missing in older data; '' if they are not known, for example because another service has served that data since.
+ * Words for the changes that are missing in older data; '' if they are not known, for example because another service has served the data
+ * since.
  * @param endsAt, knownUntil as of `OlderData`
  */
 export function missingFrom(endsAt: number, knownUntil: number): string {
@@ -46,5 +47,5 @@ export function timeOf(milliseconds: number): string {
   return new Date(Math.min(milliseconds, LATEST_DATE_MS)).toISOString();
 }
 
-/** The last time that `Date` knows. A file or a Redis that was edited by hand may have a later one. */
+/** The last time that `Date` can show. A file or a Redis that was edited by hand may have a later time. */
 const LATEST_DATE_MS = 8.64e15;

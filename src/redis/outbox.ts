@@ -1,4 +1,4 @@
-/** The fields of a script that decide whether it emits. */
+/** The fields of a script that decide whether the script emits events. */
 interface EmittingScript {
   readonly library: string;
   readonly body: string;
@@ -11,25 +11,25 @@ interface Form {
 }
 
 /**
- * The outboxes: lists of events that scripts emit, for a relay that carries them on. A script writes its event in the same EVALSHA as its
- * change, so Redis has both or neither.
+ * The beginning of the keys of outboxes. An outbox is a list of events that scripts emit, and a relay carries the events on into the log. A
+ * script writes its event in the same EVALSHA as its change, so Redis has both or neither.
  *
- * An element is the text of one batch: `<microseconds since 1970, by Redis's clock>`, and a line for each call of `emit`. One command writes
- * the events of a whole batch: an RPUSH for each call would make a credit a quarter more expensive for Redis.
+ * An element of the list is the text of one batch: `<microseconds since 1970, by Redis's clock>`, and a line for each call of `emit`. One
+ * RPUSH writes the events of a whole batch: an RPUSH for each call would make a credit a quarter more expensive for Redis.
  *
- * A single Redis has one outbox. A Cluster has one per slot, under a tag of the slot, so that events of an account stay in one list and
- * move with the slot.
+ * A single Redis has one outbox. A Cluster has an outbox for each slot, under a tag of the slot, so that events of an account stay in one
+ * list and move with the slot.
  */
 export const OUTBOX = 'outbox';
 
-/** Whether calls of the script may emit. If so, on a Cluster the calls of a batch bring the tags of their slots. */
+/** Whether calls of the script may emit events. If they may, each call on a Cluster brings the tag of its outbox's slot as an argument. */
 export function mayEmit({ library, body, readOnly }: EmittingScript): boolean {
   return !readOnly && /\bemit\(/.test(library + body);
 }
 
 /**
- * Lua functions for scripts that emit: `emit(line)`, and `emits`, which is false if the service keeps no outboxes. A script checks `emits`
- * before it makes a line.
+ * Lua functions for scripts that emit events: `emit(line)`, and `emits`, which is false if the service keeps no outboxes. A script checks
+ * `emits` before it makes a line.
  */
 export function outboxFunctions(script: EmittingScript, { outbox, cluster }: Form): string {
   if (!/\bemit\(|\bemits\b/.test(script.library + script.body)) return '';

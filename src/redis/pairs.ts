@@ -1,4 +1,4 @@
-/** Pairs of neighbours in an answer of Redis: field and value of a hash, or member and score of a sorted set. */
+/** Groups an answer of Redis two by two: field and value of a hash, or member and score of a sorted set. */
 export function pairsOf(words: readonly string[]): [string, string][] {
   return Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]);
 }

@@ -1,4 +1,5 @@
--- Puts an entry into a queue: the member itself, whose earlier time stays, or an entry that is written ahead of an act.
+-- Puts an entry into a queue. The entry is the member itself, and then an earlier time of the member stays, or an entry written ahead of an
+-- act.
 -- KEYS due
 -- ARGV member, entry, due_at
 -- Answers queued(the member's time before, or '')

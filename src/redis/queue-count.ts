@@ -2,12 +2,15 @@ import type { Logger } from 'pino';
 import { Queue } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-/** Less than the time between two scrapes, and few enough reads: on a Cluster each is 65 commands. */
+/**
+ * Milliseconds between two counts: less than between two scrapes of the metrics, and seldom enough, as a count on a Cluster takes 65
+ * commands.
+ */
 const POLL_INTERVAL_MS = 10_000;
 
-/** Counts the entries of a queue from time to time, for the metrics. A scrape itself asks Redis nothing. */
+/** Counts the entries of a queue from time to time for the metrics, so that a scrape of the metrics needs no answer of Redis. */
 export class QueueCount {
-  /** Undefined until the first read. While Redis is away it is the last count. */
+  /** Undefined until the first count. While Redis is away, it keeps the last count. */
   count: number | undefined;
   readonly #timer: NodeJS.Timeout;
 

@@ -50,14 +50,14 @@ const countDue = defineScript({
 });
 
 /**
- * The sorted sets of a queue. One Redis has one, with the queue's name. A Cluster has one for each of its tags, and the one with
- * the queue's name if the data was imported from one Redis.
+ * The Redis keys of a queue's sorted sets. One Redis has one sorted set, with the queue's name. A Cluster has a sorted set for each hash
+ * tag of queues, and the set with the queue's name for data that was imported from one Redis.
  */
 export function queueKeys(name: string, tags: number): string[] {
   return tags === 1 ? [name] : [name, ...Array.from({ length: tags }, (_, tag) => taggedKey(name, tag))];
 }
 
-/** The sorted set to which a member is written. */
+/** The Redis key of the sorted set to which a member is written. */
 export function queueKeyOf(name: string, member: string, tags: number): string {
   return tags === 1 ? name : taggedKey(name, hash('sha1', member, 'buffer').readUInt32BE() % tags);
 }
@@ -66,66 +66,66 @@ function taggedKey(name: string, tag: number): string {
   return `{${name}:${tag}}`;
 }
 
-/** Separates a member from an act. No member has this character. */
+/** Separates the member and the name of the act in an entry. No member contains this character. */
 const AHEAD = '#';
 
-/** The entry of a member that is written ahead of an act. */
+/** The text of the entry that is written into the queue for a member ahead of an act. */
 export function entryOf(member: string, act: string): string {
   return `${member}${AHEAD}${act}`;
 }
 
-/** The member of an entry. */
+/** The member to which an entry belongs: the text before AHEAD, or the whole entry. */
 export function memberOf(entry: string): string {
   const at = entry.indexOf(AHEAD);
   return at === -1 ? entry : entry.slice(0, at);
 }
 
-/** An entry that was written ahead. */
+/** An entry that was written into the queue ahead of an act. */
 export interface Ahead {
   readonly act: string;
-  /** The sorted set that holds it. */
+  /** The key of the sorted set that has the entry. */
   readonly key: string;
   readonly entry: string;
   /** The time at which the member itself was due, as text; '' if it was not in the queue. */
   readonly seenAt: string;
 }
 
-/** An entry, with its time and its member's time when they were read. */
+/** An entry and its member, with the times that both had in the sorted set when they were read. */
 interface Seen {
   readonly member: string;
   readonly entry: string;
-  /** '': any. */
+  /** The time of the entry. '': remove the entry whatever its time is. */
   readonly entrySeenAt: number | '';
   readonly memberSeenAt: string;
 }
 
-/** Number of primaries of a Cluster that are tried for an entry. */
+/** The most primaries of a Cluster on which `ahead` tries to write an entry. */
 const MOST_PRIMARIES = 3;
 
-/** An entry that was taken. */
+/** An entry that this process has taken under a lease. */
 export interface Taken {
   readonly key: string;
-  /** The member, or an entry of it that was written ahead. */
+  /** The member itself, or an entry of the member that was written ahead of an act. */
   readonly entry: string;
   readonly member: string;
-  /** When the lease ends. Redis keeps this time as the time of the entry. */
+  /** When the lease ends, in milliseconds since 1970. Redis keeps this time as the time of the entry. */
   readonly leaseEnd: number;
-  /** The member's time, as text; '' if only the entry is in the queue. */
+  /** The member's time, as text; '' if the member itself is not in the queue. */
   readonly seenAt: string;
 }
 
 /**
  * A queue of work in Redis: members by the time at which they are due, in milliseconds since 1970.
  *
- * A member and the document that its work concerns have different hash tags, so no script writes both. The order of the
- * steps keeps work from being lost:
- * 1. `ahead` puts an entry of its own into the queue, due at a time by which the act has ended.
+ * A member and the document that its work concerns have different hash tags, so no script writes both. The order of the steps keeps work
+ * from being lost:
+ * 1. `ahead` puts an entry into the queue, due at a time by which the act has ended.
  * 2. The act changes the document.
- * 3. `settle` takes the entry out, and sets the member's time to the one that the document now needs.
+ * 3. `settle` takes the entry out, and sets the member's time to the time that the document now needs.
  *
  * After a crash before (3) the entry becomes due, and the work reads from the document what has to be done. Each act needs its own entry: a
- * shared one might be taken between (1) and (2), when there is nothing to do yet, and be removed. Work has to be idempotent, because a lost
- * `settle` makes it run once more. One script removes the entry and sets the next time, so a failover loses both or none.
+ * shared entry might be taken and removed between (1) and (2), when there is nothing to do yet. Work has to be idempotent, because a lost
+ * `settle` makes it run once more. One script removes the entry and sets the member's next time, so a failover loses both or neither.
  */
 export class Queue {
   readonly name: string;
@@ -133,8 +133,8 @@ export class Queue {
   readonly #aheadScript: typeof queueAhead;
 
   /**
-   * @param isDurable for acts that a WAIT acknowledges. With REDIS_WAIT_REPLICAS the replicas have an entry before the act begins, and the
-   * next time before an entry in another sorted set is removed
+   * @param isDurable for acts whose change waits for the replicas (REDIS_WAIT_REPLICAS). The replicas then have the entry before the act
+   * begins, and the member's next time before an entry in another sorted set is removed
    */
   constructor(name: string, scripts: ScriptRunner, isDurable = false) {
     this.name = name;
@@ -143,8 +143,8 @@ export class Queue {
   }
 
   /**
-   * Writes an entry of the member ahead of an act. If the primary of the member's sorted set is down, a set on another primary gets the
-   * entry, because the act itself may need neither primary. Processes read all sets.
+   * Writes an entry of the member ahead of an act. If the primary of the member's sorted set is down, a sorted set on another primary gets
+   * the entry, because the act itself may need neither primary. Processes read all sorted sets of the queue.
    * @param dueAt a time by which the act has ended, whatever happens to this process
    * @param act the name of the act, by which the entry can be found. No two running acts have the same name. Default: a random name
    */
@@ -167,22 +167,22 @@ export class Queue {
 
   /**
    * Removes the entry after the act, and sets the member's time.
-   * @param nextAt when the member is due; undefined: never. If another process has set the member's time since `ahead`, the earlier
-   * time stays
+   * @param nextAt when the member is due; undefined: never. If another process has set the member's time since `ahead`, the earlier of the
+   * two times stays
    */
   async settle(member: string, { key, entry, seenAt }: Ahead, nextAt: number | undefined): Promise<void> {
     await this.#end(key, { member, entry, entrySeenAt: '', memberSeenAt: seenAt }, nextAt);
   }
 
-  /** Makes the member due at a time, unless it is due earlier. For work that is not urgent. */
+  /** Puts a member into the queue, due at `dueAt` unless its time is earlier already. */
   async bring(member: string, dueAt: number): Promise<void> {
     await this.#scripts.run(this.#aheadScript, { due: this.#keyOf(member) }, { member, entry: member, dueAt });
   }
 
   /**
    * Ends the work on an entry that was taken.
-   * @param nextAt when the member is due again; undefined: never. If another process has set the member's time since, the earlier
-   * time stays
+   * @param nextAt when the member is due again; undefined: never. If another process has set the member's time since the entry was taken,
+   * the earlier of the two times stays
    */
   async settleTaken({ key, entry, member, leaseEnd, seenAt }: Taken, nextAt: number | undefined): Promise<void> {
     await this.#end(key, { member, entry, entrySeenAt: leaseEnd, memberSeenAt: seenAt }, nextAt);
@@ -191,25 +191,27 @@ export class Queue {
   async #end(key: string, seen: Seen, nextAt: number | undefined): Promise<void> {
     const { member } = seen;
     if (key === this.#keyOf(member)) return this.#settle(key, { ...seen, nextAt: nextAt ?? '' });
-    // The entry may be in another set than that of the member's tag: in imported data, or if that set could not be reached. The next time
-    // then goes to the right set, maybe on another primary, and must be safe there before the entry is removed.
+    // The entry may be in another sorted set than the member's: in data imported from one Redis, or if `ahead` could not reach the member's
+    // set. The next time goes into the member's set, perhaps on another primary, and must be safe there before the entry is removed.
     if (nextAt !== undefined) await this.bring(member, nextAt);
     await this.#settle(key, { ...seen, nextAt: '' });
   }
 
-  /** Number of entries in the queue, including those of running acts. */
+  /** Number of entries in the queue, including the entries of running acts. */
   async size(): Promise<number> {
     const sizes = await Promise.all(this.keys().map((due) => this.#scripts.run(countDue, { due }, {})));
     return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
   }
 
-  /** Whether the sorted set of a new member is full, if a queue may have about this many entries: one command, also on a Cluster. */
+  /** Whether the sorted set of a new member has its share of `most` entries of the whole queue. Takes one command, also on a Cluster. */
   async isFull(member: string, most: number): Promise<boolean> {
     const [, size] = await this.#scripts.run(countDue, { due: this.#keyOf(member) }, {});
     return Number(size) >= most / this.#tags;
   }
 
-  /** Some members with the times at which they are due, earliest first: of each sorted set only its first entries are read. */
+  /**
+   * At most `most` members with the times at which they are due, earliest first. Reads only the first `most` entries of each sorted set.
+   */
   async earliest(most: number): Promise<[member: string, dueAt: number][]> {
     const found = await Promise.all(this.keys().map((due) => this.#scripts.run(readDue, { due }, { count: most })));
     const times = new Map<string, number>();
@@ -220,12 +222,12 @@ export class Queue {
     return [...times].toSorted(([, one], [, other]) => one - other).slice(0, most);
   }
 
-  /** The sorted sets of the queue. */
+  /** The Redis keys of the queue's sorted sets. */
   keys(): string[] {
     return queueKeys(this.name, this.#tags);
   }
 
-  /** Takes entries that are due, at most `limit`, from one of the queue's sorted sets. */
+  /** Takes entries that are due, `limit` at most, from the sorted set with this key. */
   async take(key: string, { now, leaseMs, limit }: { now: number; leaseMs: number; limit: number }): Promise<Taken[]> {
     const [, leaseEnd, ...words] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
     return pairsOf(words).map(([entry, seenAt]) => ({ key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd), seenAt }));

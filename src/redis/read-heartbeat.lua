@@ -1,4 +1,5 @@
--- Reads the heartbeat of the data (data-id.ts). A durable batch begins with a write, so its WAIT confirms the heartbeat too.
+-- Reads the heartbeat of the data (data-id.ts). A durable batch begins with a write, so its WAIT waits until the replicas have the
+-- heartbeat too.
 -- KEYS id
 -- ARGV -
 -- Answers found(id, heartbeat)

@@ -13,7 +13,7 @@ import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { Subscriber, type Subscriptions } from './subscriber.ts';
 import { withWrites } from './write-probe.ts';
 
-/** The rights that the Redis user needs, depending on how Redis is used. */
+/** Gives the rights that the Redis user needs, depending on how Redis is used. */
 export type AccessTo = (use: RedisUse) => Access;
 
 export interface RedisUse {
@@ -30,19 +30,21 @@ export interface RedisConnections {
   /** On one Redis with REDIS_WAIT_REPLICAS: the connection for durable scripts. */
   readonly durable: ScriptConnection | undefined;
   readonly subscriber: Subscriptions;
-  /** The Redis that keeps the data, or the Cluster. */
+  /** The connection of the single Redis for commands other than scripts, or the Cluster. */
   readonly source: Redis | Cluster;
   readonly isReady: boolean;
-  /** Why no script can run. Undefined: scripts can run. On a Cluster `health` gives the reason. */
+  /** Why scripts cannot run. Undefined: scripts can run. On a Cluster `health` gives the reason. */
   readonly problem: string | undefined;
-  /** A script failed with this error. If Redis refused it to its user, the rights of the user are checked now. */
+  /**
+   * To call when a script failed, with the error's message. If Redis refused a command to its user, the rights of the user are checked now.
+   */
   met(message: string): void;
   health(): Promise<RedisHealth>;
-  /** One Redis, or the primaries of a Cluster: those that are connected. */
+  /** The connected nodes: one Redis, or the primaries of a Cluster. */
   readonly nodes: readonly { readonly name: string | undefined; readonly redis: Redis }[];
   /**
-   * Waits until Redis answers and the connections are open, 2 s at most each. If Redis is away or refuses a connection, the service starts
-   * anyway, is not ready, and answers 503.
+   * Waits until Redis answers and the connections are open, 2 s at most for each. If Redis is away or refuses a connection, the service
+   * starts anyway, is not ready, and answers 503.
    * @throws SettingError for data of a newer version, a Redis that is too old, or a database that does not exist
    */
   opened(): Promise<void>;
@@ -50,8 +52,8 @@ export interface RedisConnections {
 }
 
 /**
- * @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none
- * @param accessTo the rights that the Redis user needs before a connection is used. Default: they are not checked
+ * @param replicas the number of replicas for which durable scripts wait, on a connection of their own. 0: durable scripts do not wait
+ * @param accessTo the rights that the Redis user needs before a connection is used. Default: the rights are not checked
  */
 export function openConnections(location: RedisLocation, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {
   return 'url' in location && isClusterUrl(location.url)
@@ -59,7 +61,7 @@ export function openConnections(location: RedisLocation, replicas: number, log: 
     : openSingle(location, replicas > 0, log, accessTo);
 }
 
-/** RedisConnections to a single Redis, with its connection and its link. */
+/** RedisConnections to a single Redis: the types of `source` and `scripts` are known. */
 export interface SingleConnections extends RedisConnections {
   readonly source: Redis;
   readonly scripts: ScriptLink;
@@ -141,7 +143,7 @@ function openCluster(url: string, replicas: number, log: Logger, accessTo?: Acce
   };
 }
 
-/** If a primary dies during the start, the start must go on: the others serve. */
+/** Throws only SettingErrors. If Redis dies during the start, the start must go on, and the service is not ready. */
 function onlySettings(error: unknown): void {
   if (error instanceof SettingError) throw error;
 }

@@ -35,21 +35,22 @@ export class RefusalMarks {
     this.#options = options;
   }
 
-  /** Marks the data as refused, unless it is no longer as it was judged. Does not throw: the next check of the data tries again. */
+  /** Marks the data as refused, unless the data has changed since it was judged. Does not throw: the next check of the data tries again. */
   async set({ id, heartbeat, secret }: Found, refusal: DataRefusal): Promise<void> {
-    // Data that is brought back is further ahead.
+    // `least`: the script leaves data alone whose heartbeat is further ahead than this, because newer data was brought back meanwhile.
     const words = { known: id, least: heartbeatText(heartbeat + MOST_BEHIND_MS), seenSecret: secret, refusal: refusalText(refusal) };
     await this.#forEachSlot((keys) => this.#options.marking.run(refuseData, keys, words));
   }
 
-  /** Removes the marks of data that has its right secret again. Does not throw. @returns whether the marks are removed */
+  /** Removes the marks from data that has its right secret again. Does not throw. @returns whether the marks are removed */
   async clear(rightSecret: string): Promise<boolean> {
     return this.#forEachSlot((keys) => this.#options.marking.run(clearRefusal, keys, { rightSecret }));
   }
 
   /**
-   * The id with the heartbeat comes last: the processes judge the primary by it, so all other slots must be done by then.
-   * @returns whether it was changed
+   * Changes the data id in each slot. The id with the heartbeat comes last: the processes judge the primary by this id, so the other slots
+   * must be changed before.
+   * @returns whether the id with the heartbeat was changed
    */
   async #forEachSlot(change: (keys: MarkKeys) => Promise<readonly string[]>): Promise<boolean> {
     const names = this.#options.keys();

@@ -2,7 +2,7 @@ import { MOST_CALLS, ReplicasLate, type AnyScript, type Call, type ScriptConnect
 import type { ScriptText, TextForm } from './script-text.ts';
 import { slotOf, tagOf } from './slots.ts';
 
-/** Calls of one script that go to Redis in one command. */
+/** Calls of one script that go to Redis in one command. `shared` are the arguments that all calls of the batch have in common. */
 class Batch {
   readonly script: AnyScript;
   readonly shared: readonly (string | number)[];
@@ -23,29 +23,29 @@ export interface ScriptBatchesOptions {
   readonly form: TextForm;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The tag of a slot that the node serves, for keys of which each slot has a copy. Only on a Cluster. */
+  /** Gives the tag of a slot that the node serves, for keys of which each slot has a copy. Only on a Cluster. */
   readonly place?: (() => string) | undefined;
-  /** The id and the least heartbeat of the data on which a batch may run. @throws Error while no batch may run */
+  /** Gives the id and the least heartbeat of the data on which a batch may run. @throws Error while no batch may run */
   readonly data?: (() => readonly [id: string, leastHeartbeat: string]) | undefined;
   /** Number of replicas that must have the writes before the calls are answered. */
   readonly replicas: number;
-  /** @param answers the list of answers, or the error that failed the whole command */
+  /** @param answers the list of answers, or the error with which the whole command failed */
   readonly settle: (script: AnyScript, calls: readonly Call[], answers: unknown) => void;
 }
 
 /**
- * With this many open calls on one connection and no answer for SILENT_MS the primary counts as hanging, and further calls to it are
- * refused. Otherwise their requests would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
+ * With this many open calls on one connection, and no answer for SILENT_MS, the primary is hanging, and the runner refuses further calls to
+ * it. Otherwise requests for the hanging primary would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
  */
 const MOST_SILENT_CALLS = 500;
 const SILENT_MS = 500;
 
 const NO_WORDS: readonly string[] = [];
 
-/** How long Redis waits for the replicas: shorter than the deadline of a request. */
+/** How long Redis waits for the replicas, in milliseconds: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
 
-/** The tag of a call's outbox on a Cluster. */
+/** The tag of the outbox of a call on a Cluster. */
 export function outboxTagOf({ script, keys, prologue }: Call): string {
   return tagOf(slotOf(script.outboxOf === undefined ? (prologue?.callerKey ?? keys[script.slotOf]!) : keys[script.outboxOf]!));
 }
@@ -53,18 +53,18 @@ export function outboxTagOf({ script, keys, prologue }: Call): string {
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */
 export class ScriptBatches {
   readonly #options: ScriptBatchesOptions;
-  /** The open batch of each script, never more than a few. A Map would be rehashed every few turns. */
+  /** The open batch of each script. There are only a few, so a list is searched: a Map would be rehashed every few turns. */
   #gathered: Batch[] = [];
-  /** Batches that are sent with the next WAIT. */
+  /** Batches that are sent together with the next WAIT. */
   #round: Batch[] = [];
   #isWaiting = false;
-  /** Whether an EVAL ran after the WAIT of this round. */
+  /** Whether an EVAL ran after the WAIT of the present round. */
   #evaluatedAgain = false;
-  /** False on a single Redis, where no other primary's calls have to be protected: calls are not counted then. */
+  /** Whether open calls are counted for `isStuck`. False on a single Redis, where no calls to other primaries need protection. */
   readonly #countsOpen: boolean;
   /** Number of calls without an answer. */
   #open = 0;
-  /** When the last answer came, or the first open call, on the clock of `performance.now()`. */
+  /** The time of the last answer, or of the first open call, on the clock of `performance.now()`. */
   #answeredAt = 0;
 
   readonly #leave = (): void => this.#sendAll();
@@ -74,7 +74,7 @@ export class ScriptBatches {
     this.#countsOpen = options.form.cluster === true;
   }
 
-  /** Whether many calls have waited for long without any answer. */
+  /** Whether at least MOST_SILENT_CALLS calls wait and no answer has come for SILENT_MS. */
   get isStuck(): boolean {
     return this.#open >= MOST_SILENT_CALLS && performance.now() > this.#answeredAt + SILENT_MS;
   }
@@ -94,7 +94,7 @@ export class ScriptBatches {
       }
       if (batch.text.bringsTag) batch.args.push(outboxTagOf(call));
     } catch (error) {
-      // Remove the appended words: Redis would otherwise take them for a part of the next call.
+      // Remove the appended words. Otherwise Redis would take them for words of the next call.
       batch.keys.length = keyCount;
       batch.args.length = argCount;
       return call.reject(error);
@@ -167,7 +167,7 @@ export class ScriptBatches {
     const evaluations = round.map((batch) => this.#evaluate(batch));
     let waited = this.#wait();
     const answers = await Promise.allSettled(evaluations);
-    // The EVAL that followed a NOSCRIPT ran after the WAIT.
+    // If Redis answered NOSCRIPT, the EVAL that followed ran after the WAIT, so a second WAIT is needed.
     if (this.#evaluatedAgain) waited = this.#wait();
     const error = await waited;
     this.#isWaiting = false;
@@ -178,7 +178,7 @@ export class ScriptBatches {
     this.#sendAll();
   }
 
-  /** @returns the error for all calls of the round, if too few replicas have the writes */
+  /** Waits for the replicas. @returns the error for all calls of the round, if too few replicas have the writes */
   async #wait(): Promise<Error | undefined> {
     const { connection, replicas } = this.#options;
     try {

@@ -5,45 +5,46 @@ export type AnyScript = Script<string, string, string>;
 /** Sends a command and resolves with the reply: a ScriptLink, or ioredis. */
 export interface ScriptConnection {
   call(command: string, words: (string | number)[]): Promise<unknown>;
-  /** The connection is in this database. Default: 0. */
+  /** The number of the database that the connection uses. Default: 0. */
   readonly options?: { readonly db?: number | undefined };
 }
 
-/** The prologue's part in one call of a script: its KEYS and ARGV, and the reading of its answers. */
+/** One call's data for the prologue of a script: the prologue's KEYS and ARGV, and how its answer is read. */
 export interface PrologueCall {
-  /** A key in the caller's slot. Undefined if the caller was checked before. */
+  /** A key in the slot of the caller's account. Undefined if the caller was checked before. */
   readonly callerKey: string | undefined;
   /** Appends the values of the prologue's KEYS and ARGV in the declared order. */
   addTo(keys: string[], args: (string | number)[]): void;
   /**
-   * @param answer the answer of the call: a list of strings, or an error
-   * @returns the answer for the script's caller; undefined: run the call again after `prepareRepeat`
-   * @throws the error for the script's caller
+   * Reads the answer of the call.
+   * @param answer a list of strings, or an error
+   * @returns the answer for the code that called the script; undefined: run the call again after `prepareRepeat`
+   * @throws the error for the code that called the script
    */
   read(answer: string[] | Error): string[] | undefined;
   prepareRepeat(): Promise<void>;
 }
 
-/** An answer: a word, then the values that belong to it. */
+/** An answer of a script: a word, then the values that belong to the word. */
 export type Answer<Word extends string> = [word: Word, ...figures: string[]];
 
-/** A call that waits for its answer. */
+/** A call of a script that waits for its answer. */
 export interface Call {
   readonly script: AnyScript;
   readonly keys: Record<string, string>;
   readonly args: Record<string, string | number>;
   readonly prologue: PrologueCall | undefined;
   startedAt: number;
-  /** How often a Cluster refused the call before it ran. */
+  /** How often a Cluster has refused this call before it ran. */
   refusals: number;
   resolve(answer: Answer<never>): void;
   reject(error: unknown): void;
 }
 
-/** The most calls in one command. Redis serves no other client during a command. */
+/** The most calls of a script in one command. Redis serves no other client during a command. */
 export const MOST_CALLS = 64;
 
-/** Redis made the writes, but too few replicas confirmed them in time. A failover may undo the writes. */
+/** The primary made the writes, but too few replicas confirmed them in time. A failover may undo the writes. */
 export class ReplicasLate extends Error {
   constructor(count: number, wanted: number) {
     super(`${count} of ${wanted} replicas confirmed the writes in time`);

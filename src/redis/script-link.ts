@@ -3,7 +3,10 @@ import type { Access } from './access.ts';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
-/** Answered calls leave the queue together, at the latest when there are this many: removing one moves all the others. */
+/**
+ * The most answered calls that stay at the head of `#waiting`. Answered calls are removed together, because a removal moves all other
+ * calls.
+ */
 const MOST_ANSWERED = 1024;
 
 interface Waiting {
@@ -13,7 +16,7 @@ interface Waiting {
 
 /** The connection that scripts run on. */
 export class ScriptLink extends Link {
-  /** Calls in the order of their commands; those before `#answered` have their replies. */
+  /** Calls in the order of their commands. The first `#answered` calls have their replies. */
   #waiting: Waiting[] = [];
   #answered = 0;
 
@@ -21,9 +24,9 @@ export class ScriptLink extends Link {
   readonly #leavesReplica: boolean;
 
   /**
-   * @param redis gives the address and the options
-   * @param leavesReplica reconnects when Redis turns out to be a replica, because the address may lead to the new primary by then. Not for
-   *   a Cluster: there each address is one node, and the map of slots names the new primary.
+   * @param redis the connection whose address and options the link copies
+   * @param leavesReplica whether the link reconnects when Redis turns out to be a replica, because the address may lead to the new primary
+   * by then. False for a Cluster: each of its addresses is one node, and the map of slots names the new primary
    * @param access as of `Link`
    */
   constructor(redis: Redis, { leavesReplica = true, access }: { leavesReplica?: boolean; access?: Access | undefined } = {}) {
@@ -32,7 +35,7 @@ export class ScriptLink extends Link {
     this.#leavesReplica = leavesReplica;
   }
 
-  /** Sends a command, like `call` of ioredis. @throws Error that Redis replied, or that the connection is down or was lost */
+  /** Sends a command, like `call` of ioredis. @throws Error with which Redis replied, or because the connection is down or was lost */
   call(command: string, words: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.send(command, words);

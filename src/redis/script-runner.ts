@@ -8,36 +8,36 @@ import type { Script } from './script.ts';
 
 export { MOST_CALLS, type Answer, type PrologueCall, type ScriptConnection } from './script-call.ts';
 
-/** A primary of a Cluster, with the parts that scripts need. */
+/** A primary of a Cluster: the connections and facts that the runner of scripts needs. */
 export interface ScriptShard {
   readonly scripts: ScriptConnection;
   /** The connection for durable scripts, which a WAIT may hold up. */
   readonly durable: ScriptConnection;
-  /** The tag of a slot that the primary serves. */
+  /** Gives the tag of a slot that the primary serves. */
   readonly place: () => string;
-  /** The time since which it has run no scripts, on the clock of `performance.now()`. */
+  /** The time since which the primary has run no scripts, on the clock of `performance.now()`. Undefined: it runs scripts. */
   readonly awaySince: number | undefined;
 }
 
 /** The data on which scripts may run (`data-guard.ts`). */
 export interface DataCheck {
   /**
-   * @param shard the primary of a Cluster
-   * @returns the values that a batch compares with the data in Redis before it runs
+   * @param shard the primary of a Cluster. Undefined: the single Redis
+   * @returns the id and the least heartbeat that a batch compares with the data in Redis before it runs
    * @throws Error while no script may run
    */
   wordsFor(shard: ScriptShard | undefined): readonly [id: string, leastHeartbeat: string];
-  /** A batch met other data, and did nothing. */
+  /** A batch found other data in Redis, and did nothing. */
   metOther(): void;
 }
 
-/** Where the slots of a Cluster are. */
+/** Which primary of a Cluster serves which slot. */
 export interface ShardMap {
-  /** The primary that serves the slot, as far as known. */
+  /** The primary that serves the slot. Undefined: no primary is known to serve it. */
   shardOf(slot: number): ScriptShard | undefined;
-  /** The time since which this primary, or none, is known to serve the slot, on the clock of `performance.now()`. */
+  /** The time since which the slot has its present primary, or has none, on the clock of `performance.now()`. */
   servedSince(slot: number): number;
-  /** A node refused a call before it ran: the map may have changed. */
+  /** To call when a node refused a call before it ran, because the map of slots may have changed. */
   refresh(): void;
 }
 
@@ -45,61 +45,61 @@ export interface RunnerOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly observe?: (script: string, milliseconds: number) => void;
-  /** Gets the error of each call that Redis did not run, or that failed. */
+  /** Called with the message of each error: of a call that Redis did not run, or that failed. */
   readonly failed?: (message: string) => void;
-  /** The data on which the scripts may run. Default: any. */
+  /** Decides on which data scripts may run. Default: on any data. */
   readonly data?: DataCheck | undefined;
-  /** Replicas that must have the writes of durable scripts before they are answered. */
+  /** Number of replicas that must have the writes of durable scripts before the scripts are answered. Default: 0. */
   readonly replicas?: number;
-  /** On one Redis with `replicas`: the connection for durable scripts, which a WAIT may hold up. */
+  /** On one Redis with `replicas`: the connection for durable scripts, on which a WAIT delays the commands after it. */
   readonly durable?: ScriptConnection;
   /**
-   * Scripts emit to outboxes (`outbox.ts`), and this is called after an answer of one that may have emitted. Default: they emit nothing.
+   * Called after each answer of a script that may have emitted an event to an outbox (`outbox.ts`). Default: scripts emit no events.
    * @param tag of the outbox. '' on one Redis
    */
   readonly emitted?: ((tag: string) => void) | undefined;
-  /** For tests: a call that touches keys of two slots fails. */
+  /** For tests: whether a call fails if it touches keys of another slot than its own and its caller's. */
   readonly checksTags?: boolean;
   readonly timeAheadMs?: number;
 }
 
 /**
- * How long a call is repeated that a Cluster refused before it ran, for example because a slot is moving. A request has 2 s.
+ * How long a call that a Cluster refused before it ran is repeated, in milliseconds. A slot may be moving, for example. A request has 2 s.
  */
 const REFUSED_MS = 1800;
 const MOST_BACKOFF_MS = 50;
 
 /**
- * Calls do not wait for a primary that has been down for longer than this, or for a slot that has had no primary for longer. Their requests
- * would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
+ * For how long a primary may be down, or a slot without a primary, before calls are refused at once, in milliseconds. Otherwise requests
+ * for the primary would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
  */
 const AWAY_MS = 500;
 
-/** The keys and the caller of a call are no longer on the same primary. */
+/** A script needs its keys and its caller's account on one primary, and they are on two. */
 export class SlotsApart extends Error {}
 
 /**
  * Runs scripts by their hash, and loads a script again when Redis has dropped it from its cache.
  *
- * Calls of one script from one turn of the event loop go to Redis in one command, and Redis runs them one after the other. So
- * a batch costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer
- * and its own failure. Calls of different scripts have no order among them. Answers arrive in the order in which Redis ran the
- * calls, as long as each caller handles its answer in the first `then` or `await` of the promise (`board-cache.ts`).
+ * Calls of one script from one turn of the event loop go to Redis in one command, and Redis runs the calls one after the other. So a batch
+ * costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer and its own failure.
+ * Calls of different scripts have no order among them. Answers arrive in the order in which Redis ran the calls, if each caller handles its
+ * answer in the first `then` or `await` of the promise (`board-cache.ts`).
  *
- * In a Cluster each primary gets batches of its own. A call that a node refused before it ran is sent again, for REFUSED_MS at
- * most. A call whose connection broke is not: it may have run.
+ * In a Cluster each primary gets its own batches. A call that a node refused before it ran is sent again, for REFUSED_MS at most. A call
+ * whose connection broke is not sent again, because it may have run.
  */
 export class ScriptRunner {
   readonly #options: RunnerOptions;
   readonly #form: TextForm;
   readonly #map: ShardMap | undefined;
   readonly #connection: ScriptConnection | undefined;
-  /** For a single Redis. */
+  /** Gathers calls to a single Redis. Undefined on a Cluster. */
   readonly #batches: ScriptBatches | undefined;
   readonly #durableBatches: ScriptBatches | undefined;
-  /** For the connections to a Cluster. */
+  /** Gathers calls to each connection of a Cluster. */
   readonly #batchesOf = new WeakMap<ScriptConnection, ScriptBatches>();
-  /** Barriers whose PING is not sent yet. */
+  /** Promises of `barrier` whose PING is not sent yet, by connection. */
   readonly #barriers = new Map<ScriptConnection, Promise<void>>();
 
   /** @param redis the connection to one Redis, or the map of a Cluster */
@@ -123,12 +123,12 @@ export class ScriptRunner {
     this.#durableBatches = waits ? this.#batchesOn(options.durable ?? redis, true) : this.#batches;
   }
 
-  /** Hash tags over which a queue of later work is spread (queue.ts). */
+  /** Number of hash tags over which a queue of due work is spread (queue.ts). */
   get queueTags(): number {
     return this.isOnCluster ? CLUSTER_QUEUE_TAGS : 1;
   }
 
-  /** @param prologue without it, the KEYS of the script's prologue are ''. A script whose prologue has ARGV cannot run without it. */
+  /** @param prologue may be left out if the script's prologue has no ARGV. The KEYS of the prologue are '' then */
   run<Key extends string, Argument extends string, Word extends string>(
     script: Script<Key, Argument, Word>,
     keys: Record<Key, string>,
@@ -152,10 +152,10 @@ export class ScriptRunner {
   }
 
   /**
-   * Resolves when Redis has written the messages of every script that has answered on the connection of this key before the call.
-   * Redis writes the output of one turn of its event loop in no certain order, but writes all of it before it reads the next command.
-   * So one more reply is needed, and only to a command that is sent now. All calls in one turn of this process's event loop share one
-   * PING, which is sent after their microtasks and before the next data is read.
+   * Resolves when Redis has written the messages of every script that has answered on the connection of this key before the call. Redis
+   * writes the output of one turn of its event loop in no certain order, but writes all of it before it reads the next command. So the
+   * reply to a command that is sent now comes after the messages. All calls in one turn of this process's event loop share one PING, which
+   * is sent after their microtasks and before the next data is read.
    */
   barrier(key: string): Promise<void> {
     const connection = this.#connection ?? this.#map!.shardOf(slotOf(key))?.scripts;
@@ -209,14 +209,14 @@ export class ScriptRunner {
     });
   }
 
-  /** The time since which no primary runs scripts in the slot of the call; `now` if one does. */
+  /** The time since which no primary runs scripts in the slot of the call; `now` if a primary runs scripts in the slot. */
   #awaySince(call: Call, now: number): number {
     const slot = slotOf(homeKeyOf(call)!);
     const shard = this.#map!.shardOf(slot);
     return shard === undefined ? this.#map!.servedSince(slot) : (shard.awaySince ?? now);
   }
 
-  /** Handles a call that a Cluster did not run. */
+  /** Handles a call that a Cluster refused before it ran: sends it again after a moment, or gives up. */
   #refused(call: Call, error: Error): void {
     this.#map!.refresh();
     const backoffMs = Math.min(2 ** call.refusals++, MOST_BACKOFF_MS);
@@ -235,7 +235,7 @@ export class ScriptRunner {
     }
   }
 
-  /** @param answers the list of answers, or the error that failed the whole command */
+  /** @param answers the list of answers, or the error with which the whole command failed */
   #settle(script: AnyScript, calls: readonly Call[], answers: unknown): void {
     const now = performance.now();
     if (answers instanceof Error && answers.message.startsWith(OTHER_DATA)) this.#options.data?.metOther();
@@ -271,12 +271,12 @@ export class ScriptRunner {
   }
 }
 
-/** The key that decides the slot of a call. */
+/** The key whose slot the call runs in. Undefined: the call needs a caller and has none. */
 function homeKeyOf({ script, keys, prologue }: Call): string | undefined {
   return script.slotOf === 'caller' ? prologue?.callerKey : keys[script.slotOf];
 }
 
-/** The errors with which a Cluster refuses a call before it runs: another node has the slot, or will have it soon. */
+/** The errors with which a Cluster refuses a call before it runs: another node serves the slot, or will serve it soon. */
 const REFUSED_BY_CLUSTER = new RegExp(`^(${ELSEWHERE}|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|LOADING|MASTERDOWN|Stream isn't writeable)`);
 
 function listOrError(answer: unknown): string[] | Error {
@@ -303,8 +303,8 @@ const REFUSED_BEFORE_RUNNING =
 const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(connect|read|write) E[A-Z]+|This socket has been ended)/;
 
 /**
- * Tells errors of an unavailable Redis from all others.
- * @returns whether the command may have taken effect; undefined for any other error
+ * Tells the errors of an unavailable Redis from all other errors.
+ * @returns whether the command may have taken effect: `not_applied` or `unknown`; undefined for any other error
  */
 export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -315,10 +315,12 @@ export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefi
     : undefined;
 }
 
-/** A script did not run, but earlier scripts of the same request have written. */
+/** A script did not run, but earlier scripts of the same request have written to Redis. */
 class PartlyDone extends Error {}
 
-/** Runs scripts after other scripts of the same request. If one does not run, the earlier writes stay, so the outcome is `unknown`. */
+/**
+ * Awaits a script that follows other scripts of the same request. If it does not run, the earlier writes stay, so the outcome is `unknown`.
+ */
 export async function afterWrites<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;

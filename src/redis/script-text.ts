@@ -2,58 +2,61 @@ import { createHash } from 'node:crypto';
 import { channelFunctions } from './channels.ts';
 import { mayEmit, outboxFunctions, writeOutboxes } from './outbox.ts';
 
-/** The parts of a script's text. KEYS and ARGV include those of its prologue. */
+/** The parts from which the Lua text of a script is made. KEYS and ARGV include those of its prologue. */
 export interface ScriptParts {
   readonly keys: readonly string[];
   readonly args: readonly string[];
   readonly shared: readonly string[];
-  /** The index among `keys` of the key whose slot the script runs in. Undefined: it runs in the caller's slot. */
+  /** The index in `keys` of the key in whose slot the script runs. Undefined: the script runs in the slot of its caller's account. */
   readonly homeKey: number | undefined;
-  /** The index among `keys` of a key of the caller's account. */
+  /** The index in `keys` of a key of the caller's account. Undefined: the script has no such key. */
   readonly callerKey: number | undefined;
-  /** Lua that Redis defines once a batch. */
+  /** Lua functions that Redis defines once a batch. */
   readonly library: string;
-  /** Lua of one call: the prologue, the prelude, the script. */
+  /** Lua that runs in each call: the prologue, the prelude, the script. */
   readonly body: string;
   readonly readOnly: boolean;
   readonly durable: boolean;
 }
 
 export interface TextForm {
-  /** Keys come as ARGV, so that a batch may hold keys of many slots, and each call begins with a guard. */
+  /**
+   * For a Cluster: keys come as ARGV, so that a batch may contain keys of many slots, and each call first checks that its slots are on the
+   * node.
+   */
   cluster?: boolean;
-  /** The database of one Redis: the names of its channels begin with it. Default: 0. */
+  /** The database of one Redis: the number that begins the names of its channels. Default: 0. */
   database?: number;
-  /** A batch runs only on data with the known id, and not on an older state of it (`data-guard.ts`). */
+  /** A batch first checks that Redis has the data with the known id, and not an older state of the data (`data-guard.ts`). */
   checksData?: boolean;
-  /** A batch of a durable script begins with a write, so that WAIT waits for everything that its answers show. */
+  /** A batch of a durable script begins with a write. So WAIT also waits for all earlier writes that the batch's answers show. */
   waits?: boolean;
-  /** Scripts emit events to outboxes (`outbox.ts`). Otherwise they emit nothing. */
+  /** Scripts emit events to outboxes (`outbox.ts`). Default: scripts emit no events. */
   outbox?: boolean;
-  /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
+  /** For tests: a call fails if it touches a key of another hash tag than its own and its caller's. */
   checksTags?: boolean;
-  /** Milliseconds by which TIME is ahead of Redis's clock. For tests. */
+  /** For tests: milliseconds by which TIME in scripts is ahead of Redis's clock. */
   timeAheadMs?: number;
 }
 
 export interface ScriptText {
   readonly text: string;
   readonly sha: string;
-  /** Whether its calls may write to an outbox. */
+  /** Whether calls of the script may write to an outbox. */
   readonly emits: boolean;
-  /** Whether each call has one more argument: the tag of its outbox. */
+  /** Whether each call has the tag of its outbox as an additional last argument. */
   readonly bringsTag: boolean;
 }
 
-/** The error of a call whose slot this node does not serve, or is moving away. The call did nothing. */
+/** The error code of a call in a slot that the node does not serve, or that is moving. The call did nothing. */
 export const ELSEWHERE = 'ELSEWHERE';
 
-/** The error of a batch that found other data than the process knows. Its calls did nothing. */
+/** The error code of a batch that found other data in Redis than the process knows. No call of the batch did anything. */
 export const OTHER_DATA = 'OTHERDATA';
 
 /**
- * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. Beside the declared
- * names a script sees two locals, and the functions of channels.ts and outbox.ts:
+ * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. A script sees the declared
+ * names, the functions of channels.ts and outbox.ts, and two more locals:
  * - `now`: when the batch left the service, in milliseconds since 1970.
  * - `place`: the prefix of keys of which each slot of a Cluster has a copy. '' on a single Redis.
  */
@@ -88,17 +91,17 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
 }
 
 /**
- * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a
- * call behaves as it would alone.
+ * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a call behaves as
+ * it would alone.
  *
- * While a slot of a Cluster moves, a script could find one of its keys here and miss the next. So a guard first reads a key that never
- * exists: a node refuses that if the slot belongs to another node, or is on its way to or from another node.
+ * While a slot of a Cluster moves, a script could find one of its keys on this node and miss the next. So each call first reads a key of
+ * the slot that never exists: a node refuses the read if the slot belongs to another node, or is on its way to or from another node.
  */
 function forEachCall(name: string, parts: ScriptParts, fixed: number, form: TextForm): string {
   const { keys, args, homeKey, callerKey } = parts;
   const [k, a] = [keys.length, args.length];
   const isCluster = form.cluster === true;
-  // On a Cluster the tag of the outbox follows the other arguments of each call.
+  // On a Cluster the tag of the call's outbox follows the other arguments of each call.
   const bringsTag = isCluster && form.outbox === true && mayEmit(parts);
   const argCount = a + (bringsTag ? 1 : 0);
   const calls = isCluster ? `(#ARGV - ${fixed}) / ${k + argCount}` : k > 0 ? `#KEYS / ${k}` : `(#ARGV - ${fixed}) / ${a}`;
@@ -125,15 +128,15 @@ for call = 0, calls - 1 do
       answer = {err = answer}
     end
     ${form.checksTags === true ? `answer = check_tags(answer, '${name}', ${ofSlots.length === 0 ? 'nil' : ofSlots.join(', ')})` : ''}
-    answers[call + 1] = answer or false -- nil would end the list
+    answers[call + 1] = answer or false -- false, because nil would end the list
   ${isCluster ? `else answers[call + 1] = {err = '${ELSEWHERE}'} end` : 'end'}
 end`;
 }
 
 /**
  * Lua at the beginning of a batch. It ends the batch if Redis has other data than the process knows (`data-id.ts`): since the last check
- * Redis may have been emptied, replaced or rolled back, and no call may see or change such data. A durable batch then makes a write, so
- * that WAIT waits even if all calls are replays. On a Cluster the slot of `place` may be moving too: then no call runs.
+ * Redis may have been emptied, replaced or rolled back, and no call may see or change the wrong data. A durable batch then makes a write,
+ * so that WAIT waits even if all calls are replays. On a Cluster the slot of `place` may be moving: then no call runs.
  */
 function begin({ library, body, durable }: ScriptParts, { cluster, waits, checksData }: TextForm): string {
   const writes = waits === true && durable;
@@ -146,24 +149,26 @@ function begin({ library, body, durable }: ScriptParts, { cluster, waits, checks
   ].join('\n');
 }
 
-/** Redis refused the read. A value of another type, which another client wrote, counts as other data. */
+/** Lua: whether Redis refused the read of the data id. A value of another type, which another client wrote, is other data instead. */
 const IS_REFUSED = `type(data) == 'table' and not string.find(data.err, 'WRONGTYPE', 1, true)`;
 const IS_OTHER = `type(data) ~= 'string' or string.sub(data, 1, 22) ~= data_id`;
 const END = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
 
-/** On a single Redis the batch also compares the heartbeat. On a Cluster the heartbeat is in another slot than `place`. */
+/** Lua for a single Redis: also compares the heartbeat. On a Cluster the heartbeat is in another slot than `place`. */
 const CHECK_DATA = `local data = redis.pcall('GET', 'data:id')
 if ${IS_REFUSED} then return data end
 if ${IS_OTHER} or string.sub(data, 24, 38) < least_heartbeat then ${END} end`;
 
-/** While the slot of the mark moves, Redis may refuse the read. */
+/** Lua for a Cluster. Redis may refuse the read while the slot of `place` moves: then no call runs. */
 const CHECK_DATA_OF_SLOT = `if is_place_here then
   local data = redis.pcall('GET', place .. 'data:id')
   if ${IS_REFUSED} then is_place_here = false
   elseif ${IS_OTHER} then ${END} end
 end`;
 
-/** A key without a hash tag counts as its own tag, so any text after it would change the slot. */
+/**
+ * Lua: whether this node serves the slot of a key. The probe key of a key without a hash tag has the key as its tag, to stay in the slot.
+ */
 const IS_HERE = `local function is_here(key)
   if key == '' then return true end
   return pcall(redis.call, 'EXISTS', string.find(key, '{', 1, true) and key .. '?' or '{' .. key .. '}?')
@@ -180,7 +185,7 @@ local redis = setmetatable({
   end,
 }, {__index = redis_on_time})`;
 
-/** Records the hash tags of the keys that a call touches, including keys that Lua makes. */
+/** Lua that records the hash tags of the keys that a call touches, including keys that the Lua makes. */
 const TAG_RECORDER = `
 local touched = {}
 local redis_of_all, many_keys = redis, {EXISTS = true, DEL = true, UNLINK = true, MGET = true, RENAME = true, LMOVE = true, SMOVE = true}
@@ -209,7 +214,7 @@ local function check_tags(answer, name, ...)
   return answer
 end`;
 
-/** `dailyCap` is `daily_cap` in Lua. */
+/** Turns a TypeScript name into a Lua name: `dailyCap` into `daily_cap`. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -6,65 +6,71 @@ import type { AnyFormat } from './text-format.ts';
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
  *
- * The file opens with a header. A script does not load if the header differs from the declaration. The file is the body of a
- * function whose parameters are the declared KEYS and ARGV: no script counts positions. Every script also sees `now`, the time at
- * which its calls left the service, in milliseconds since 1970.
+ * The file opens with a header. A script does not load if the header differs from the declaration. The file is the body of a function whose
+ * parameters are the declared KEYS and ARGV: no script counts positions. Every script also sees `now`, the time at which its calls left the
+ * service, in milliseconds since 1970.
  *
- * An answer is an array of strings that begins with a word. A word that refuses is the error code of `errors.ts`, which the JSON
- * replies and the tests use too. Other words (`done`, `replayed`, `taken`) stay between the script and its handler.
+ * An answer is an array of strings that begins with a word. A word that refuses is the error code of `errors.ts`, which the JSON replies
+ * and the tests use too. Other words (`done`, `replayed`, `taken`) stay between the script and the code that calls it.
  */
 export interface Script<Key extends string, Argument extends string, Word extends string> {
   readonly name: string;
   readonly keys: readonly Key[];
   readonly args: readonly Argument[];
-  /** Arguments that Redis gets once for all calls of a command. */
+  /** The arguments that are the same for all calls of a batch. Redis gets them once a batch. */
   readonly shared: readonly Argument[];
   readonly answers: readonly Word[];
   readonly prologue: Prologue | undefined;
-  /** The slot in which the script runs: the caller's, or that of this key. All its keys except the prologue's are in it. */
+  /**
+   * The slot in which the script runs: the slot of the caller's account, or of this key. All keys of the script are in it, except the
+   * prologue's.
+   */
   readonly slotOf: Key | 'caller';
-  /** Events of the script go to the outbox of this key's slot. Undefined: to the caller's, or else to that of the slot in which it runs. */
+  /**
+   * The key whose slot has the outbox of the script's events. Undefined: the caller's outbox, or without a caller that of the script's
+   * slot.
+   */
   readonly outboxOf: Key | undefined;
   /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have the script's writes. */
   readonly durable: boolean;
-  /** The same script for a caller in another slot: the answers of `accounts/check-apart.lua` take the place of the prologue's keys. */
+  /** The same script for a caller in another slot: the answers of `accounts/check-apart.lua` replace the keys of the prologue. */
   readonly apart: Script<Key, Argument, Word> | undefined;
   /**
-   * The entry that the script adds to a set of the caller's account at its first write: the set, the argument that becomes the member, and
-   * the seconds after which the set expires if it gets no other member. Left out: it never expires.
+   * The entry that the script adds to a set of the caller's account at its first write: the key of the set, the argument that becomes the
+   * member, and the seconds after which the set expires if it gets no other member. `keptSeconds` left out: the set never expires.
    */
   readonly lists: { readonly index: Key; readonly member: Argument; readonly keptSeconds?: number } | undefined;
   readonly parts: ScriptParts;
   readonly sha: string;
   /** Lua that runs the script once for each call in KEYS and ARGV, in order, and returns the list of answers. */
   readonly text: string;
-  /** The text in another form. Made once for each form. */
+  /** The script's text for a service of this form. Each form's text is made once. */
   textIn(form: TextForm): ScriptText;
 }
 
 /**
- * Lua that runs before a script, with its own KEYS, ARGV and answers. The script sees the prologue's locals. A call
- * of such a script brings a `PrologueCall` (`script-runner.ts`).
+ * Lua that runs before a script, with its own KEYS, ARGV and answers. The script sees the prologue's locals. A call of a script with a
+ * prologue brings a `PrologueCall` (`script-runner.ts`).
  */
 export interface Prologue {
-  /** The file's name. A script with this prologue names it in its header. */
+  /** The name of the prologue's file. A script with this prologue names the file in its header. */
   readonly file: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** Functions that are defined once a batch. */
+  /** Libraries whose functions Redis defines once a batch. */
   readonly libraries: readonly Library[];
-  /** Runs before each call. */
+  /** The Lua that runs before each call. */
   readonly lua: string;
-  /** Replaces this prologue if the caller is in another slot than the script. It has no KEYS. */
+  /** Replaces this prologue if the caller's account is in another slot than the script. The replacement has no KEYS. */
   readonly apart: Prologue | undefined;
 }
 
 /** Lua functions that several scripts share. */
 export interface Library {
-  /** The file's name. A script with this library names it in its header. */
+  /** The name of the library's file. A script with this library names the file in its header. */
   readonly file: string;
   readonly lua: string;
-  /** The functions and the scripts with this library may name these formats (`text-format.ts`). */
+  /** The formats that the library's functions, and the scripts with this library, may name in strings (`text-format.ts`). */
   readonly formats: readonly AnyFormat[];
 }
 
@@ -75,12 +81,12 @@ interface PrologueDeclaration {
   args: readonly string[];
   /** The words with which the prologue answers in place of the script. */
   answers: readonly string[];
-  /** Lua functions for the prologue and its scripts, as in `ScriptDeclaration`. */
+  /** Lua functions that the prologue and its scripts use, as in `ScriptDeclaration`. */
   library?: Library | readonly Library[];
-  /** A prologue that runs before this one. */
+  /** Another prologue whose Lua runs before this prologue. */
   after?: Prologue;
   apart?: Prologue;
-  /** A script may take this prologue where its header names the other one. */
+  /** The prologue that this prologue may replace: scripts whose header names that one also run with this one. */
   inPlaceOf?: Prologue;
 }
 
@@ -91,36 +97,39 @@ interface ScriptDeclaration<Key, Argument, Word> {
   keys: readonly Key[];
   args: readonly Argument[];
   /**
-   * Further arguments that are the same for most calls, such as rules of the settings. Redis gets them once a batch. Calls with
-   * other values go into another batch.
+   * Further arguments that are the same for most calls, such as rules of the settings. Redis gets them once a batch. A call with other
+   * values goes into another batch.
    */
   shared?: readonly Argument[];
   answers: readonly Word[];
   prologue?: Prologue;
   /**
-   * The slot of a Redis Cluster in which the script runs: the caller's, or that of one of its keys. Default: the caller's if the script
-   * has a prologue, else that of its first key.
+   * The slot of a Redis Cluster in which the script runs: the slot of the caller's account, or of one of the script's keys. Default: the
+   * caller's if the script has a prologue, else the slot of the script's first key.
    */
   slotOf?: Key | 'caller';
-  /** The script emits events of this key's account, not of its caller's. */
+  /** The key whose account gets the script's events. Default: the caller's account. */
   outboxOf?: Key;
   durable?: boolean;
-  /** False: the script uses the caller's account itself. If that is in another slot, the script's callers handle it. */
+  /**
+   * False: the script uses the caller's account itself, so it has no form for a caller in another slot. The code that calls it handles that
+   * case.
+   */
   apart?: false;
   lists?: { index: Key; member: Argument; keptSeconds?: number };
-  /** Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
+  /** Lua functions that several scripts share. They may use the script's KEYS and ARGV, so each call defines them. */
   prelude?: Library;
-  /** A library whose functions use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
+  /** Libraries whose functions use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
   library?: Library | readonly Library[];
-  /** Formats that the script names, beside those of its libraries. */
+  /** Formats that the script names in strings, beside the formats of its libraries. */
   formats?: readonly AnyFormat[];
-  /** Redis runs the script even when it refuses writes: on a replica, or when it is out of memory. */
+  /** Declares that the script writes nothing. Redis runs it even while it refuses writes: on a replica, or when it is out of memory. */
   readOnly?: boolean;
 }
 
 /**
  * @param file the `.lua` file
- * @param constants values of TypeScript that the file names: numbers, texts and lists
+ * @param constants the numbers, texts and lists of texts that the Lua file uses as locals, by their names in Lua
  */
 export function defineLibrary(
   file: URL,
@@ -166,7 +175,7 @@ export function defineScript<const Key extends string, const Argument extends st
     checkParts(name, lua, { Prologue: [prologue?.file ?? []].flat(), Prelude: [prelude ?? []].flat(), Library: own });
   }
   const partsWith = (with_: Prologue | undefined): ScriptParts => {
-    // A script and its prologue may name the same library.
+    // A script and its prologue may name the same library, which must be defined only once.
     const libraries = [...new Set([...(with_?.libraries ?? []), ...own])];
     const known = [...formats, ...formatsOf([...libraries, prelude ?? []].flat())];
     return {
@@ -198,7 +207,7 @@ function scriptOf<Key extends string, Argument extends string, Word extends stri
   described: Described<Key, Argument, Word>,
   parts: ScriptParts,
 ): Script<Key, Argument, Word> {
-  // Cached by the object of the form: a runner has one form, and asks for the text for each batch.
+  // The cache's key is the object of the form: a runner has one form, and asks for the text with each batch.
   const texts = new WeakMap<TextForm, ScriptText>();
   const textIn = (form: TextForm): ScriptText => {
     let made = texts.get(form);
@@ -216,7 +225,7 @@ function fileOf(file: URL): string {
   return file.pathname.split('/').at(-1)!;
 }
 
-/** `accounts/open-account` */
+/** The name of a script in errors and metrics: its folder and its file, `accounts/open-account`. */
 function nameOf(file: URL): string {
   return file.pathname
     .split('/')

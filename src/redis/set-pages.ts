@@ -1,43 +1,43 @@
-/** Number of sets of which a page reads the sizes. Most are empty. */
+/** The most sets whose sizes one page reads. Most sets of an account are empty. */
 const SETS_A_PAGE = 20;
 
-/** This many sizes count as one read. */
+/** Number of read sizes that cost as much as the read of one object, for `SetsPage.reads`. */
 const SIZES_A_READ = 4;
 
-/** A part of a set by SSCAN. The cursor is `0` at first, and the answer's is `0` after the last part. */
+/** A part of a set as SSCAN gives it. The first call takes the cursor `0`, and the answer with the last part has the cursor `0`. */
 export interface SetPart {
   readonly cursor: string;
   readonly members: readonly string[];
 }
 
 export interface SetReader<Of> {
-  /** 0: the set is empty. Any other number may be off. */
+  /** The size of a set. 0: the set is empty. Any other number may be inexact. */
   size(set: Of): Promise<number>;
-  /** A part of some `count` members. Redis gives a small set whole, up to 128 members of it. */
+  /** A part of about `count` members. Redis gives a small set whole, up to 128 members. */
   part(set: Of, cursor: string, count: number): Promise<SetPart>;
 }
 
-/** Redis refuses a cursor of SSCAN beyond 64 bits. */
+/** Whether a text is a cursor that SSCAN accepts: Redis refuses a cursor beyond 64 bits. */
 function isScanCursor(text: string): boolean {
   return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
 }
 
-/** A place in a set: `<cursor of SSCAN>`, or `<cursor>~<member>` within a part that was cut after this member. */
+/** Whether a text is a cursor in a set: `<cursor of SSCAN>`, or `<cursor>~<member>` if a page ended after this member within a part. */
 export function isSetCursor(text: string): boolean {
   const [scan = '', after, ...rest] = text.split('~');
   return isScanCursor(scan) && rest.length === 0 && (after === undefined || /^[\w-]{1,64}$/.test(after));
 }
 
-/** A cursor of `pageOfSets`: the number of a set, and the place in it. */
+/** Whether a text is a cursor of `pageOfSets`: `<number of the set>.<cursor in the set>`. */
 export function isSetsCursor(text: string): boolean {
   const [, inSet = ''] = /^\d{1,5}\.(.*)$/.exec(text) ?? [];
   return isSetCursor(inSet);
 }
 
 /**
- * Reads at most `most` members after a place in a set. The members of a part are sorted, so that a place after any of them can be named:
- * SSCAN alone cannot cut a small set. If the set grows meanwhile, no member is missed.
- * @param inSet `0` at first. The answer has `0` after the last member
+ * Reads at most `most` members after a cursor in a set. The members of a part are sorted, so that a cursor can name any of them: SSCAN
+ * alone cannot cut a small set. If the set grows meanwhile, no member is missed.
+ * @param inSet the cursor, `0` at first. The answer has `0` after the last member
  */
 export async function pageOfSet(
   inSet: string,
@@ -52,7 +52,7 @@ export async function pageOfSet(
   return { members: given, cursor: given.length === 0 ? cursor : behind(given.at(-1)!), behind };
 }
 
-/** An array, or an object that makes its members on demand: an account with guests has thousands of sets, and a page needs twenty. */
+/** An array of sets, or an object that makes them on demand: an account with guests has thousands of sets, and a page needs twenty. */
 export interface Sets<Of> {
   readonly length: number;
   at(place: number): Of | undefined;
@@ -62,12 +62,12 @@ export interface SetsPage<Of> {
   readonly found: readonly (readonly [set: Of, members: readonly string[]])[];
   /** Undefined after the last page. */
   readonly cursor: string | undefined;
-  /** The cost of the page, in reads of one object. */
+  /** The cost of the page, in reads of one object: SIZES_A_READ sizes cost one. */
   readonly reads: number;
 }
 
 /**
- * Reads at most `most` members of several sets, such as those of an account and of the guests that moved into it. A member may come
+ * Reads at most `most` members of several sets, such as the sets of an account and of the guests that moved into it. A member may come
  * twice.
  * @param cursor `0.0` at first
  */
@@ -78,7 +78,7 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
     sets.at(firstSet + place)!,
   );
   const sizes = await Promise.all(asked.map((set) => reader.size(set)));
-  // Reads only as many sets as are needed for the members of a page.
+  // `end`: only so many sets are read as are needed for the members of a page.
   let [end, count] = [0, 0];
   while (end < asked.length && count < most) count += sizes[end++]!;
   const places = sizes.slice(0, end).flatMap((size, place) => (size === 0 ? [] : place));
@@ -93,7 +93,7 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
   let room = most;
   for (const [index, place] of places.entries()) {
     const { members, cursor: inSet, behind } = parts[index]!;
-    // A set has grown since its size was asked for.
+    // The page is full although sets are left, because a set has grown since its size was read.
     if (room === 0) return { found, cursor: `${firstSet + place}.0`, reads };
     const given = members.slice(0, room);
     found.push([asked[place]!, given]);

@@ -1,4 +1,4 @@
--- Sets the version of the data, if it has not changed since it was read.
+-- Sets the version of the data, if the version has not changed since it was read.
 -- KEYS version
 -- ARGV seen ('': none), to
 -- Answers set changed

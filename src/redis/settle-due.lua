@@ -3,7 +3,7 @@
 -- ARGV member, entry, entry_seen_at (or '': any), member_seen_at (or ''), next_at (or '': never)
 -- Answers settled
 --
--- If a time differs from the one that was read, another process has set it. Such an entry stays, and such a member only moves to an earlier
+-- If a time differs from the time that was read, another process has set it. Then the entry stays, and the member only moves to an earlier
 -- time.
 local function is_at(thing, seen_at) return tonumber(redis.call('ZSCORE', due, thing)) == tonumber(seen_at) end
 

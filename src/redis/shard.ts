@@ -16,7 +16,7 @@ export interface NodeAddress {
 /** User, password and TLS, the same for all nodes of a Cluster. */
 export type NodeOptions = Pick<RedisOptions, 'username' | 'password' | 'tls'>;
 
-/** `host:port`, as messages show a node. */
+/** The name of a node in messages: `host:port`. */
 export function nameOf({ host, port }: NodeAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -63,40 +63,46 @@ export class Shard implements ScriptShard {
     this.scripts.on('close', () => (this.#closedSince ??= performance.now()));
   }
 
-  /** Whether all connections to it are usable. */
+  /** Whether all connections to the primary are usable. */
   get isWhole(): boolean {
     return this.connection.isUsable && this.scripts.isReady && this.durable.isReady && this.subscriber.isReady;
   }
 
-  /** Why a connection to it is not usable, if that is known. In the words of the system, because a primary is known by its address. */
+  /**
+   * Why a connection to the primary is not usable, if the reason is known. May name the node's address, because the name of a primary has
+   * it too.
+   */
   get problem(): string | undefined {
     return this.connection.failure?.message ?? this.scripts.problem ?? this.durable.problem;
   }
 
   /**
-   * The time since which scripts cannot run on this primary, on the clock of `performance.now()`: it is not connected, or refuses all
-   * calls.
+   * The time since which scripts cannot run on this primary, on the clock of `performance.now()`: the primary is not connected, or refuses
+   * all calls. Undefined: scripts can run.
    */
   get awaySince(): number | undefined {
     return this.#closedSince ?? this.#failsSince;
   }
 
-  /** @param isOk whether the node reports `cluster_state:ok`. A node that is cut off from most primaries refuses all calls */
+  /**
+   * @param isOk whether the node reports `cluster_state:ok`. A node that is cut off from most primaries reports `fail` and refuses all
+   * calls
+   */
   told(isOk: boolean): void {
     this.#failsSince = isOk ? undefined : (this.#failsSince ?? performance.now());
   }
 
   readonly place = (): string => this.#place;
 
-  /** The tag of its lowest slot, by which processes judge its data. Undefined while it serves none. */
+  /** The tag of the primary's lowest slot, by which processes judge its data. Undefined while the primary serves no slot. */
   get lowestTag(): string | undefined {
     return this.slots.length === 0 ? undefined : tagOf(this.slots.reduce((low, slot) => Math.min(low, slot)));
   }
 
-  /** @param slots that it serves now */
+  /** @param slots that the primary serves now */
   serve(slots: readonly number[]): void {
     this.slots = slots;
-    // A random slot each time, because the last one may be moving away with its marks.
+    // Take a random slot each time, because the previous slot may be moving to another primary together with its keys.
     if (slots.length > 0) this.#place = tagOf(slots[Math.floor(Math.random() * slots.length)]!);
   }
 

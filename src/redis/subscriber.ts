@@ -7,13 +7,13 @@ import type { Reply } from './resp.ts';
 export interface Subscriptions {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   /**
-   * Subscriptions to these channels had ended with their connection, or their slots moved. Users of the channels subscribe again (for
-   * watched rooms `server/live/hub.ts`). Messages in between were lost.
+   * Emitted when processes can subscribe to the channels again whose subscriptions had ended, because their connection broke or their slots
+   * moved. Users of the channels then subscribe again (for watched rooms `server/live/hub.ts`). Messages in between were lost.
    */
   on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
-  /** Subscriptions to these channels ended. A `ready` follows, or has come, for channels to which one can subscribe again. */
+  /** Emitted when subscriptions to channels ended. A `ready` follows, or has come, for channels to which processes can subscribe again. */
   on(event: 'close', listener: (isLost: (channel: string) => boolean) => void): unknown;
-  /** Whether messages of a subscribed channel arrive. */
+  /** Whether the subscription to a channel works, so that its messages arrive. */
   hears(channel: string): boolean;
   subscribe(...channels: string[]): Promise<void>;
   unsubscribe(...channels: string[]): Promise<void>;
@@ -21,7 +21,7 @@ export interface Subscriptions {
   disconnect(): void;
 }
 
-/** A command, and the number of its replies still to come: one for each channel. */
+/** A command on the connection, and the number of replies that are still to come: one for each channel. */
 interface Waiting {
   readonly command: string;
   readonly channels: readonly string[];
@@ -32,15 +32,16 @@ interface Waiting {
 
 /**
  * The connection for subscriptions, because a connection that subscribes cannot run scripts. Emits `message`. Subscriptions end with the
- * connection: at each `ready` every user subscribes again to the channels that it needs.
+ * connection: at each `ready` every user subscribes again to the channels that the user needs.
  */
 export class Subscriber extends Link implements Subscriptions {
   readonly #waiting: Waiting[] = [];
   readonly #prefix: string;
 
   /**
-   * @param redis gives the address and the options
-   * @param prefix begins the names of all channels in Redis: `channelPrefix`. Users of the subscriber do not see it
+   * @param redis the connection whose address and options the subscriber copies
+   * @param prefix the text with which the names of all channels in Redis begin (`channelPrefix`). Users of the subscriber do not see the
+   * prefix
    * @param access as of `Link`
    */
   constructor(redis: Redis, prefix = '', access?: Access) {
@@ -52,19 +53,22 @@ export class Subscriber extends Link implements Subscriptions {
     return this.isReady;
   }
 
-  /** Resolves once messages published from then on will arrive. @throws Error if the connection is down or is lost */
+  /** Resolves once the subscription works, so that all later messages arrive. @throws Error if the connection is down or is lost */
   subscribe(...channels: string[]): Promise<void> {
     return this.#ask('SUBSCRIBE', this.#named(channels), channels.length);
   }
 
-  /** Channels of one slot of a Cluster. @throws Error as above, and if this node does not serve the slot */
+  /**
+   * Subscribes to channels of one slot of a Cluster. @throws Error if the connection is down or is lost, or the node does not serve the
+   * slot
+   */
   subscribeSharded(channels: readonly string[]): Promise<void> {
     return this.#ask('SSUBSCRIBE', channels, channels.length);
   }
 
   /**
-   * If the node loses the slot meanwhile, it ends the subscriptions with the same message that answers this command, and then refuses the
-   * command. So the answer to a PING after it marks the end.
+   * Unsubscribes from channels of one slot of a Cluster. If the node loses the slot meanwhile, it ends the subscriptions with the same
+   * message that answers SUNSUBSCRIBE, and then refuses the command. So the command is followed by a PING, whose answer marks the end.
    * @throws Error if the connection is down or is lost
    */
   unsubscribeSharded(channels: readonly string[]): Promise<void> {
@@ -107,12 +111,12 @@ export class Subscriber extends Link implements Subscriptions {
       const [kind, channel, message] = reply as string[];
       if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!.slice(this.#prefix.length), message!);
       if (kind === 'sunsubscribe') {
-        // Without a command: the node lost the slot of the channel.
+        // A message without a command of this process: the node lost the slot of the channel.
         if (!leaves || !awaited.channels.includes(channel!)) this.emit('sunsubscribed', channel!);
         return;
       }
     }
-    // The refusal of a SUNSUBSCRIBE. The answer to its PING follows.
+    // The node refused a SUNSUBSCRIBE. The answer to the PING after it follows.
     if (leaves && reply instanceof Error) return;
     if (awaited === undefined || (--awaited.left > 0 && !(reply instanceof Error))) return;
     this.#waiting.shift();

@@ -1,41 +1,44 @@
 /**
- * A text in Redis that TypeScript and Lua both read or write, declared once. TypeScript parses and writes it with the declaration. A Lua file
- * names the format and the fields that it needs in a string, and `lua-formats.ts` replaces the string when the script is defined, so that the
- * script runs what one would write by hand:
+ * The format of a text in Redis that TypeScript and Lua both read or write, declared once. TypeScript parses and writes the text with the
+ * declaration. A Lua file names the format and the fields that it needs in a string, and `lua-formats.ts` replaces the string when the
+ * script is defined, so that the script runs what one would write by hand:
  *
- * - `string.match(text, '<entry: seq, key>')`: a pattern of the text, with a capture for each of these fields
- * - `string.gmatch(lines, '<guest: id>')`, `string.gsub`: the same anywhere in a text of many
+ * - `string.match(text, '<entry: seq, key>')`: a pattern of the text, with a capture for each named field
+ * - `string.gmatch(lines, '<guest: id>')`, `string.gsub`: the same anywhere in a text with many texts of the format
  * - `string.format('<entry: seq, balance, key>', …)`: the fields as a text. Only optional fields may be left out
- * - `string.sub(text, '<member: player_id>')`: the place of a field of fixed length
+ * - `string.sub(text, '<member: player_id>')`: the first and the last character of a field of fixed length
  *
- * Without names the string means all fields. `a..b` is the text from field `a` to field `b`, as one value. In Lua an optional field that is
- * not there is ''.
+ * Without field names the string means all fields. `a..b` is the text from field `a` to field `b`, as one value. In Lua an optional field
+ * that the text does not have is ''.
  */
 export interface TextFormat<Fields extends Kinds> {
   readonly name: string;
   readonly layout: Layout;
   /** @returns undefined if the text does not have the format */
   readonly parse: (text: string) => ValuesOf<Fields> | undefined;
-  /** Values that their kinds would not parse make a text that is not read either. */
+  /** Does not check the values: `parse` may not read a text that was written with wrong values. */
   readonly write: (values: ValuesOf<Fields>) => string;
-  /** Where a field begins and ends, for `slice`. Fields before it have fixed lengths. The end is undefined for the rest of the text. */
+  /**
+   * Where a field begins and ends, for `slice`. All fields before it must have fixed lengths. End undefined: the field is the rest of the
+   * text.
+   */
   readonly placeOf: (field: keyof Fields) => [begin: number, end: number | undefined];
 }
 
 export type AnyFormat = Pick<TextFormat<Kinds>, 'name' | 'layout'>;
 
-/** The values of a format: `Parsed<typeof ledgerEntry>`. */
+/** The type of the values of a format: `Parsed<typeof ledgerEntry>`. */
 export type Parsed<Format extends { readonly parse: (text: string) => unknown }> = NonNullable<ReturnType<Format['parse']>>;
 
 export interface Kind<Value> {
-  /** One character of the field: in a regular expression, and in a Lua pattern. Both must match the same bytes. */
+  /** Which characters the field may have: in a regular expression here, and in a Lua pattern in `lua`. Both must match the same bytes. */
   readonly js: string;
   readonly lua: string;
-  /** Number of characters. */
+  /** Number of characters: exactly this many, `+` at least one, `*` any number. */
   readonly length: '+' | '*' | number;
   readonly isSigned?: boolean;
   readonly isOptional?: boolean;
-  /** How Lua writes the field. `%d` writes large numbers exactly. Default: `%s`. */
+  /** The directive of string.format with which Lua writes the field. `%d` writes large numbers exactly. Default: `%s`. */
   readonly directive?: string;
   parse(text: string): Value;
   print(value: Value): string;
@@ -48,19 +51,19 @@ type ValuesOf<Fields extends Kinds> = {
 };
 
 interface Layout {
-  /** `before`: the text between the previous field and this one. */
+  /** `before` is the text between the previous field and this field. */
   readonly parts: readonly { readonly field: string; readonly kind: Kind<unknown>; readonly before: string }[];
   readonly end: string;
 }
 
 const digits = { js: '\\d', lua: '%d', length: '+', directive: '%d', parse: Number, print: String } as const;
 
-/** A whole number from 0 on. */
+/** A whole number that is not negative. */
 export const whole: Kind<number> = digits;
 
 export const integer: Kind<number> = { ...digits, isSigned: true };
 
-/** A number in base 36. In Lua it is a text. */
+/** A number in base 36. Lua reads it as a text. */
 export const base36: Kind<number> = {
   js: '[\\dA-Za-z]',
   lua: '%w',
@@ -77,25 +80,25 @@ export const letter: Kind<string> = { ...characters, js: '[a-z]', lua: '%l', len
 /** Small letters and underscores. */
 export const letters: Kind<string> = { ...characters, js: '[a-z_]', lua: '[%l_]', length: '+' };
 
-/** Any characters but white space of ASCII. */
+/** Any characters except the white space of ASCII. */
 export const word: Kind<string> = { ...characters, js: '[^\\t-\\r ]', lua: '%S', length: '+' };
 
-/** All that follows. */
+/** The rest of the text. */
 export const rest: Kind<string> = { ...characters, js: '[^]', lua: '.', length: '*' };
 
-/** All that follows, at least a character. */
+/** The rest of the text, at least one character. */
 export const filled: Kind<string> = { ...rest, length: '+' };
 
 /** `=` or `*`. */
 export const mark: Kind<string> = { ...characters, js: '[=*]', lua: '[=*]', length: 1 };
 
-/** Digits, or nothing. */
+/** Digits, or no character. */
 export const someDigits: Kind<string> = { ...characters, js: '\\d', lua: '%d', length: '*' };
 
 /** Any characters but quotes. */
 export const unquoted: Kind<string> = { ...characters, js: '[^"]', lua: '[^"]', length: '+' };
 
-/** A whole number with so many digits, zeros in front. */
+/** A whole number with exactly `length` digits, with leading zeros. */
 export const padded = (length: number): Kind<number> => ({
   ...digits,
   length,
@@ -103,13 +106,13 @@ export const padded = (length: number): Kind<number> => ({
   print: (value) => String(value).padStart(length, '0'),
 });
 
-/** So many capitals. */
+/** Exactly `length` capital letters. */
 export const capitals = (length: number): Kind<string> => ({ ...characters, js: '[A-Z]', lua: '%u', length });
 
-/** So many characters of base64url. */
+/** Exactly `length` characters of base64url. */
 export const base64url = (length: number): Kind<string> => ({ ...characters, js: '[\\w-]', lua: '[%w_-]', length });
 
-/** So many visible characters of ASCII. */
+/** Exactly `length` visible characters of ASCII. */
 export const visible = (length: number): Kind<string> => ({ ...characters, js: '[!-~]', lua: '[!-~]', length });
 
 export function optional<Value>(kind: Kind<Value>): Kind<Value | undefined> {
@@ -117,8 +120,8 @@ export function optional<Value>(kind: Kind<Value>): Kind<Value | undefined> {
 }
 
 /**
- * @param layout the text, with fields as in `<seq>:<balance> <key>`. An optional field and the one character before it stand in brackets:
- *   `<coins>[ <outcome>]`
+ * @param layout the text, with fields as in `<seq>:<balance> <key>`. Brackets contain an optional field and the one character before it:
+ * `<coins>[ <outcome>]`
  */
 export function defineFormat<const Fields extends Kinds>(name: string, layout: string, fields: Fields): TextFormat<Fields> {
   const { parts, end } = layoutOf(name, layout, fields);
@@ -152,7 +155,7 @@ export function defineFormat<const Fields extends Kinds>(name: string, layout: s
   };
 }
 
-/** @throws Error if the field's place differs from text to text */
+/** @throws Error if the field does not begin and end at the same characters in all texts of the format */
 export function placeIn(parts: Layout['parts'], index: number): [begin: number, end: number | undefined] {
   let begin = 0;
   for (const { before, kind } of parts.slice(0, index)) {

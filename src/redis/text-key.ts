@@ -1,14 +1,17 @@
 import type { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
 
-/** A key under which coinop keeps a text has another value, which another program has written. The message is for the operator. */
+/**
+ * A key of coinop that should have a text in its format has another value, which another program has written. The message is for the
+ * operator.
+ */
 export class ForeignValue extends SettingError {
-  /** A sentence. */
+  /** A sentence that says which value the key has. */
   readonly problem: string;
-  /** Sentences that say what to do. */
+  /** Sentences that say what the operator can do. */
   readonly mend: string;
 
-  /** @param found such as `is "abc", and not a version` */
+  /** @param found the rest of a sentence that begins with the key, such as `is "abc", and not a version` */
   constructor(key: string, found: string, mend: string) {
     const problem = `${key} in Redis ${found}.`;
     super(`${problem} ${mend}`);
@@ -18,7 +21,7 @@ export class ForeignValue extends SettingError {
 }
 
 /**
- * Reads a key under which coinop keeps a text.
+ * Reads a key that should have a text.
  * @param mend as of `ForeignValue`
  * @throws ForeignValue if the key has a value of another type
  */
@@ -31,7 +34,7 @@ export async function readText(redis: Redis, key: string, mend: string): Promise
   throw new ForeignValue(key, otherType(await redis.type(key)), mend);
 }
 
-/** As `found` of `ForeignValue`. @param type of Redis */
+/** Words for a key of another type, as `found` of `ForeignValue`. @param type of the key in Redis */
 export function otherType(type: string): string {
   return `is a ${type}, and not a text: another program has overwritten it`;
 }

@@ -10,15 +10,15 @@ export interface RedisTrouble {
     | 'maxmemory'
     | 'no_memory'
     | 'crash';
-  /** A sentence. */
+  /** A sentence that says what is wrong. */
   readonly text: string;
-  /** Where the runbook says what to do. */
+  /** The section of the runbook that says what to do. */
   readonly mend: string;
 }
 
 const RUNBOOK = 'docs/operations/runbook.md';
 
-/** The first match counts. The words are those of Redis 7.0 to 8.0 and Valkey 8. */
+/** The troubles by the words that Redis logs. The first match decides. The words are those of Redis 7.0 to 8.0 and Valkey 8. */
 const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
   {
     kind: 'disk_full',
@@ -72,7 +72,9 @@ const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
   { kind: 'crash', words: /crashed by signal|ASSERTION FAILED/, text: 'Redis crashed.', mend: `${RUNBOOK}#a-redis-that-crashes` },
 ];
 
-/** @param signal that ended Redis. If Redis logged nothing, SIGKILL came from the kernel, short of memory, or from a person. */
+/**
+ * @param signal the signal that ended Redis. If Redis logged nothing, the kernel sent SIGKILL because memory was short, or a person sent it
+ */
 export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | null): RedisTrouble | undefined {
   for (const { words, ...trouble } of TROUBLES) if (lines.some((line) => words.test(line))) return trouble;
   if (signal !== 'SIGKILL') return undefined;
@@ -80,7 +82,7 @@ export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | nu
   return { kind: 'no_memory', text, mend: `${RUNBOOK}#coinopredismemory` };
 }
 
-/** Whether the disk refuses writes. A Redis with appendfsync always then exits at its next write, and answers reads until then. */
+/** Whether the disk refuses writes. A Redis with appendfsync always exits at its next write, and until then answers reads. */
 export function isOfDisk(trouble: RedisTrouble | undefined): boolean {
   return trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed';
 }

@@ -5,13 +5,13 @@ import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, parseDataVersion, rea
 import { defineScript } from './script.ts';
 import { ScriptRunner } from './script-runner.ts';
 
-/** Changes data of one version into the next. */
+/** Changes data of the version `from` into the next version. */
 export interface Upgrade {
   readonly from: number;
   /**
-   * The upgrade may be interrupted and run again, and several processes may run it at the same time. A process that was suspended may even
-   * go on after the upgrade is done. So each change is one script, which changes only data in the old layout.
-   * @param keysLike the keys in Redis that match a glob. Each key comes at least once
+   * Changes the data. The upgrade may be interrupted and run again, and several processes may run it at the same time. A process that was
+   * suspended may even go on after the upgrade is done. So each change is one script, which changes only data in the old layout.
+   * @param keysLike gives the keys in Redis that match a glob. Each key comes at least once
    */
   readonly run: (redis: Redis, keysLike: (glob: string) => AsyncIterable<readonly string[]>) => Promise<void>;
 }
@@ -23,19 +23,22 @@ const setVersion = defineScript({
   answers: ['set', 'changed'],
 });
 
-/** The lease of the process that upgrades. It expires if the process dies. It only saves work, because upgrades may run twice. */
+/**
+ * The Redis key of the lease of the process that upgrades. The lease only saves work: an upgrade may run twice. It expires if the process
+ * dies.
+ */
 const LEASE_KEY = 'data:upgrading';
 const LEASE_MS = 10_000;
 
-/** How often the other processes check whether the upgrade is done. */
+/** Milliseconds between two checks of the other processes whether the upgrade is done. */
 const LEASE_POLL_MS = 50;
 
 /** Milliseconds between two log lines about the progress. */
 const REPORT_MS = 5000;
 
 /**
- * Upgrades the data to the version of this coinop, one version after the other. Data without a version is new, and gets this version. An
- * interrupted upgrade goes on where it stopped.
+ * Upgrades the data to the version of this coinop, one version after the other. Data without a version is new, and gets the version of this
+ * coinop. An interrupted upgrade goes on where it stopped.
  * @param upgrades one for each older version that this process may upgrade
  * @throws SettingError for data that this coinop can neither serve nor upgrade
  */
@@ -45,7 +48,7 @@ export async function upgradeData(redis: Redis, upgrades: readonly Upgrade[], lo
     if ((await readDataVersion(redis)) === String(DATA_VERSION)) return;
   }
   const scripts = new ScriptRunner(redis, { now: Date.now });
-  // Another process may have been faster. In both cases the next read of the version decides how to go on.
+  // If another process has changed the version already, nothing is set. In both cases the next read of the version decides how to go on.
   const set = (seen: string | null, to: string) => scripts.run(setVersion, { version: DATA_VERSION_KEY }, { seen: seen ?? '', to });
   try {
     for (;;) {

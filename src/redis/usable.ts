@@ -9,53 +9,54 @@ import { within } from './within.ts';
 /** Milliseconds that Redis may stay silent with commands outstanding before the connection is closed. */
 export const SILENCE_MS = 3000;
 
-/** The longest wait before the next attempt after Redis could not be reached, or was loading its data. */
+/** The longest wait before the next attempt to connect after Redis could not be reached, or was loading its data, in milliseconds. */
 const AWAY_MS = 500;
 
-/** The longest wait before the next attempt after Redis refused the connection. */
+/** The longest wait before the next attempt to connect after Redis refused the connection, in milliseconds. */
 const REFUSED_MS = 5000;
 
 const FIRST_MS = 25;
 
-/** How often the rights of the Redis user are checked again while a connection is in use. */
+/** Milliseconds between two checks of the rights of the Redis user while a connection is in use. */
 const ACCESS_MS = 5000;
 
-/** How long a start waits for a connection. */
+/** How long a start waits for a connection, in milliseconds. */
 const OPENING_MS = 2000;
 
-/** Redis cannot serve yet, and may within moments. */
+/** Errors of a Redis that cannot serve yet, and perhaps can within moments. */
 const SOON = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|BUSY|TRYAGAIN)\b/;
 
-/** Any other error that Redis answered. */
+/** The beginning of an error that Redis answered: a code in capital letters. */
 const REPLIED = /^[A-Z]{3,} /;
 
-/** How the system says that the peer has closed the connection. */
+/** The system's errors when the peer has closed the connection. */
 const BROKEN = /\b(?:EPIPE|ECONNRESET)$/;
 
 export interface UsableOptions {
-  /** The check of a new connection before it is used. @throws Error if the connection must not be used */
+  /** Checks a new connection before it is used. @throws Error if the connection must not be used */
   readonly check: (redis: Redis) => Promise<void>;
   /** Checks the rights of the Redis user while the connection is in use. @throws MissingAccess */
   readonly checkAccess?: ((redis: Redis) => Promise<void>) | undefined;
-  /** Logs the beginning and the end of each outage. Without it the connection is quiet. */
+  /** Logs the beginning and the end of each outage. Without a logger the connection logs nothing. */
   readonly log?: Logger | undefined;
 }
 
 /**
- * How a connection to Redis becomes usable, for all connections: connected → checked → in use. Whatever fails on the way (no connection, a
- * refused password, a check that Redis refuses or does not answer), the connection is closed, opened and checked again, after growing
- * waits, until the check holds. So a Redis that answers again is used again, and nothing has to be restarted.
+ * A connection to Redis, which becomes usable in three steps: connected → checked → in use. If a step fails (no connection, a refused
+ * password, a check that Redis refuses or does not answer), the connection is closed, opened and checked again, after growing waits, until
+ * the check succeeds. So the service uses a Redis that answers again, and nothing has to be restarted.
  *
- * Emits `usable` each time, and `refused` when the Redis user has lost a right while the connection was in use.
+ * Emits `usable` each time the connection becomes usable, and `refused` when the Redis user has lost a right while the connection was in
+ * use.
  */
 export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> {
   readonly redis: Redis;
   readonly #options: UsableOptions;
   #isUsable = false;
   #failure: Error | undefined;
-  /** Whether the present attempt has a reason for its failure already. */
+  /** Whether the reason why the present attempt to connect failed is known already. */
   #hasReason = false;
-  /** Attempts since the connection was last usable. */
+  /** Number of attempts to connect since the connection was last usable. */
   #attempts = 0;
   #wasTold = '';
   #accessTimer: NodeJS.Timeout | undefined;
@@ -72,23 +73,24 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     redis.on('close', () => this.#lost());
   }
 
-  /** Whether the connection is open and its check held. */
+  /** Whether the connection is open and its check succeeded. */
   get isUsable(): boolean {
     return this.#isUsable && this.redis.status === 'ready';
   }
 
-  /** Why it is not usable, in a phrase that clients may see. Undefined while it is usable, and after it closed without a reason. */
+  /** Why the connection is not usable, in a phrase that clients may see. Undefined while it is usable, or if it closed without a reason. */
   get problem(): string | undefined {
     return this.isUsable || this.#failure === undefined ? undefined : phraseOf(this.#failure);
   }
 
-  /** The reason as Redis or the system gave it. */
+  /** The error of Redis or of the system because of which the connection is not usable. */
   get failure(): Error | undefined {
     return this.isUsable ? undefined : this.#failure;
   }
 
   /**
-   * Resolves when the connection is usable, or after OPENING_MS, or when the Redis user lacks a right, which does not come soon.
+   * Resolves when the connection is usable, after OPENING_MS, or when the Redis user lacks a right, because an operator will not grant the
+   * right within moments.
    * @throws SettingError if an operator has to change something first: another database, another Redis, another coinop
    */
   async opened(): Promise<void> {
@@ -104,13 +106,13 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     if (!this.isUsable && this.#failure instanceof SettingError) throw this.#failure;
   }
 
-  /** Checks the rights of the Redis user now, because a command was refused. */
+  /** Checks the rights of the Redis user now. To call after Redis refused a command. */
   checkAccess(): void {
     const { checkAccess } = this.#options;
     if (checkAccess === undefined || !this.isUsable) return;
     this.#checkingAccess ??= checkAccess(this.redis)
       .catch((error: unknown) => {
-        // Other errors have other consequences: a lost connection is opened again, a Redis that hangs is noticed by its silence.
+        // Other errors need no handling here: a lost connection is opened again, and a Redis that hangs is noticed by its silence.
         if (!(error instanceof MissingAccess) || !this.isUsable) return;
         this.#failed(error);
         this.redis.disconnect(true);
@@ -128,7 +130,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
         throw new Error(`no answer within ${SILENCE_MS / 1000} s`);
       });
     } catch (error) {
-      // A connection that broke meanwhile is opened and checked again.
+      // If the connection broke during the check, a new connection is opened and checked.
       if (!isSame()) return;
       this.#failed(error as Error);
       redis.disconnect(true);
@@ -149,7 +151,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     this.#hasReason = true;
     this.#failure = error;
     const phrase = phraseOf(error);
-    // An outage has one line, and each reason for which Redis refuses the connection has one.
+    // The log has one line for an outage, and one line for each reason with which Redis refuses the connection.
     if (this.#wasTold === phrase || (isAway(error) && this.#wasTold !== '')) return;
     this.#wasTold = phrase;
     const { log } = this.#options;
@@ -158,7 +160,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   }
 
   #lost(): void {
-    // A peer may close the connection without an error. Without a reason an outage of this kind would have no line in the log.
+    // The peer may close the connection without an error. Make an error, or the outage would have no line in the log.
     if (!this.#isUsable && !this.#hasReason && this.redis.status !== 'end') this.#failed(closedAtOnce());
     this.#isUsable = false;
     clearInterval(this.#accessTimer);
@@ -175,13 +177,16 @@ function isAway(error: Error): boolean {
   return !(error instanceof SettingError || error instanceof MissingAccess) && (SOON.test(error.message) || !REPLIED.test(error.message));
 }
 
-/** The answer of Redis itself, `ERR max number of clients reached`, is mostly lost with the connection. */
+/**
+ * The error for a connection that closed at once. Redis's own answer, `ERR max number of clients reached`, is mostly lost with the
+ * connection.
+ */
 function closedAtOnce(error?: Error): Error {
   const words = error === undefined ? '' : ` (${error.message})`;
   return new Error(`the connection was closed before it could be used${words}: maxclients is reached, or a proxy finds no Redis`);
 }
 
-/** Without the words of the system about a connection, because they name the address of Redis. */
+/** A phrase for clients. It leaves out the system's words about a connection, because they contain the address of Redis. */
 function phraseOf(error: Error): string {
   if (isAway(error)) return SOON.test(error.message) ? `${AWAY}: ${error.message.replace(/\.$/, '')}` : AWAY;
   return `${REFUSED}: ${error.message.replace(/\.$/, '')}`;

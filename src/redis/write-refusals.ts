@@ -16,7 +16,7 @@ export class WriteRefusals {
     this.#log = log;
   }
 
-  /** @param message of an error that Redis answered to a script */
+  /** @param message of an error with which Redis answered a script */
   readonly refused = (message: string): void => {
     if (this.#poll !== undefined || !REFUSES_WRITES.test(message)) return;
     const { text, mend } = troubleOf([message]) ?? {};
