@@ -5,7 +5,7 @@ import type { Holding } from './holdings.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 
-/** The keys of an account. The first group is the account's id. */
+/** Patterns of an account's Redis keys that `accountAuditor` checks. The first group of each pattern is the account's id. */
 export const accountPatterns = {
   account: accountKeyPattern('account'),
   standing: accountKeyPattern('moves'),
@@ -13,11 +13,11 @@ export const accountPatterns = {
 };
 
 /**
- * Checks that both sides of a move name each other, that a moved guest has no fields left, and that the times of accounts and the lists of
- * sessions can be read. `deletionAuditor` checks the tombstones.
+ * Checks that both accounts of a move name each other, that a moved guest has no fields left, and that the times of accounts and the lists
+ * of sessions can be read. `deletionAuditor` checks the tombstones.
  */
 export function accountAuditor(holdings: readonly Holding[]): Auditor {
-  // Of the fields that a move compares, the first is a time.
+  // In each group of fields that a move merges by `earlier` or `later`, the first field is a time.
   const compared = holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge === 'earlier' || merge === 'later'));
   const times = ['createdAt', ...compared.map(({ names }) => names[0])];
   return {
@@ -37,7 +37,7 @@ export function accountAuditor(holdings: readonly Holding[]): Auditor {
 
 async function checkTimes(id: string, times: readonly string[], probe: Probe): Promise<Finding[]> {
   const values = await probe.fields(accountKey(id), ...times);
-  // A move writes '' for a time that neither account has.
+  // A move writes '' for a time that neither the guest nor the account has.
   const wrong = times.filter((_, index) => !/^\d{0,15}$/.test(values[index] ?? ''));
   if (wrong.length === 0) return [];
   return [{ kind: 'unreadable_record', subject: `account ${id}`, text: `Its fields ${wrong.join(', ')} are no times.` }];
@@ -48,9 +48,9 @@ export async function standingIn(id: string, probe: Probe): Promise<Standing> {
 }
 
 /**
- * Finds out why something belongs to no account. The findings are the same wherever the account is named, so that the audit reports each
- * loss once.
- * @returns undefined if the account has both its fields and its standing
+ * Finds out why keys belong to an account of which the fields, the standing or both are missing. The finding is the same wherever the
+ * account is named, so that the audit reports each loss once.
+ * @returns undefined if the account has a standing
  */
 export async function missingAccount(id: string, probe: Probe): Promise<Finding | undefined> {
   const [isThere, standing] = await probe.together(['EXISTS', accountKey(id)], ['GET', standingKey(id)]);
@@ -60,10 +60,10 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
     : { ...lostAccount(id), kind: 'lost_standing', text: 'Keys of guests that moved into it are there, and its standing is lost.' };
 }
 
-/** @param target the account that names it as its guest */
+/** @param target the account whose standing names the lost account as its guest */
 export function lostAccount(id: string, target?: string): Finding {
   const text = 'Other keys name it, and neither its fields nor its standing are there.';
-  // The standing of a moved guest says only which account the guest moved into.
+  // The lost standing of a moved guest said only which account the guest moved into, so it can be written again.
   const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };
 }
@@ -75,12 +75,12 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   const { target, guests, unreadable, deleted } = parseStanding(text);
   const findings: Finding[] = [];
   if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its standing has ${unreadable} unreadable lines.` });
-  // While an account is being erased, its guests become tombstones one by one.
+  // While an account is being erased, its guests become tombstones one after the other, so they no longer fit its list.
   if (deleted !== undefined) return findings;
   if (target === undefined) {
     const others = (await probe.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
     for (const [index, guestStanding] of others.entries()) {
-      // A guest that has just been accepted is still frozen. The queue of moves has to hold it (`moveAuditor`).
+      // A guest that the account has just accepted is still frozen. `moveAuditor` checks that the queue of moves has the guest.
       if (leadsTo(parseStanding(guestStanding), id)) continue;
       const guest = guests[index]!.id;
       if ((guestStanding ?? '') === '' && (await probe.ask('EXISTS', accountKey(guest))) === 0) {
@@ -110,10 +110,10 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** The list does not decide what a session may do. But an unreadable entry hides a session from its owner. */
+/** The list of sessions does not decide what a session may do, but an unreadable entry hides a session from its owner. */
 async function checkSessions(id: string, probe: Probe): Promise<Finding[]> {
   const subject = `account ${id}`;
-  // A list that another client wrote may be large.
+  // Count first: a list that another client wrote may be large.
   const count = (await probe.ask('HLEN', sessionsKey(id))) as number;
   if (count > MOST_SESSIONS)
     return [{ kind: 'too_many_sessions', subject, text: `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.` }];

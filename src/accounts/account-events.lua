@@ -1,9 +1,10 @@
 -- Emits events of an account, for scripts that change it. Gives tell_event(). ledger.lua emits changes of coins.
 --
--- The number of an event is the seq of the account's last ledger entry plus the account's field `events`, which counts all other events. So
--- a ledger entry, the most frequent event, needs no counter.
+-- The number of an event is the seq of the account's last ledger entry, plus the account's field `events`, which is the count of all other
+-- events. So a ledger entry, the most frequent event, needs no counter.
 
--- `words` is the data of the event, separated by blanks, or ''. For an account without fields the event has no number.
+-- Emits an event. `letter` is its kind. `words` is the event's data, separated by blanks, or ''. For an account without fields the event
+-- has '-' as its number.
 local function tell_event(id, letter, words)
   if not emits then return end
   local account, number = '{' .. id .. '}:account', '-'

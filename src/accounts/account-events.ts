@@ -1,8 +1,11 @@
 import { heldFields } from './fields.ts';
 import { defineLibrary } from '../redis/script.ts';
 
-/** Lua functions for scripts that emit events of an account. */
+/** Lua functions for scripts that emit events of an account, such as a ban. */
 export const accountEvents = defineLibrary(new URL('account-events.lua', import.meta.url));
 
-/** The number of the account's events other than ledger entries. In a move the guest's number is dropped: the account keeps its own. */
+/**
+ * The field `events` of an account: its number of events that are no ledger entries. In a move the guest's number is dropped, and the
+ * account keeps its own.
+ */
 export const eventFields = heldFields('own', 'events');

@@ -7,7 +7,7 @@ import { banAt } from './standing.ts';
 
 const Time = z.iso.datetime();
 
-/** The account itself: its hash and its standing. */
+/** The holding of the account itself: the fields in its hash, and its standing. */
 export const accountHolding = {
   name: 'account',
   fields: [heldFields('own', 'createdAt'), eventFields],

@@ -3,7 +3,7 @@ import { checksCaller, opensAccount } from './prologues.ts';
 import { Refusal } from '../errors.ts';
 import { SessionEnded, type CallerScripts, type ScriptCaller } from './caller-scripts.ts';
 
-/** Creates the caller's account if this is its first write. Answers with the generation that a new session belongs to. */
+/** Creates the caller's account if it does not exist yet. Answers with the generation to which a new session belongs. */
 export const openAccount = defineScript({
   file: new URL('open-account.lua', import.meta.url),
   keys: [],
@@ -12,7 +12,7 @@ export const openAccount = defineScript({
   prologue: opensAccount,
 });
 
-/** Checks the caller's session or installId and nothing else. */
+/** Checks that the caller's session or installId may still act for the account, and does nothing else. */
 export const checkCaller = defineScript({
   name: 'accounts/check-caller',
   lua: `return {'signed_in'}`,
@@ -23,11 +23,11 @@ export const checkCaller = defineScript({
   readOnly: true,
 });
 
-/** The refusals of accounts whose credentials are no longer valid. */
+/** The error codes for an account that no longer accepts its credentials. */
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_deleted', 'account_banned']);
 
 /**
- * Whether a credential still opens its account. Asks Redis.
+ * Asks Redis whether a session or installId may still act for its account.
  * @throws Refusal `store_unavailable` if the account is still moving
  */
 export async function credentialWord(caller: ScriptCaller, scripts: CallerScripts): Promise<'open' | 'session_ended' | 'closed'> {

@@ -24,20 +24,20 @@ const unbanScript = defineScript({
   library: [standingLibrary, standingChanges],
 });
 
-/** The queue of accounts with a ban that has just begun or ended, or that will end at the due time (`features/bans/ban-journal.ts`). */
+/** The name of the queue of accounts whose ban has just begun or ended, or will end at the due time (`features/bans/ban-journal.ts`). */
 export const BANS_DUE = 'bans:due';
 
 export interface BanOptions {
-  /** Milliseconds since 1970. Left out: the ban has no end. */
+  /** When the ban ends, in milliseconds since 1970. Left out: the ban has no end. */
   readonly until?: number | undefined;
-  /** For operators. The account does not see it. At most MAX_REASON_LENGTH characters. */
+  /** The reason for operators, which the account's user does not see. At most MAX_REASON_LENGTH characters. */
   readonly reason?: string | undefined;
 }
 
 /**
- * Bans an account, even if it does not exist yet. From then on every call that acts for it is 403 `account_banned`, on every process, and
- * its connections in rooms lose their caller (`features/rooms/presence.ts`). The account's data does not change; `Bans` hides its scores.
- * An earlier ban is replaced.
+ * Bans an account, even if the account does not exist yet, and replaces an earlier ban. From then on every process answers each call for
+ * the account with 403 `account_banned`, and the account's connections in rooms lose their caller (`features/rooms/presence.ts`). The
+ * account's data does not change; `features/bans/ban-journal.ts` hides its scores.
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export function ban(

@@ -1,11 +1,11 @@
--- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines(),
--- join_lines().
+-- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines() and join_lines().
 local MOST_LINES = 10
--- As in purchase-expiry.ts.
+-- Both constants have the same values in purchase-expiry.ts, which says why.
 local RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS = 24 * 3600000, 2 * 60000
 
--- The worth of a line at a time: lines that give access come first, then lines that may give access again, then ended lines; among equals
--- the line that ends last. `accessEnd` of purchase-expiry.ts defines when a line stops giving access.
+-- Returns a number by which lines are ranked at the time `at`: lines that give access come first, then lines that may give access again,
+-- then ended lines. Within each of these groups the line that ends last comes first. `accessEnd` of purchase-expiry.ts defines when a line
+-- stops giving access.
 local function worth_of(line, at)
   local state, ends, renews, checked = string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+)')
   ends, checked = tonumber(ends) or 0, tonumber(checked) or 0
@@ -19,8 +19,8 @@ local function worth_of(line, at)
   return (is_paid or state == 'expired') and ends or 1e15 + ends
 end
 
--- Returns the ten lines of the highest worth. From then on `owned`, the set of all purchases of the account, lists the others: a purchase
--- that a guest brought is listed nowhere else under the account.
+-- Returns the ten lines with the highest rank, and adds the other purchases to `owned`, the set of all purchases of the account. A purchase
+-- that a guest brought into the account is listed nowhere else under the account.
 local function bound_lines(lines, at, owned)
   if #lines <= MOST_LINES then return lines end
   local ranked = {}
@@ -37,7 +37,8 @@ local function bound_lines(lines, at, owned)
   return kept
 end
 
--- Joins the lines of an account and of a guest that moves into it. Of two lines of one purchase the account's stays.
+-- Joins the lines of an account (`held`) and of a guest that moves into it (`brought`). If both have a line of the same purchase, the
+-- account's line stays.
 local function join_lines(held, brought, at, owned)
   local lines, is_listed = {}, {}
   for line in string.gmatch(held .. '\n' .. brought, '[^\n]+') do

@@ -22,15 +22,19 @@ const openListed = defineScript({
   prologue: opensAccount,
 });
 
-/** The caller as a script sees it: the account's keys, the session's, and the limit on new accounts. */
+/** The caller as scripts need it: Redis keys of the account and the session, and the limit on what the caller's address may create. */
 export interface ScriptCaller {
   readonly accountKey: string;
   readonly standingKey: string;
-  /** Undefined without a session. */
+  /** The Redis key of the session's sign-out mark. Undefined for a caller without a session. */
   readonly signedOutKey: string | undefined;
-  /** True if no limit applies to the account that a script creates, or if the limit has already counted it. */
+  /**
+   * True if a script may create the caller's account without a reservation, because no limit on creations applies to the caller's address.
+   */
   readonly createsFreely: boolean;
-  /** Reserves one creation for the caller's address. 0 on success, else milliseconds to wait. */
+  /**
+   * Reserves one creation (RATE_LIMIT_CREATIONS_PER_MINUTE) for the caller's address. Gives 0 on success, else the milliseconds to wait.
+   */
   reserveCreation(): number | Promise<number>;
   giveBackCreation(): void;
 }
@@ -41,26 +45,27 @@ export class SessionEnded extends Error {}
 /** Runs scripts for callers. */
 export class CallerScripts extends ScriptRunner {
   /**
-   * Finishes or takes back the move of an account that is moving, so that the account can be written to again, or answers
-   * `sign_in_required`. `service.ts` sets it (`features/guest-moves/move-journal.ts`).
+   * Finishes a move of the account or takes it back, so that scripts on the account succeed again, or answer `sign_in_required`.
+   * `service.ts` sets this function (`features/guest-moves/move-journal.ts`).
    * @throws Error if the move is still under way
    */
   helpMove: (accountId: string) => Promise<void> = async () => {};
 
-  /** Called for each account that a script has created for its caller. `service.ts` sets it, for the metrics. */
+  /** Called for each account that a script has created for its caller. `service.ts` sets this function, for the metrics. */
   accountCreated: () => void = () => {};
 
   /**
-   * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
-   * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account. If the
-   * caller's account is moving, the script runs once the move is done or taken back.
-   * On a Cluster a script in a slot of another primary takes one more round trip, to check the caller.
-   * @throws SessionEnded if the caller's session has ended; the script did nothing
-   * @throws SlotsApart if a script without a `apart` form runs on another primary than the caller's; it did nothing
-   * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
-   * @throws Refusal `account_deleted`, `account_banned`; the script did nothing
-   * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
-   * @throws Refusal `store_unavailable` if the caller's account is still moving; the script did nothing
+   * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes two round
+   * trips, unless `createsFreely`: the first finds no account, then a creation is reserved for the caller's address, and the second creates
+   * the account. If the caller's account is moving, the script runs once the move is done or taken back. On a Cluster a script in a slot of
+   * another primary takes one more round trip, to check the caller. If this function throws one of the following errors, the script did
+   * nothing.
+   * @throws SessionEnded if the caller's session has ended
+   * @throws SlotsApart if a script without an `apart` form runs on another primary than the caller's
+   * @throws Refusal `sign_in_required` if the caller's account moved into another account
+   * @throws Refusal `account_deleted`, `account_banned`
+   * @throws Refusal `rate_limited` if the caller's address has used all its creations of the last minute
+   * @throws Refusal `store_unavailable` if the caller's account is still moving
    */
   runAs<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller,
@@ -70,19 +75,19 @@ export class CallerScripts extends ScriptRunner {
   ): Promise<Answer<Word>> {
     const run = () => this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this));
     const { apart, slotOf } = script;
-    // No `async` here: one more `then` would let the answers of scripts overtake each other (board-cache.ts).
+    // No `async` in this function: an additional `then` would let the answers of scripts overtake each other (board-cache.ts).
     if (apart === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
     if (!this.areTogether(keys[slotOf], caller.standingKey)) return this.#checkThenRun(caller, apart, keys, args);
     return run().catch((error: unknown) => {
-      // Nothing ran: one of the two slots moved to another primary meanwhile.
+      // The script did not run: one of the two slots moved to another primary meanwhile.
       if (error instanceof SlotsApart) return this.#checkThenRun(caller, apart, keys, args);
       throw error;
     });
   }
 
   /**
-   * Runs a script in another slot than the caller's. The caller is checked first, so a session that was signed out before the call is
-   * refused. A session that is signed out between the check and the script is served, because its request began before.
+   * Runs a script in another slot than the account of its caller. The caller is checked first, so a session that was signed out before the
+   * call is refused. A session that is signed out between the check and the script is served, because its request began before.
    */
   async #checkThenRun<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller,
@@ -102,9 +107,9 @@ export class CallerScripts extends ScriptRunner {
   }
 
   /**
-   * Runs a script of a server key in one round trip. It checks, creates and lists in no account, so the script must not write anything
-   * that needs an account. It runs in the form for a caller in another slot, on a single Redis too, because that form has no keys of an
-   * account.
+   * Runs a script for a server key that names no account, in one round trip. The script checks no caller, creates no account and lists no
+   * object in an account, so it must not write anything that needs an account. It runs in its `apart` form, on a single Redis too, because
+   * that form has no keys of an account.
    */
   runWithoutAccount<Key extends string, Argument extends string, Word extends string>(
     { apart, name }: Script<Key, Argument, Word>,
@@ -115,7 +120,7 @@ export class CallerScripts extends ScriptRunner {
     return this.run(apart, keys, args, new CallWithoutAccount(apart));
   }
 
-  /** `runAs`, or `run` for a request without a caller. */
+  /** Runs a script as `runAs` does, or as `run` does if the request has no caller. */
   runFor<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller | undefined,
     script: Script<Key, Argument, Word>,
@@ -126,7 +131,7 @@ export class CallerScripts extends ScriptRunner {
   }
 }
 
-/** The caller's part in one call of a script: creations, and answers about the caller. */
+/** The caller's data in one call of a script, and how the answers about creations and about the caller are read. */
 abstract class CallOfCaller implements PrologueCall {
   abstract readonly callerKey: string | undefined;
   protected readonly caller: ScriptCaller;
@@ -134,7 +139,7 @@ abstract class CallOfCaller implements PrologueCall {
   protected readonly opens: boolean;
   protected creation: 'free' | 'barred' | 'reserved';
 
-  /** @param opens the script may create the account */
+  /** @param opens whether the script may create the caller's account */
   constructor(caller: ScriptCaller, scripts: CallerScripts, opens: boolean) {
     this.caller = caller;
     this.scripts = scripts;
@@ -144,10 +149,10 @@ abstract class CallOfCaller implements PrologueCall {
 
   abstract addTo(keys: string[], args: (string | number)[]): void;
 
-  /** Whether the call has to run again after this word, and `prepareRepeat` before it. */
+  /** Whether the script has to run again after an answer with this word, once `prepareRepeat` is done. */
   protected abstract isRepeated(word: string): boolean;
 
-  /** @throws the error for the script's caller, if the answer refuses the caller */
+  /** @throws the error for the code that called the script, if the answer refuses the caller */
   protected check(_answer: readonly string[]): void {}
 
   read(answer: string[] | Error): string[] | undefined {
@@ -171,15 +176,15 @@ abstract class CallOfCaller implements PrologueCall {
     this.creation = 'reserved';
   }
 
-  /** Returns a creation that the script did not use. */
+  /** Gives a reserved creation back to the caller's address if the script did not use it. */
   protected giveBack(): void {
     if (this.creation === 'reserved') this.caller.giveBackCreation();
   }
 }
 
-/** A call in the caller's slot, or with the caller's keys. */
+/** A call of a script that runs in the slot of the caller's account, or gets keys of the account. */
 class CallerCall extends CallOfCaller {
-  /** How often the account was found moving. */
+  /** How often the account was moving when the script ran. */
   #helps = 0;
   #isMoving = false;
 
@@ -215,7 +220,7 @@ class CallerCall extends CallOfCaller {
     return this.#isMoving ? this.#helpMove() : super.prepareRepeat();
   }
 
-  /** The script did nothing, so the outcome of the call is known even if the move cannot be finished. */
+  /** Has the account's move finished. The script did nothing, so the outcome of the call is known even if the move cannot be finished. */
   async #helpMove(): Promise<void> {
     try {
       if (++this.#helps > MOST_HELPS) throw new Error('the account keeps moving');
@@ -227,10 +232,13 @@ class CallerCall extends CallOfCaller {
   }
 }
 
-/** After a refused move a guest may begin another one. More moves than this during one call are not plausible. */
+/** The most moves that one call waits for. After a refused move a guest may begin another move, but more than this are not plausible. */
 const MOST_HELPS = 5;
 
-/** A call in another slot. It passes on the result of the check, and creates the account if the script needs it. */
+/**
+ * A call of a script in another slot than the caller's account. It passes on the result of the check, and creates the account if the script
+ * needs an account.
+ */
 class ApartCall extends CallOfCaller {
   override readonly callerKey = undefined;
   readonly #movedIn: string;
@@ -266,13 +274,13 @@ class ApartCall extends CallOfCaller {
 
   override async prepareRepeat(): Promise<void> {
     if (this.#isOpen === '1') return super.prepareRepeat();
-    // The creation of the account covers everything that this call creates, as if one script did both.
+    // The reserved creation covers the account and everything else that this call creates, as if one script created both.
     if ((await this.#open()) === 'created') this.creation = 'free';
     this.#isOpen = '1';
   }
 }
 
-/** A call of a `apart` script, as if for an open account without guests. */
+/** A call of a script in its `apart` form for no caller. The script gets the values of an open account without guests. */
 class CallWithoutAccount implements PrologueCall {
   readonly callerKey = undefined;
   readonly #opens: boolean;
@@ -294,8 +302,11 @@ class CallWithoutAccount implements PrologueCall {
   async prepareRepeat(): Promise<void> {}
 }
 
-/** Prefix of the word of a script that created the account (`prologue-open.lua`). */
+/** The first character of the answer's word if the script created the account (`prologue-open.lua`). */
 const CREATED = '+';
 
-/** Prefix of the word of a script that used the reserved creation for something else, such as a board's first score. */
+/**
+ * The first character of the answer's word if the script used the reserved creation for something other than the account, such as a board's
+ * first score.
+ */
 const CREATION_USED = '*';

@@ -1,4 +1,4 @@
--- Deletes a key of a moved guest whose content has joined the account.
+-- Deletes a key of a moved guest after its content has joined the key of the account.
 -- KEYS held, standing
 -- ARGV -
 -- Library standing.lua: standing_of

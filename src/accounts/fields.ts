@@ -1,13 +1,14 @@
 import { pairsOf } from '../redis/pairs.ts';
 /**
- * The value of an account's field after a guest that has the field too moved into it:
+ * Which value a field of an account gets when a guest that has the field too moves into the account:
  * - `own`: the account's value, or none. The guest's value is dropped.
- * - `earlier`, `later`: the earlier or later of both times, in milliseconds since 1970. If one account has none, the other's time.
- * - `purchase_lines`: the lines of both, as many as `bounded-lines.lua` allows.
+ * - `earlier`, `later`: the earlier or the later of both times, in milliseconds since 1970. If one account has no time, the other account's
+ *   time.
+ * - `purchase_lines`: the lines of both accounts, as many as `bounded-lines.lua` allows.
  */
 export type MergeRule = 'own' | 'earlier' | 'later' | 'purchase_lines';
 
-/** Fields of the account's hash that change together. In a move the first field decides for all of them. */
+/** Fields of the account's hash that change together. In a move the first field decides which account's values all of them get. */
 export interface HeldFields<Name extends string = string> {
   readonly names: readonly [Name, ...Name[]];
   readonly merge: MergeRule;
@@ -17,10 +18,10 @@ export function heldFields<const Name extends string>(merge: MergeRule, ...names
   return { names, merge };
 }
 
-/** Values of fields, by name. A field that was never set is missing, or '' after a move. */
+/** Values of an account's fields, by name. A field that was never set is missing, or '' after a move. */
 export type FieldValues = Readonly<Record<string, string>>;
 
-/** @param words name, value, name, value … */
+/** @param words the answer of HGETALL: name, value, name, value … */
 export function fieldValues(words: readonly string[]): FieldValues {
   return Object.fromEntries(pairsOf(words));
 }
@@ -30,7 +31,7 @@ export function valuesOf<const Name extends string>(values: FieldValues, names: 
   return Object.fromEntries(names.map((name) => [name, values[name] ?? ''])) as Record<Name, string>;
 }
 
-/** Only the account of an app store's user has the field `store`. */
+/** Whether the account is a guest's or that of an app store's user. Only the latter has the field `store`. */
 export function kindOf(fields: FieldValues): 'guest' | 'store' {
   return (fields['store'] ?? '') === '' ? 'guest' : 'store';
 }

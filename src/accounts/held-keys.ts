@@ -30,9 +30,9 @@ const dropHeld = defineScript({
 });
 
 /**
- * The content of a set or a hash of an account, in parts. A small one comes in one part. A part may be empty.
- * @param name of the key, as in `HeldKey`
- * @returns members, or field, value, field, value …
+ * Reads a set or a hash of an account, part by part. A small set or hash comes in one part. A part may be empty.
+ * @param name the name of the key, as in `HeldKey`
+ * @returns the members of a set, or field, value, field, value … of a hash
  */
 export async function* heldParts(accountId: string, name: string, scripts: ScriptRunner) {
   for (let cursor = '0'; ;) {
@@ -44,19 +44,19 @@ export async function* heldParts(accountId: string, name: string, scripts: Scrip
   }
 }
 
-/** Adds a set or a hash of a moved guest to the account's set or hash. Safe to repeat, and to stop anywhere. */
+/** Adds a set or a hash of a moved guest to the same set or hash of the account. Safe to repeat, and to stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {
     if (words.length === 0) continue;
     const [word] = await scripts.run(joinHeld, keys, { words: JSON.stringify(words), kind });
-    // The deletion of the account deletes the guest too.
+    // The deletion of the account deletes the guest's data too.
     if (word === 'account_deleted') return;
   }
   await dropHeldKey(guestId, name, scripts);
 }
 
-/** Deletes a key of a guest whose content has joined the account. Does nothing if the guest has not moved. */
+/** Deletes a key of a moved guest after its content has joined the key of the account. Does nothing if the guest has not moved. */
 export async function dropHeldKey(guestId: string, name: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(dropHeld, { held: keyOfAccount(guestId, name), standing: standingKey(guestId) }, {});
 }

@@ -16,20 +16,21 @@ export interface Holding {
   readonly fields?: readonly HeldFields[];
   readonly keys?: readonly HeldKey[];
   /**
-   * Moves data of a guest to its account: data in other slots, or in keys that cannot simply be joined. Safe to repeat, and to stop
-   * anywhere.
-   * @returns whether more data may arrive under the guest's name. If so, all holdings are called again LATE_MS later, with `isLast`
+   * Moves data of a guest to the account that the guest moved into: data in other slots, or in keys that cannot simply be joined. Safe to
+   * repeat, and to stop anywhere.
+   * @returns whether more data may arrive under the guest's name. If so, the `handOver` of all holdings is called again LATE_MS later, with
+   * `isLast`
    */
   readonly handOver?: (move: Handover, services: HoldingServices) => Promise<boolean>;
   /** Erases data of a deleted account in other slots, or data that is too large for one script. Safe to repeat, and to stop anywhere. */
   readonly erase?: (account: DeletedAccount, services: HoldingServices) => Promise<void>;
   /** Hides a banned account's data from others, or shows it again. Safe to repeat, and to stop anywhere. */
   readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, services: HoldingServices) => Promise<void>;
-  /** The data in the owner's export. */
+  /** What the owner's export has of this data. */
   readonly exported?: Exported;
-  /** The data that an operator sees of one account. */
+  /** What operators see of this data in one account. */
   readonly shown?: Shown;
-  /** Checks of the data in an audit. Each audit gets new ones. */
+  /** Makes the auditors that check this data. Each audit makes new auditors. */
   readonly auditors?: () => readonly Auditor[];
 }
 
@@ -39,32 +40,36 @@ export interface HoldingServices {
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
   /** Gives for each game whether the lower (`asc`) or the higher (`desc`) score is better. */
   readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
-  /** Milliseconds since 1970. */
+  /** The time by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A key of the account, without the prefix `{<account id>}:`. */
+/** A Redis key of the account, named without the prefix `{<account id>}:`. */
 export interface HeldKey {
-  /** A pattern if an account may have several such keys: `/seats:\d+/`. */
+  /** The name of the key, or a pattern if an account may have several keys of this kind: `/seats:\d+/`. */
   readonly name: string | RegExp;
-  /** The audit reports such a key of another type. */
+  /** The type of the key in Redis. The audit reports a key with another type. */
   readonly type: RedisType;
-  /** For a pattern: the names under which the keys are found, joined and deleted. Left out: `erase` deletes the keys, or they expire. */
+  /** For a pattern: gives the names under which keys are found, joined and deleted. Left out: `erase` deletes the keys, or they expire. */
   readonly namesAt?: (now: number) => readonly string[];
-  /** Whether the audit reports a key that expires, or one that never expires. Left out: an auditor of the holding checks that. */
+  /**
+   * Whether the key has to expire or must not expire. The audit reports a violation. Left out: an auditor of the holding checks the expiry.
+   */
   readonly life?: KeyLife;
   /**
-   * After a guest moved into an account, the guest's key:
-   * - `joins`: the account's set or hash gets the missing members, and the guest's key is deleted. Its expiry is not taken over.
+   * What happens to the guest's key after a guest moved into an account:
+   * - `joins`: the account's set or hash gets the members that it lacks, and the guest's key is deleted. The account's key does not get the
+   *   expiry of the guest's key.
    * - `goes`: is deleted.
    * - `stays`: stays under the guest's name, which other data still uses.
-   * - `handed_over`: is taken over and deleted by the holding's `handOver`.
+   * - `handed_over`: the holding's `handOver` moves the content and deletes the key.
    */
   readonly whenMoved: 'joins' | 'goes' | 'stays' | 'handed_over';
   /**
-   * When the account is deleted, the key:
-   * - `goes`: is deleted once everything else is erased.
-   * - `goes_last`: is deleted in the last step, because it shows where data of the account may still arrive late.
+   * What happens to the key when the account is deleted:
+   * - `goes`: is deleted after all other data is erased.
+   * - `goes_last`: is deleted in the last step, because the key shows where data of the account may still arrive some time after the
+   *   deletion.
    * - `erased`: is deleted by the holding's `erase`.
    * - `stays`: stays, or expires.
    */
@@ -74,71 +79,74 @@ export interface HeldKey {
 export interface Handover {
   readonly guestId: string;
   readonly accountId: string;
-  /** No data of the guest can arrive any more. */
+  /** Whether this is the last call for the move: no more data of the guest can arrive after it. */
   readonly isLast: boolean;
 }
 
 export interface DeletedAccount {
   readonly accountId: string;
-  /** The account and, for a guest, the account that it moved into: the guest's data may be under that account by now. */
+  /** The account and, for a guest, the account that the guest moved into: the guest's data may be under that account's id by now. */
   readonly owners: readonly string[];
-  /** The guests that moved into the account. They are deleted with it, each by a call of its own. */
+  /** The guests that moved into the account. They are deleted with the account, each by its own call of `erase`. */
   readonly guests: readonly string[];
 }
 
-/** Fields of a reply, by name. Undefined ones are left out. */
+/** Fields of a reply, by name. A field that is undefined is left out of the reply. */
 export type ReplyFields = Readonly<Record<string, unknown>>;
 
 export interface ExportedAccount {
   readonly caller: Caller;
   readonly accountId: string;
-  /** The account, then the guests that moved into it. */
+  /** The ids under which the account's data may be: the account, then the guests that moved into it. */
   readonly owners: readonly [accountId: string, ...guests: string[]];
   readonly fields: FieldValues;
-  /** How often all sessions were ended together. */
+  /** How often all sessions of the account were ended together. */
   readonly generation: number;
 }
 
 export interface Exported {
-  /** Fields of the reply of `GET /v1/account/export`. Each is optional: a page has some of them. */
+  /** The fields that this data adds to the reply of `GET /v1/account/export`. Each is optional: a page has only some of the fields. */
   readonly shape: z.ZodRawShape;
-  /** Fields of the first page. */
+  /** Reads the fields of the first page. */
   readonly firstPage?: (account: ExportedAccount, services: HoldingServices) => ReplyFields | Promise<ReplyFields>;
-  /** Data that may be too much for the first page. */
+  /** Reads data that may be too much for the first page. */
   readonly pages?: ExportPages;
 }
 
 export interface ExportPages {
-  /** The first letter of cursors that lead to these pages. No two holdings have the same. */
+  /** The first letter of cursors that lead to pages of this holding. No two holdings have the same letter. */
   readonly letter: string;
-  /** The place of the first page. */
+  /** The rest of the cursor that leads to the first of these pages. A place says from where a page reads on. */
   readonly firstPlace: string;
   isPlace(text: string): boolean;
-  /** Reads the part at a place. */
+  /** Reads the part of the data that begins at a place. */
   read(account: ExportedAccount, place: string, services: HoldingServices): Promise<ExportPart>;
 }
 
 export interface ExportPart {
   /** Items of lists in the reply, by the name of the list. */
   readonly lists: Readonly<Record<string, readonly unknown[]>>;
-  /** The place of the next part. Undefined: this is the last one. */
+  /** The place of the next part. Undefined: this is the last part. */
   readonly next: string | undefined;
-  /** The cost of the part, in reads of one object. A page of the export has a bound of reads; Infinity ends it. */
+  /**
+   * The cost of the part, in reads of one object. A page of the export ends when its parts reach a bound of reads. Infinity ends the page
+   * at once.
+   */
   readonly reads: number;
 }
 
 export interface ShownAccount {
   readonly accountId: string;
-  /** The account, then the guests that moved into it. */
+  /** The ids under which the account's data may be: the account, then the guests that moved into it. */
   readonly owners: readonly [accountId: string, ...guests: string[]];
   readonly fields: FieldValues;
   readonly standing: Standing;
-  /** The time about which the operator asks, in milliseconds since 1970. */
+  /** The time about which the operator asks, in milliseconds since 1970. Undefined: no certain time. */
   readonly at: number | undefined;
 }
 
 export interface Shown {
-  /** Fields of the reply of `GET /v1/admin/accounts/{accountId}`. */
+  /** The fields that this data adds to the reply of `GET /v1/admin/accounts/{accountId}`. */
   readonly shape: z.ZodRawShape;
   readonly show: (account: ShownAccount, services: HoldingServices) => ReplyFields | Promise<ReplyFields>;
 }
@@ -147,13 +155,13 @@ type Intersected<Union> = (Union extends unknown ? (each: Union) => void : never
   ? All
   : never;
 
-/** The fields of all these holdings in the export. */
+/** The type of the fields that all these holdings add to the export. */
 export type ExportedShape<Held> = Intersected<Held extends { readonly exported: { readonly shape: infer Shape } } ? Shape : never>;
 
-/** The fields of all these holdings in the operator's view. */
+/** The type of the fields that all these holdings add to the operator's view of an account. */
 export type ShownShape<Held> = Intersected<Held extends { readonly shown: { readonly shape: infer Shape } } ? Shape : never>;
 
-/** The names by which keys of an account are looked up or deleted now. @param which chooses the keys */
+/** The names under which keys of an account may be at the time `now`. @param which chooses the keys */
 export function keyNames(holdings: readonly Holding[], now: number, which: (key: HeldKey) => boolean): string[] {
   return holdings
     .flatMap(({ keys = [] }) => keys.filter(which))

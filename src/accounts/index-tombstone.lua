@@ -1,4 +1,4 @@
--- Adds a deleted account to the index of tombstones. If it is already there, its time stays.
+-- Adds a deleted account to the index of tombstones. If the account is in the index already, its time of deletion stays.
 -- KEYS tombstones
 -- ARGV account_id, at
 -- Answers indexed

@@ -1,4 +1,4 @@
--- Adds a moved guest's members to the account's set, or the guest's fields to the account's hash if it lacks them.
+-- Adds a moved guest's members to the account's set, or the guest's fields to the account's hash. Fields that the account has already stay.
 -- KEYS held, standing
 -- ARGV words (JSON: members, or field, value …), kind (set or hash)
 -- Library standing.lua: standing_of

@@ -1,11 +1,12 @@
--- Notes that the caller's session was seen, and that it ends later once its token was renewed. Lists a session that the list lacks.
+-- Notes that the caller's session was used, and when it ends, which is later after its token was renewed. Adds a session that the list
+-- lacks.
 -- KEYS sessions
 -- ARGV id, kind, created_at, at, ends_at, user_agent, rest_ms, life_seconds
 -- Prologue prologue-check.lua: generation
 -- Library session-list.lua: list_session
 -- Answers noted
 --
--- An entry stays as it is if its session was seen less than rest_ms ago and does not end later.
+-- An entry stays as it is if its session was noted less than rest_ms ago and does not end later than the entry says.
 local found = redis.call('HGET', sessions, id) or ''
 local found_kind, found_created_at, seen_at, found_ends_at, found_user_agent = string.match(found, '<session>')
 if found_kind then

@@ -1,7 +1,8 @@
--- The functions of prologue-open.lua. Redis defines them once a batch: as closures of each call they would cost every coin
--- operation half a microsecond.
+-- The functions of prologue-open.lua. They are in a library, which Redis defines once a batch: as functions of each call they would cost
+-- every coin operation half a microsecond.
 -- Calls tell_event() of account-events.lua.
--- `creation_used`: the script created something else that counts as a creation.
+-- `creation_used` is true if the script created something other than the account with the creation that the service reserved, such as a
+-- board's first score.
 local account_created, creation_used
 local function open_account(account, creation_barred)
   if redis.call('EXISTS', account) == 1 then return true end
@@ -12,7 +13,8 @@ local function open_account(account, creation_barred)
   return true
 end
 local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end
--- Adds an object that the script is about to write in another slot to a set of the account. `kept_seconds`: nil if the set never expires.
+-- Adds the id of an object that the script is about to write in another slot to a set of the account. `kept_seconds` nil: the set never
+-- expires.
 local function list_in_account(index, member, kept_seconds)
   redis.call('SADD', index, member)
   if kept_seconds then redis.call('EXPIRE', index, kept_seconds) end

@@ -1,4 +1,4 @@
--- Creates the caller's account if it is new, and answers with the generation that a new session belongs to.
+-- Creates the caller's account if it does not exist yet, and answers with the generation to which a new session belongs.
 -- KEYS -
 -- ARGV -
 -- Prologue prologue-open.lua: open_account, account_created, answer, generation

@@ -1,4 +1,5 @@
--- Creates the caller's account for a script that runs in another slot, and lists in it the object that the script will write.
+-- Creates the caller's account for a script that runs in another slot, and adds the object that the script will write to a set of the
+-- account.
 -- KEYS index
 -- ARGV member (or ''), kept_seconds (or '': for ever)
 -- Prologue prologue-open.lua: account, open_account, list_in_account, answer

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { FORBIDDEN_IN_NAMES } from './player-name.ts';
 
-/** Characters of the reason that an operator gives for a change. */
+/** The most characters of the reason that an operator gives for a change. */
 export const MAX_REASON_LENGTH = 120;
 
-/** The longest text before trimming. The bound is checked before any work. */
+/** The most UTF-16 units of a text before it is normalised and trimmed. The bound is checked before any other work on the text. */
 const MOST_RAW = 1024;
 
-/** Text for ledgers, logs and operators' tables: trimmed, in Unicode's form NFC, without control characters. */
+/**
+ * The shape of text for ledgers, logs and operators' tables: trimmed, in Unicode's form NFC, without control characters. @param most
+ * characters
+ */
 export const plainText = (most: number) =>
   z
     .string()

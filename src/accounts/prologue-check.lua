@@ -1,5 +1,6 @@
--- Refuses an ended session, and an account that moved, is moving, is banned or was deleted. Most accounts have no record of their standing,
--- and most sessions no mark; then the check costs one command. The script that follows sees the locals `moved_in` and `generation`.
+-- Refuses a session that has ended, and an account that moved, is moving, is banned or was deleted. Most accounts have no record of their
+-- standing, and most sessions have no sign-out mark; then the check costs one command. The script that follows sees the locals `moved_in`
+-- and `generation`.
 -- KEYS standing, signed_out
 -- ARGV -
 -- Library standing.lua: standing_of, session_generation

@@ -1,12 +1,12 @@
--- Lets a script create the caller's account at its first write. A script calls `open_account(account, creation_barred)` before it
--- writes, and answers {'rate_limited'} if that returns false. After a write it returns `answer(word, …)` instead of {word, …}.
+-- Lets a script create the caller's account at its first write. A script calls `open_account(account, creation_barred)` before it writes,
+-- and answers {'rate_limited'} if the function returns false. After a write the script returns `answer(word, …)` instead of {word, …}.
 -- KEYS account
 -- ARGV creation_barred
 -- Library account-events.lua: tell_event
 -- Library open-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --
--- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. A plus before the word tells the
--- service that the script created the account with the reserved creation; an asterisk, that it used the creation for something
--- else. Without them, simultaneous first requests of one install would count as several accounts.
+-- `creation_barred` is '1' if the service has to reserve a creation for the caller's address before the script may create the account. A
+-- plus before the answer's word tells the service that the script created the account with the reserved creation; an asterisk, that the
+-- script used the creation for something else. Without them, simultaneous first requests of one install would use up several creations.
 account_created, creation_used = false, false

@@ -6,6 +6,7 @@
 -- Library opened-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --
--- `is_open` is '1' once the account exists and lists the object that the script will write. `creation_barred` as in prologue-open.lua.
+-- `is_open` is '1' once the account exists and its set has the object that the script will write. `creation_barred` means the same as in
+-- prologue-open.lua.
 local account = ''
 account_created, creation_used, account_is_open, account_is_proven = false, false, is_open == '1', proven == '1'

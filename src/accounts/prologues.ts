@@ -12,7 +12,7 @@ export const checksCaller = definePrologue({
   apart: definePrologue({ file: new URL('prologue-apart.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
 });
 
-/** In place of `checksCaller` in a script that an operator runs: refuses no account. */
+/** For scripts that an operator runs, in place of `checksCaller`: refuses no account. */
 export const refusesNobody = definePrologue({
   file: new URL('prologue-record.lua', import.meta.url),
   keys: ['standing', 'signedOut'],
@@ -22,7 +22,7 @@ export const refusesNobody = definePrologue({
   inPlaceOf: checksCaller,
 });
 
-/** `checksCaller`, and `open_account` for a script whose write may be the account's first. */
+/** For scripts that may make the first write of an account: refuses as `checksCaller` does, and gives the Lua function `open_account`. */
 export const opensAccount = definePrologue({
   after: checksCaller,
   file: new URL('prologue-open.lua', import.meta.url),

@@ -1,4 +1,5 @@
--- Reads fields of the caller's account. `fields` has their names, separated by blanks. A field that was never set is ''.
+-- Reads fields of the caller's account. `fields` has the names of the fields, separated by blanks. The value of a field that was never set
+-- is ''.
 -- KEYS account
 -- ARGV fields
 -- Prologue prologue-check.lua

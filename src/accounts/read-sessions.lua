@@ -1,4 +1,4 @@
--- Reads the caller's listed sessions that have not ended.
+-- Reads the sessions in the list of the caller's account that have not ended.
 -- KEYS sessions
 -- ARGV -
 -- Prologue prologue-check.lua: generation

@@ -1,4 +1,4 @@
--- Reads whether an account is open, banned, deleted, moving into another one, or moved.
+-- Reads whether an account is open, banned, deleted, moving into another account, or moved.
 -- KEYS standing
 -- ARGV -
 -- Library standing.lua: standing_of

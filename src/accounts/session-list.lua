@@ -1,12 +1,13 @@
 -- The list of an account's sessions: a hash of session id → entry (`sessionEntry` of session-list.ts). An entry only describes its session:
--- the generation and the mark of a session decide whether it has ended, so ending a session needs no write here. If the list has more than
--- MOST_SESSIONS, one of them ends (make_room), so that each session that goes on is listed.
+-- the session's generation and sign-out mark decide whether the session has ended, so ending a session does not change the list. If the
+-- list grows beyond MOST_SESSIONS, make_room ends a session, so that each session that has not ended stays listed.
 -- Gives end_session(), is_live_session(), list_session().
 
--- "{<account>}:sessions" with "out:<session>" in place of "sessions".
+-- Returns the Redis key of a session's sign-out mark: "{<account>}:sessions" with "out:<session>" in place of "sessions".
 local function mark_of_session(sessions, id) return string.sub(sessions, 1, -9) .. 'out:' .. id end
 
--- Ends a session in every process at once. On the channel `standings` each process learns to drop the caller from room connections.
+-- Ends a session in every process at once. Each process hears of the account on the channel `standings`, and drops the caller from room
+-- connections.
 local function end_session(mark, life_seconds)
   if redis.call('SET', mark, '', 'EX', life_seconds, 'NX') then announce('standings', string.match(mark, '^{(.-)}')) end
 end
@@ -17,8 +18,9 @@ local function is_live_session(sessions, id, text, generation)
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
 end
 
--- Drops entries of ended sessions. If there are still too many, ends the oldest `passed` session, else the oldest of this kind, else the
--- oldest of all. So a thief who claims pairings with the session of another pairing first ends the thief's own sessions.
+-- Drops the entries of ended sessions. If the list is still too long, ends the oldest `passed` session, else the oldest session of this
+-- kind, else the oldest session of all. So a thief who claims pairings with the session of another pairing first ends the thief's own
+-- sessions.
 local function make_room(sessions, id, kind, generation, life_seconds)
   local entries, live, oldest, oldest_at = redis.call('HGETALL', sessions), 0, {}, {}
   local function meet(group, other, created_at)
@@ -43,7 +45,7 @@ local function make_room(sessions, id, kind, generation, life_seconds)
   end_session(mark_of_session(sessions, ended), life_seconds)
 end
 
--- Lists a session of the account's current generation, or updates its entry. An ended session is not listed.
+-- Adds a session of the account's current generation to the list, or updates its entry. A session that has ended is not added.
 local function list_session(sessions, generation, id, kind, created_at, seen_at, ends_at, user_agent, life_seconds)
   if redis.call('EXISTS', mark_of_session(sessions, id)) == 1 then return end
   redis.call('HSET', sessions, id, string.format('<session>', kind, created_at, seen_at, ends_at, user_agent))

@@ -7,48 +7,52 @@ import { standingKey } from './account-keys.ts';
 import { runWhereItIs } from './standing-reader.ts';
 import { checksCaller, refusesNobody } from './prologues.ts';
 
-/** 30 days. The docs tell operators to keep an old key of SESSION_KEYS for this long. */
+/**
+ * How long a session lasts after its start or its last renewal: 30 days. The docs tell operators to keep an old key of SESSION_KEYS for
+ * this long.
+ */
 export const SESSION_LIFE_MS = 30 * 86_400_000;
 
 /** How a session started: by an installId, a pairing, or a sign-in with the app store. */
 export type SessionKind = 'login' | 'pairing' | 'store';
 
 /**
- * The kinds that `list-session.lua` lists. A login writes nothing, so it is not listed. `passed`: a pairing that was claimed with the
- * session of another pairing. The owner of the account sees no difference, but when a list is full, these sessions end first.
+ * The kinds of sessions in an account's list. A session of a login is not listed, because a login writes nothing. `passed`: a pairing that
+ * was claimed with the session of another pairing. The owner of the account sees no difference, but when a list is full, the `passed`
+ * sessions end first.
  */
 export type ListedKind = Exclude<SessionKind, 'login'> | 'passed';
 
 const LISTED_KINDS: readonly string[] = ['pairing', 'store', 'passed'] satisfies ListedKind[];
 
-/** Most sessions in a list: enough for one person's browsers. */
+/** The most sessions in an account's list: enough for one person's browsers. */
 export const MOST_SESSIONS = 50;
 
-/** Characters of the User-Agent header that are kept, for people to read. */
+/** The most characters of the User-Agent header that an entry keeps, for people to read. */
 export const USER_AGENT_LIMIT = 200;
 
-/** Shortest time between two updates of a session's last use. */
+/** Shortest time between two updates of a session's last use, in milliseconds. */
 const REST_MS = 3_600_000;
 
-/** An entry of the list, by the session's id. Times are milliseconds since 1970. */
+/** The format of an entry in the list of sessions. Times are milliseconds since 1970. */
 export const sessionEntry = defineFormat('session', '<kind> <createdAt> <lastSeenAt> <endsAt> <userAgent>', {
-  /** A `ListedKind`. */
+  /** The kind of the session: a `ListedKind`. */
   kind: letters,
   createdAt: whole,
-  /** Accurate to the hour. */
+  /** When the session was last used, accurate to the hour. */
   lastSeenAt: whole,
   endsAt: whole,
   /** The browser's User-Agent: any text. */
   userAgent: rest,
 });
 
-/** Lua functions for the list. */
+/** Lua functions for scripts that read or change the list of sessions. */
 export const sessionLibrary = defineLibrary(new URL('session-list.lua', import.meta.url), {
   formats: [sessionEntry],
   constants: { MOST_SESSIONS },
 });
 
-/** Key of the list of an account's sessions that began by a pairing or by a sign-in with the app store. */
+/** The Redis key of the list of an account's sessions that began by a pairing or by a sign-in with the app store. */
 export function sessionsKey(accountId: string): string {
   return `{${accountId}}:sessions`;
 }
@@ -98,7 +102,8 @@ export interface NewSession {
 }
 
 /**
- * Lists a session before its token is handed out, so that every session of these kinds is listed. Listing it again changes nothing.
+ * Adds a session to the account's list before the user gets the session's token, so that every session of a `ListedKind` is listed. Adding
+ * it again changes nothing.
  * @returns `closed`: the account moved or was deleted
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
@@ -112,7 +117,7 @@ export async function listSession(
   return word;
 }
 
-/** The times of a new session. */
+/** The start and the end of a session that begins now, in milliseconds since 1970. */
 export function timesOf(now: number): { createdAt: number; endsAt: number } {
   return { createdAt: now, endsAt: now + SESSION_LIFE_MS };
 }
@@ -127,8 +132,9 @@ interface Seen {
 }
 
 /**
- * Records the use of the caller's session, at most once an hour. This must happen before a renewed token is handed out, because the token
- * outlives the old entry. Lists a session that an older version started. Does nothing for a login.
+ * Records the use of the caller's session in the account's list, at most once an hour. Call it before the user gets a renewed token,
+ * because the token is valid for longer than the old entry says. Adds a session that an older version of the service started. Does nothing
+ * for a login.
  * @throws as `runAs`
  */
 export async function noteSession(
@@ -161,7 +167,7 @@ export interface ListedSession extends Omit<Parsed<typeof sessionEntry>, 'kind'>
   readonly kind: SessionKind;
 }
 
-/** The caller's listed sessions that have not ended, in no order. */
+/** The sessions in the list of the caller's account that have not ended, in no order. */
 export async function listedSessions(
   caller: ScriptCaller & { readonly accountId: string },
   { scripts }: { readonly scripts: CallerScripts },
@@ -170,7 +176,10 @@ export async function listedSessions(
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
-/** As `listedSessions`, whatever the standing of the account. @param operator in place of the account's caller */
+/**
+ * As `listedSessions`, whatever the standing of the account. @param operator the caller of the request, with the keys of the account to
+ * read
+ */
 export async function sessionsForOperator(
   operator: ScriptCaller & { readonly accountId: string },
   { scripts }: { readonly scripts: CallerScripts },
@@ -179,7 +188,7 @@ export async function sessionsForOperator(
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
-/** Undefined: the text is not an entry. */
+/** Parses an entry of the list of sessions. Undefined: the text is not an entry. */
 export function parseSession(id: string, text: string): ListedSession | undefined {
   const entry = sessionEntry.parse(text);
   if (entry === undefined || !LISTED_KINDS.includes(entry.kind)) return undefined;

@@ -1,22 +1,22 @@
--- Changes of an account's standing, and checks before such a change. standing.ts has the formats of the record's parts. These functions are not in
--- standing.lua, because each function there costs a batch of coin operations 45 ns.
+-- Functions that change an account's standing, and checks before a change. standing.ts has the formats of the record's parts. These
+-- functions are not in standing.lua, because each function in standing.lua costs a batch of coin operations 45 ns.
 -- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
 -- keep_tombstone() and add_guest(). Functions that write check nothing.
 
--- As `standing.ts` parses it.
+-- Returns the record of the account's standing as text, '' if there is none. `parseStanding` of standing.ts reads the text.
 local function record_of(standing) return redis.call('GET', standing) or '' end
 
--- Returns move id, account id, store and day of a guest that is moving.
+-- For a guest that is moving, returns the id of the move, the account that the guest moves into, the app store and the day.
 local function move_of(standing) return string.match(redis.call('GET', standing), '<frozen: move_id, target, store, day>') end
 
--- Whether the guest is frozen for this move. Every step on the guest's side must check it: a helper may be late, when the guest has already
--- been thawed, is frozen for another move, or has moved.
+-- Whether the guest is frozen for this move. Every step that writes to the guest must check it: the step of a slow process may run when the
+-- guest has already been thawed, is frozen for another move, or has moved.
 local function is_frozen(standing, move_id)
   local begin = '~' .. move_id .. ' '
   return redis.call('GETRANGE', standing, 0, #begin - 1) == begin
 end
 
--- Whether nothing is left of a deleted account.
+-- Whether the account was deleted and all its data is erased.
 local function is_erased(standing)
   local record = record_of(standing)
   return string.match(record, '<tombstone: at>') ~= nil and not string.find(record, '\n', 1, true)
@@ -26,7 +26,8 @@ local function write_standing(standing, record)
   if record == '' then redis.call('DEL', standing) else redis.call('SET', standing, record) end
 end
 
--- Every process subscribes to `standings`, and drops the caller from the account's room connections (features/rooms/presence.ts).
+-- Tells all processes on the channel `standings` that the standing has changed. They drop the caller from the account's room connections
+-- (features/rooms/presence.ts).
 local function tell_processes(standing) announce('standings', string.match(standing, '^{(.-)}')) end
 
 local function freeze(standing, move_id, target_id, store, day)
@@ -34,24 +35,24 @@ local function freeze(standing, move_id, target_id, store, day)
   redis.call('SET', standing, string.format('<frozen>', move_id, target_id, store, day, before))
 end
 
--- Gives a frozen guest its record from before the freeze.
+-- Gives a frozen guest the record that it had before the freeze.
 local function thaw(standing) write_standing(standing, string.match(redis.call('GET', standing), '<frozen: behind>')) end
 
--- Replaces an earlier ban.
+-- Bans the account, and replaces an earlier ban.
 local function ban(standing, ban_end, since, reason)
   local record = record_of(standing)
   redis.call('SET', standing, string.format('<ban>', ban_end, since, reason, string.match(record, '<ban: behind>') or record))
   tell_processes(standing)
 end
 
--- Returns whether the account had a ban.
+-- Ends the ban. Returns whether the account had a ban, also one that has ended.
 local function unban(standing)
   local behind = string.match(record_of(standing), '<ban: behind>')
   if behind then write_standing(standing, behind) end
   return behind ~= nil
 end
 
--- New sessions belong to the next generation. Returns it.
+-- Ends all sessions of the account. New sessions belong to the next generation, which the function returns.
 local function end_sessions(standing)
   local record = record_of(standing)
   local ban_words, behind = string.match(record, '<ban: ends_at..reason, behind>')
@@ -68,7 +69,7 @@ local function mark_moved(standing, target_id)
   tell_processes(standing)
 end
 
--- The account's record stays after the mark, because it names the guests that still have to be erased.
+-- Marks the account as deleted. Its record stays behind the mark, because the record names the guests that still have to be erased.
 local function mark_deleted(standing, at)
   local record = record_of(standing)
   if string.sub(record, 1, 1) == '>' then record = '' end
@@ -76,10 +77,11 @@ local function mark_deleted(standing, at)
   tell_processes(standing)
 end
 
--- Keeps only the time of the deletion.
+-- Replaces the record of a deleted account by the time of its deletion.
 local function keep_tombstone(standing, at) redis.call('SET', standing, string.format('<tombstone: at>', at)) end
 
--- Adds a guest whose ledger ends with the entry `last_seq`. `number` is 1 for the first guest of the account.
+-- Adds a guest whose last ledger entry has the seq `last_seq`. `number` is 1 for the first guest of the account. `is_filed`: whether the
+-- guest's ledger is filed with the account's ledger.
 local function add_guest(standing, id, last_seq, number, is_filed)
   redis.call('APPEND', standing, string.format('<guest>', id, last_seq, is_filed and '=' or '*', is_filed and '' or number))
 end

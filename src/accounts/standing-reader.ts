@@ -15,13 +15,13 @@ const readStanding = defineScript({
   readOnly: true,
 });
 
-/** Whether an account is open, banned, moving into another one, moved, or deleted. */
+/** What a script answers about an account: it is open, banned, moving into another account, moved, or deleted. */
 export type ReadStanding =
   | { readonly word: 'open' | 'moving' | 'deleted' }
   | { readonly word: 'banned'; readonly ban: BanEnd }
   | { readonly word: 'moved'; readonly target: string };
 
-/** Reads the standing of one account, for scripts on other objects (a room, a purchase), which cannot read it. */
+/** Reads the standing of one account, for scripts on other objects (a room, a purchase), which cannot read the standing themselves. */
 export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<ReadStanding> {
   const [word, detail = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
   if (word === 'moved') return { word, target: detail };
@@ -30,22 +30,22 @@ export async function standingOf(accountId: string, scripts: ScriptRunner): Prom
 }
 
 /**
- * On a Cluster a script in another slot runs some time after the check of the account. So it may still write after the account moved or was
- * deleted, but no later than this, in milliseconds: a request lasts some seconds.
+ * How long after an account moved or was deleted a script may still write to it, in milliseconds. On a Cluster a script in another slot
+ * runs some time after the account was checked; a request lasts some seconds, so a minute is ample.
  */
 export const LATE_MS = 60_000;
 
 /**
- * Checks after which an account counts as still moving. An account moves once, and each wait ends its move or takes it back, so more checks
+ * The most moves that `follow` follows or waits for. An account moves once, and each wait ends its move or takes the move back, so more
  * would not help.
  */
 export const MOST_FOLLOWED = 4;
 
 /**
  * Acts on an account, or on the account that it moved into. An unfinished move is finished or taken back first.
- * @param act does nothing to an account that is moving or has moved
- * @param whereIs gives, from the result of `act`, where the account is now. Undefined: it neither moves nor has moved
- * @returns the result of `act`, and the account: for a guest that moved, its target
+ * @param act the action, which does nothing to an account that is moving or has moved
+ * @param whereIs reads from the result of `act` where the account is now. Undefined: the account is not moving and has not moved
+ * @returns the result of `act`, and the account on which it acted: for a guest that moved, the account that the guest moved into
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export async function follow<Found>(
@@ -77,7 +77,7 @@ function stillMoving(cause?: unknown): Refusal {
   return refuse('store_unavailable', { message: 'The account is moving into another one: try again.', retryAfterMs: 1000 }, cause);
 }
 
-/** The answer of a script, and the account on which it acted: for a guest that moved, its target. */
+/** The answer of a script, and the account on which it acted: for a guest that moved, the account that the guest moved into. */
 export interface ActedOn<Word> {
   readonly word: Word;
   /** The rest of the script's answer, after its word. */
@@ -87,7 +87,8 @@ export interface ActedOn<Word> {
 
 /**
  * Runs a script for an account, or for the account that it moved into.
- * @param run the script: it answers `moving`, or `moved` and the target, and then did nothing
+ * @param run runs the script. If the account is moving or has moved, the script does nothing, and answers `moving`, or `moved` and the
+ * other account
  * @throws as `follow`
  */
 export async function runWhereItIs<Word extends string>(
@@ -102,7 +103,7 @@ export async function runWhereItIs<Word extends string>(
   return { word: word as Exclude<Word, 'moving' | 'moved'>, figures, accountId: id };
 }
 
-/** The standing of an account, or of the account that it moved into. @throws as `follow` */
+/** Reads whether an account, or the account that it moved into, is open, banned or deleted. @throws as `follow` */
 export async function settled(
   accountId: string,
   scripts: CallerScripts,

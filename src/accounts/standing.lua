@@ -1,12 +1,12 @@
--- The standing of an account: whether it is open, banned, moving into another account, moved, or deleted; the generation of its sessions;
--- the guests that moved into it. Only this file, standing-changes.lua and standing.ts know the format in Redis. Functions take the key,
--- `standing`, or the lines of the guests, `moved_in`.
+-- Functions that read the standing of an account: whether it is open, banned, moving into another account, moved, or deleted; the
+-- generation of its sessions; the guests that moved into it. Only this file, standing-changes.lua and standing.ts know the format in Redis.
+-- A parameter `standing` is the Redis key of the standing; `moved_in` is the lines of the guests.
 -- Gives standing_of(), session_generation(), has_guest(), guest_set(), count_guests(), has_filed_guest() and unfiled_guests().
 --
 -- standing.ts has the formats of the record's parts.
 
--- Returns the state, its detail, the generation, and the lines of the guests. The states are 'open', 'banned' (its end, 0 without one),
--- 'moving', 'moved' (the account that it moved into) and 'deleted' (the time).
+-- Returns the state of the account, a detail, the generation of its sessions, and the lines of its guests. The states and their details:
+-- 'open', 'banned' (the end of the ban, 0 without an end), 'moving', 'moved' (the account that it moved into) and 'deleted' (the time).
 local function standing_of(standing)
   local record = redis.call('GET', standing)
   if not record then return 'open', '', '0', '' end
@@ -34,23 +34,23 @@ local function standing_of(standing)
   return state, detail, generation or '0', moved_in or record
 end
 
--- The generation of the session with this mark, `{…}:out:<session id>`. The id begins with "<generation>.". Sessions of older versions
--- have an id without a generation. Such a session counts as generation 0, but it has ended if guests moved into the account: the older
--- versions started sessions of the account for anybody who had a guest's installId.
+-- Returns the generation of the session whose sign-out mark has this key, `{…}:out:<session id>`. The session id begins with
+-- "<generation>.". Older versions made session ids without a generation. A session of an older version has generation 0, but it has ended
+-- if guests moved into the account: the older versions started sessions of the account for anybody who had a guest's installId.
 local function session_generation(signed_out, moved_in)
   return string.match(signed_out, ':out:(%d+)%.') or (moved_in == '' and '0')
 end
 
 local function has_guest(moved_in, id) return string.find('\n' .. moved_in, '\n' .. id .. ' ', 1, true) ~= nil end
 
--- The guests' ids as the keys of a table.
+-- Returns a table whose keys are the ids of the guests.
 local function guest_set(moved_in)
   local guests = {}
   for id in string.gmatch(moved_in, '<guest: id>') do guests[id] = true end
   return guests
 end
 
--- Returns the number of guests that moved in, and the number of unfiled ledgers among theirs.
+-- Returns the number of guests that moved in, and the number of guests whose ledgers are not filed with the account's ledger.
 local function count_guests(moved_in)
   local _, guests = string.gsub(moved_in, '<guest: id>', '')
   local _, unfiled = string.gsub(moved_in, '%*%d', '')
@@ -59,14 +59,14 @@ end
 
 local function has_filed_guest(moved_in) return string.find(moved_in, '=', 1, true) ~= nil end
 
--- Returns the guests of an account whose ledgers are not filed with it, in the order of their moves: id, seq of the last
--- entry, and number. Searches for stars, which only their lines have, to skip the lines of hundreds of filed guests.
+-- Returns the guests of an account whose ledgers are not filed with the account's ledger, in the order of their moves: id, seq of the last
+-- entry, and number. Searches for `*`, which only the lines of unfiled guests have, to skip the lines of hundreds of filed guests.
 local function unfiled_guests(moved_in)
   local found = {}
   local star = string.find(moved_in, '*', 1, true)
   while star do
-    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor keeps the match linear: without it each of the 60
-    -- would be tried as the beginning of the line.
+    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor `^` keeps the match linear: without it Lua would try
+    -- each of the 60 characters as the beginning of the line.
     local before = '\n' .. string.sub(moved_in, math.max(1, star - 60), star - 1)
     local guest, entries = string.match(before, '^.*\n(%S+) (%d+)$')
     local number = string.match(moved_in, '^%d+', star + 1)

@@ -3,15 +3,15 @@ import { defineLibrary } from '../redis/script.ts';
 import { defineFormat, mark, optional, rest, someDigits, whole, word } from '../redis/text-format.ts';
 
 /**
- * Most accounts have no record. That of an account that moved has the format `moved`. Any other record begins with those of these parts that the
- * account needs, in this order: a tombstone, the line of a guest that is frozen, the line of a ban, the line of the generation. The lines of the
- * guests that moved in follow. No account id begins with the first character of a part.
+ * The formats of the parts of an account's standing in Redis. Most accounts have no record. The record of an account that moved has the
+ * format `moved`. Any other record has the parts that the account needs, in this order: `tombstone`, `frozen`, `ban`, `generation`, and a
+ * `guest` for each guest that moved in. No account id begins with the first character of another part.
  */
 export const standingFormats = {
   moved: defineFormat('moved', '><target>', { target: rest }),
-  /** Deleted. While the account is being erased, its old record follows. */
+  /** The account was deleted. While it is being erased, its old record follows. */
   tombstone: defineFormat('tombstone', '=<at>[\n<behind>]', { at: whole, behind: optional(rest) }),
-  /** A guest on its way into the account `target`. Nothing may write to the guest until the move is done or taken back. */
+  /** The account is a guest that moves into the account `target`. Nothing may write to the guest until the move is done or taken back. */
   frozen: defineFormat('frozen', '~<moveId> <target> <store> <day>\n<behind>', {
     moveId: word,
     target: word,
@@ -19,34 +19,40 @@ export const standingFormats = {
     day: word,
     behind: rest,
   }),
-  /** After the end (0: there is none) the line counts no longer. The reason is base64url, or `-`. */
+  /** The account is banned until `endsAt` (0: for ever), in milliseconds since 1970. The reason is base64url, or `-`. */
   ban: defineFormat('ban', '!<endsAt> <since> <reason>\n<behind>', { endsAt: whole, since: whole, reason: word, behind: rest }),
-  /** How often all sessions were ended together: sessions of earlier generations have ended. */
+  /** How often all sessions were ended together. Sessions of earlier generations have ended. */
   generation: defineFormat('generation', '#<generation>\n<behind>', { generation: whole, behind: rest }),
-  /** A guest that moved in, and the seq of the last entry of its ledger. `=`: the ledger is filed with the account's. `*2`: it is not. */
+  /**
+   * A guest that moved in, and the seq of the last entry of its ledger. `=`: the ledger is filed with the account's ledger. `*2`: it is not
+   * filed, and the guest is the second that moved in.
+   */
   guest: defineFormat('guest', '<id> <lastSeq><mark><number>\n', { id: word, lastSeq: whole, mark, number: someDigits }),
 };
 
 /** Lua functions for every script that reads an account's standing. */
 export const standingLibrary = defineLibrary(new URL('standing.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
-/** Lua functions for every script that changes it. */
+/** Lua functions for every script that changes an account's standing. */
 export const standingChanges = defineLibrary(new URL('standing-changes.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
-/** The standing of an account. Only this file and the two libraries know how Redis keeps it. */
+/** The standing of an account, as `parseStanding` reads it. Only this file and the two Lua libraries know how Redis keeps it. */
 export interface Standing {
-  /** The account was deleted. `isClosed`: all its data is erased. Otherwise it is being erased, and the record still has its guests. */
+  /**
+   * The account was deleted. `isClosed`: all its data is erased. Otherwise the data is being erased, and the record still has the account's
+   * guests.
+   */
   readonly deleted: { readonly at: number; readonly isClosed: boolean } | undefined;
-  /** The account is banned, or was until `until`. */
+  /** The account is banned, or was banned until the ban ended (`banAt`). */
   readonly ban: Ban | undefined;
-  /** The account that this one moved into. It then has no guests. */
+  /** The account that this account moved into. An account that moved has no guests. */
   readonly target: string | undefined;
-  /** The move of a guest that is frozen. */
+  /** The move that the account, a guest, has begun and that is not done yet. */
   readonly moving: { readonly moveId: string; readonly target: string } | undefined;
-  /** How often all sessions were ended together. */
+  /** How often all sessions of the account were ended together. */
   readonly generation: number;
   readonly guests: readonly MovedGuest[];
-  /** Lines that no version of the service writes. */
+  /** Number of lines in the record that no version of the service writes. */
   readonly unreadable: number;
 }
 
@@ -58,20 +64,20 @@ export interface Ban extends BanEnd {
 
 export interface MovedGuest {
   readonly id: string;
-  /** 1 for the first guest that moved in. */
+  /** The place in the order of moves: 1 for the first guest that moved in. */
   readonly number: number;
-  /** The seq of the last entry of its ledger, 0 without a ledger. */
+  /** The seq of the last entry of the guest's ledger, 0 without a ledger. */
   readonly lastSeq: number;
-  /** The guest's ledger is filed with the account's ledger. */
+  /** Whether the guest's ledger is filed with the account's ledger. */
   readonly isFiled: boolean;
 }
 
-/** @param record the record in Redis; null: the account has none */
+/** @param record the text in Redis; null: the account has no record */
 export function parseStanding(record: string | null): Standing {
   const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, generation: 0, guests: [], unreadable: 0 };
   let behind = record ?? '';
   const { moved, tombstone, frozen, ban, generation } = standingFormats;
-  /** Parses a part, and goes on behind it. */
+  /** Parses a part at the beginning of `behind`, and shortens `behind` to the text after the part. */
   const take = <Part extends { readonly behind: string | undefined }>(format: { parse: (text: string) => Part | undefined }) => {
     const part = format.parse(behind);
     if (part !== undefined) behind = part.behind ?? '';
@@ -90,7 +96,7 @@ export function parseStanding(record: string | null): Standing {
   return { deleted, ban: found, target: undefined, moving, generation: ended, ...parseGuests(behind) };
 }
 
-/** @param movedIn the lines of the guests, from the answer of a script */
+/** @param movedIn the lines of the guests, as a script answers them */
 export function parseGuests(movedIn: string): Pick<Standing, 'guests' | 'unreadable'> {
   const lines = movedIn.split('\n');
   const last = lines.pop();
@@ -106,12 +112,12 @@ function reasonOf(text: string): string {
   return text === '-' ? '' : Buffer.from(text, 'base64url').toString();
 }
 
-/** The current ban. The record keeps an ended ban until the next one replaces it. */
+/** The ban that applies at the time `now`. The record keeps an ended ban until a later ban replaces it. */
 export function banAt({ ban }: Pick<Standing, 'ban'>, now: number): Ban | undefined {
   return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
 }
 
-/** Whether the guest moved into the account, or is about to: the account may have accepted it. */
+/** Whether the guest moved into the account, or is moving: the account may have accepted the guest already. */
 export function leadsTo({ target, moving }: Standing, accountId: string): boolean {
   return (target ?? moving?.target) === accountId;
 }

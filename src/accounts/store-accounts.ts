@@ -4,14 +4,14 @@ import { standingOf, type ReadStanding } from './standing-reader.ts';
 
 export interface StoreAccount {
   readonly accountId: string;
-  /** Number of the user's accounts that were deleted before. */
+  /** Number of the user's accounts that were deleted before this account. */
   readonly ordinal: number;
   readonly state: ReadStanding;
 }
 
 /**
- * The account of an app store's user: the first that was not deleted. It may not exist yet. Tombstones stay forever and have no gaps, so a
- * search with doubling steps, and then halving steps, finds it.
+ * Finds the account of an app store's user: the first account in the order of ordinals that was not deleted. The account may not exist yet.
+ * Tombstones stay forever and have no gaps, so a search with doubling steps, and then halving steps, finds the account.
  */
 export async function storeAccountOf(store: string, subject: string, scripts: CallerScripts): Promise<StoreAccount> {
   const find = async (ordinal: number): Promise<StoreAccount> => {

@@ -22,18 +22,21 @@ const indexTombstone = defineScript({
   durable: true,
 });
 
-/** The queue of accounts that are being erased: `<account id>`, or `<account id> <time>` if the account has to be marked first. */
+/**
+ * The name of the queue of accounts that are being erased. Members: `<account id>`, or `<account id> <time>` if the account has to be
+ * marked as deleted first.
+ */
 export const DELETIONS_DUE = 'deletions:due';
 
 /**
- * The index of tombstones: sorted sets of account ids by the time of their deletion, in milliseconds since 1970. A single Redis has one set
- * of this name. A Cluster has one for each tag of a queue, `{tombstones:<n>}` (`tombstoneKeys`).
+ * The name of the index of tombstones: sorted sets of account ids by the time of their deletion, in milliseconds since 1970. A single Redis
+ * has one sorted set with this name. A Cluster has a sorted set for each hash tag of a queue, `{tombstones:<n>}` (`tombstoneKeys`).
  */
 export const TOMBSTONES = 'tombstones';
 
 /**
- * The sorted sets of the index. @param tags `queueTags` of the runner; `CLUSTER_QUEUE_TAGS` gives the sets of a single Redis and of a
- * Cluster
+ * The Redis keys of the sorted sets of the index. @param tags `queueTags` of the runner. `CLUSTER_QUEUE_TAGS` gives the keys of a single
+ * Redis and of a Cluster
  */
 export function tombstoneKeys(tags: number): string[] {
   return queueKeys(TOMBSTONES, tags);
@@ -41,7 +44,7 @@ export function tombstoneKeys(tags: number): string[] {
 
 export interface Tombstone {
   readonly accountId: string;
-  /** Milliseconds since 1970. */
+  /** When the account was deleted, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -50,13 +53,13 @@ export async function indexTombstoneOf({ accountId, at }: Tombstone, scripts: Sc
   await scripts.run(indexTombstone, { tombstones }, { accountId, at });
 }
 
-/** Tombstones that are applied at a time. */
+/** Number of tombstones that are applied at the same time. */
 const AT_ONCE = 100;
 
 /**
- * For a restore: deletes accounts again that the backup has brought back, by the tombstones that the index had before it. When this
- * resolves, the accounts are closed, except for guests in the middle of a move. A running service, or the next one that starts, ends those
- * moves and erases the accounts (`DELETIONS_DUE`). Safe to repeat, and to stop anywhere.
+ * For a restore: deletes the accounts again that the backup has brought back, by the tombstones that were in the index before the restore.
+ * When the promise resolves, the accounts are marked as deleted, except for guests in the middle of a move. A running service, or the next
+ * service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`). Safe to repeat, and to stop anywhere.
  */
 export async function applyTombstones(
   tombstones: readonly Tombstone[],

@@ -1,4 +1,4 @@
-/** Independent steps of one piece of work. If a step fails, for example because a primary is down, the others are still done. */
+/** Runs independent steps of one piece of work. If a step fails, for example because a primary is down, the other steps are still done. */
 export class Attempts {
   readonly #failures: unknown[] = [];
 

@@ -1,11 +1,11 @@
 const FIRST_BACKOFF_MS = 60_000;
 
-/** The backoff doubles with each failed check, up to this. */
+/** The longest backoff, in milliseconds. The backoff doubles with each failed check until it has this length. */
 const LONGEST_BACKOFF_MS = 30 * 60_000;
 
 /**
  * How long to wait after failed checks in a row, in milliseconds. The jitter spreads checks that failed together in one outage.
- * @param faults 1 or more
+ * @param faults number of failed checks in a row, 1 or more
  */
 export function backoffMs(faults: number): number {
   return Math.round(Math.min(FIRST_BACKOFF_MS * 2 ** (faults - 1), LONGEST_BACKOFF_MS) * (0.75 + Math.random() / 4));

@@ -4,23 +4,23 @@ import { Queue } from '../redis/queue.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
 export interface JournalOptions {
-  /** Name of its queue in Redis. */
+  /** The name of the journal's queue in Redis. */
   readonly name: string;
-  /** Milliseconds until the queue takes over unfinished work. Longer than the decision takes. */
+  /** Milliseconds after which the queue takes over unfinished work. They must be longer than the decision takes. */
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
-  /** Gets the failures of steps after a decision. */
+  /** Logs the failures of steps after a decision. */
   readonly log?: Logger | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Work on keys of several slots, which no script can do at once: the deletion of an account, the move of a guest, a purchase.
+ * Work on keys of several slots, which no single script can do: the deletion of an account, the move of a guest, a purchase.
  *
- * One script in one slot decides. The steps that follow may be repeated and may stop anywhere: each finds in Redis what is left to do.
- * Before the decision an entry goes into the queue, due `takeOverMs` later. If this process dies, the queue of any process finishes the
- * steps (`Queue` says why no entry gets lost).
+ * One script in one slot decides. The steps that follow may be repeated and may stop anywhere: each step finds in Redis what is left to do.
+ * Before the decision an entry goes into the queue, due `takeOverMs` later. If this process dies, any other process takes the entry from
+ * the queue and finishes the steps (`Queue` says why no entry gets lost).
  */
 export class Journal {
   readonly #options: JournalOptions;
@@ -28,17 +28,19 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    // A durable queue: on a Cluster a failover may otherwise lose the entry and keep the decision, and nobody would do the later steps.
+    // The queue is durable: on a Cluster a failover could otherwise lose the entry and keep the decision, and no process would do the later
+    // steps.
     this.#queue = new Queue(options.name, options.scripts, true);
   }
 
   /**
    * Decides, and begins the later steps.
-   * @param decide gets the act's name, for documents that store it, and the time at which the member was already due, if it was. If it
-   * throws, the outcome is unknown: the entry stays, and the queue finds out
+   * @param member the member of the queue that names the work
+   * @param decide gets the act's name, for documents that store the name, and the time at which the member was already due, if it was in
+   * the queue. If `decide` throws, the outcome is unknown: the entry stays, and the queue's work finds out
    * @param follow takes the later steps. It is called after every decision, even if the decision changed nothing, and resolves with the
    * time at which the member is due again (undefined: never)
-   * @returns the decision; `done` resolves when the later steps are done, or left to the queue. It never rejects
+   * @returns the decision; `done` resolves when the later steps are done, or left to the queue. `done` never rejects
    */
   async begin<Decision>(
     member: string,
@@ -49,7 +51,7 @@ export class Journal {
     const ahead = await this.#queue.ahead(member, now() + takeOverMs);
     const decision = await decide(ahead.act, ahead.seenAt === '' ? undefined : Number(ahead.seenAt));
     const done = follow(decision).then(
-      // If this fails, the queue does the member's work once more, which does no harm.
+      // If `settle` fails, the queue does the member's work once more, which does no harm.
       (nextAt) => this.#queue.settle(member, ahead, nextAt).catch(() => {}),
       (error: unknown) =>
         log?.warn({ reason: (error as Error).message, queue: name, member }, 'the steps after a decision failed: the queue tries again'),
@@ -64,7 +66,7 @@ export class Journal {
   /**
    * Finishes the work of processes that died, until the returned queue is closed.
    * @param work as in `DueQueueOptions`
-   * @param leaseMs milliseconds that the work of a member may take before another process may take it over
+   * @param leaseMs milliseconds that the work of a member may take before another process may take over the member
    * @param pace as in `DueQueueOptions`
    */
   takeOver(
