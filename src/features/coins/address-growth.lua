@@ -1,11 +1,12 @@
--- Adds numbers of ledger entries to the day's sums of addresses.
+-- Adds the numbers of ledger entries that client addresses wrote to their sums of the UTC day.
 -- KEYS grown
 -- ARGV entries
 -- Answers done
 --
 -- `entries` is "<address> <entries> <address> <entries> …".
 
--- Most addresses of a day, and how long they are kept: the doctor shows today's and yesterday's.
+-- MOST_ADDRESSES: the busiest addresses that a day keeps. KEPT_SECONDS: two days, because `npm run doctor` shows the sums of today and
+-- yesterday.
 local MOST_ADDRESSES = 1000
 local KEPT_SECONDS = 172800
 

@@ -11,13 +11,16 @@ const addressGrowth = defineScript({
   answers: ['done'],
 });
 
-/** How often a process records which addresses made ledgers grow. */
+/** How often a process records in Redis how many ledger entries busy addresses wrote, in milliseconds. */
 const EVERY_MS = 60_000;
 
-/** Addresses that one call records, the busiest first. The others wait for the next call. */
+/** The most addresses that one call records, the busiest first. The next call records the others. */
 const AT_ONCE = 200;
 
-/** A sorted set: address → its ledger entries of the UTC day. Has only addresses that used a hundredth of their budget. */
+/**
+ * A sorted set: client address → the ledger entries that it wrote on the UTC day. An address that used less than a hundredth of its daily
+ * budget of entries is not in the set.
+ */
 export const addressGrowthKey = (day: string): string => `{grown}:${day}`;
 
 export const ADDRESS_GROWTH_KEYS = /^\{grown\}:\d{4}-\d\d-\d\d$/;
@@ -30,8 +33,8 @@ interface AddressGrowthOptions {
 }
 
 /**
- * Records in Redis how many ledger entries busy addresses wrote, for `npm run doctor`, which cannot see addresses otherwise; `/metrics` may
- * be public. Redis deletes them after two days.
+ * Records in Redis how many ledger entries busy client addresses wrote. `npm run doctor` shows the numbers. `/metrics` has no addresses,
+ * because it may be public. Redis deletes the numbers after two days.
  */
 export class AddressGrowth {
   readonly #options: AddressGrowthOptions;
@@ -55,7 +58,7 @@ export class AddressGrowth {
     }
   }
 
-  /** Records the numbers that are not recorded yet. */
+  /** Stops the timer, and records the numbers that Redis does not have yet. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.write();

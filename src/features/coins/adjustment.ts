@@ -25,14 +25,15 @@ export const Adjustment = z.object({
     .meta({ description: 'Who adjusts: 1 to 64 characters.', example: 'ada' }),
 });
 
-/** With the operator's name, or the server key that the operator uses. */
+/** The fields of an adjustment. `by` is the operator's name, or the server key that the operator uses. */
 export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly by: OperatorName };
 
 /**
- * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. For a guest that
- * moved it corrects the account into which the guest moved. It creates a missing account, so check first that the account exists.
+ * Corrects the balance of an account for an operator, once per idempotency key: the ledger gets an entry of type `adjust` with reason and
+ * operator. If the account is a guest that moved, the entry goes into the ledger of the account into which the guest moved. A missing
+ * account is created, so check first that the account exists.
  * @returns Refusal `invalid_request` for a bad field, `insufficient_coins` if the balance would fall below 0, `balance_limit` above 10^12,
- * `key_reused` for a key of another operation
+ * `key_reused` if the idempotency key was used for another operation
  * @throws Refusal `account_deleted`, `account_banned` (end the ban first), `store_unavailable` while Redis is unavailable or the account is
  * moving
  */

@@ -1,4 +1,4 @@
--- Applies one coin operation: once per key, and atomically.
+-- Applies one coin operation: once per idempotency key, and atomically.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared rules, secret
@@ -7,16 +7,19 @@
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, used_for, claim, file_key, forget_oldest, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
--- A balance is below 0 after refunds (book.lua). A credit pays such a debt by plain arithmetic; nothing else takes a balance below 0.
--- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' for a client with default settings, else
--- "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]". Cap and proof apply to credits and purchases. Both are 0 if the
--- setting is off, and for a server key or an operator. With a retention of 0 entries stay forever. The origin names the key or the operator
--- that makes the entry (entry-origin.ts); an entry of a client has none. It is part of the shared rules, so that an entry without an origin
--- costs no further argument. `secret` is the secret of the hashes.
+-- Only a refund (book.lua) takes a balance below 0, to a debt. A credit adds its coins to a negative balance as to any other.
+--
+-- `operation` is the letter of the entry's type and the signed coins: "d-30". `secret` is the secret of the hashes of idempotency keys.
+-- `rules` is '' for a client with default settings, else "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]":
+-- - daily cap: the most coins that credits and purchases may add on the UTC day `day`. 0: no limit, as for a server key or an operator.
+-- - proof wanted: 1 if a credit or a purchase needs an install that was proven genuine. Always 0 for a server key or an operator.
+-- - milliseconds kept: the age at which entries are deleted. 0: entries stay forever.
+-- - origin: the server key or the operator that makes the entry (entry-origin.ts). An entry of a client has no origin, and so costs no
+--   further argument.
 
 if not is_data_of(secret) then return {'other_data'} end
 
-local is_income = string.byte(operation) ~= 100 -- d
+local is_income = string.byte(operation) ~= 100 -- 100 is 'd', the letter of a debit
 local daily_cap, day, proof_wanted, kept, origin
 if rules ~= '' then daily_cap, day, proof_wanted, kept, origin = string.match(rules, '^(%d+) (%S+) (%d) (%d+) ?(%S*)$') end
 if proof_wanted == '1' and is_income and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
@@ -31,7 +34,8 @@ if after < 0 and coins < 0 then refusal = 'insufficient_coins'
 elseif after > MAX_BALANCE then refusal = 'balance_limit'
 elseif credited and tonumber(redis.call('GET', credited) or '0') + coins > tonumber(daily_cap) then refusal = 'balance_limit' end
 
--- Most operations are simple, with a new key.
+-- Most operations are simple: the ledger has entries, no check refuses, and no guest moved in. For them `claim` both checks and stores the
+-- idempotency key.
 local is_simple = seq > 0 and not refusal and moved_in == ''
 if not is_simple or not claim(ledger, key_hash, seq) then
   local used, then_balance, is_reused = used_for((string.gsub(operation, '%-', '%%-')), ledger, seq, key, key_hash, moved_in)
@@ -42,7 +46,7 @@ if not is_simple or not claim(ledger, key_hash, seq) then
   file_key(ledger, key_hash, whole(seq + 1), seq)
 end
 
--- Nothing below refuses.
+-- No line after this one refuses the operation.
 append(ledger, seq + 1, after, operation, key, origin)
 if credited then
   redis.call('INCRBY', credited, whole(coins))

@@ -20,18 +20,20 @@ export const applyScript = defineScript({
   library: [standingLibrary, ledgerLibrary],
 });
 
-/** The account that an operation is for. */
+/** The caller, and the id of the account whose ledger gets the entry. */
 type OwnedBy = ScriptCaller & { readonly accountId: string };
 
 type Applied = z.input<typeof CoinOperationReply>;
 
-/** Only a debit can be refused for too few coins, and only a credit or a purchase for a limit or a missing install proof. */
+/**
+ * The error codes of an operation. Only a debit may lack coins. Only a credit or a purchase may exceed a limit or lack an install proof.
+ */
 type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit' | 'integrity_failed');
 
 /**
- * Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip.
- * @param by the server key of the request. A credit by a key is a `grant`. Each entry by a key has the key's id, and the limits for
- * clients, CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF, do not apply.
+ * Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per idempotency key, in one round trip.
+ * @param by the server key of the request. A credit by a server key has the type `grant`. Each entry by a server key names the key's id.
+ * The limits for clients, CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF, do not apply to a server key.
  */
 export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit'>(
   type: Type,
@@ -48,20 +50,20 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   return answer as Applied | Refusal<OperationRefusal<Type>>;
 }
 
-/** The operator's tool has no metrics. */
+/** The services that append an entry. The operator's tool has no `metrics` and no `coinTotals`. */
 type AppendServices = Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics' | 'coinTotals'>>;
 
 export type OperationServices = AppendServices & Pick<Services, 'config' | 'now'>;
 
 interface AppendedEntry {
-  /** The type's letter and the signed coins: `d-30`. */
+  /** The letter of the entry's type and the signed coins: `d-30`. */
   readonly operation: string;
   readonly key: string;
-  /** In the format of `apply.lua`. */
+  /** Limits, retention and origin of the entry, in the format of the argument `rules` of `apply.lua`. */
   readonly rules: string;
 }
 
-/** Appends an entry to a ledger, once per key. */
+/** Appends an entry to a ledger, once per idempotency key. */
 export async function append(
   { operation, key, rules }: AppendedEntry,
   caller: OwnedBy,
@@ -96,14 +98,19 @@ function appliedWith(balanceAfter: number): Applied {
   return balanceAfter < 0 ? { balanceAfterCoins: 0, debtCoins: -balanceAfter } : { balanceAfterCoins: balanceAfter };
 }
 
-/** The rules of the settings for entries of clients, in the format of `apply.lua`. They change at midnight only. */
+/**
+ * The limits and the retention that the settings give for entries of clients, in the format of `apply.lua`. The text changes only at
+ * midnight UTC.
+ */
 function rulesOfClients({ CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'], now: () => number): string {
   const proofWanted = REQUIRE_INSTALL_PROOF.includes('credit');
   if (CREDIT_DAILY_CAP === 0 && LEDGER_RETENTION_DAYS === 0 && !proofWanted) return '';
   return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * DAY_MS}`;
 }
 
-/** The rules for an entry with an origin: no limit for clients applies. */
+/**
+ * The argument `rules` of `apply.lua` for an entry by a server key or an operator: the retention and the origin, and no limit for clients.
+ */
 export function rulesOf(
   origin: string,
   { LEDGER_RETENTION_DAYS }: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'>,

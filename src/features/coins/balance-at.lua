@@ -1,4 +1,4 @@
--- Finds the last entry of a ledger that was written at a time or before. Entries are in the order of their times, except for differences
+-- Finds the last ledger entry that was written at or before a time. The entries are in the order of their times, except for differences
 -- between the clocks of the service's processes.
 -- KEYS ledger
 -- ARGV at (milliseconds since 1970)

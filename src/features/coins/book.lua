@@ -1,4 +1,4 @@
--- Books an entry of the service itself, for bought coins or a prize: once per key, and atomically.
+-- Books a ledger entry that the service itself makes, for bought coins, a refund or a prize: once per idempotency key, and atomically.
 -- KEYS ledger, account, standing
 -- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or ''), least (lowest balance after a refund), event (for a purchase: its letter and the words before the coins, or '')
 -- Shared kept (milliseconds, 0: for ever), secret
@@ -7,8 +7,8 @@
 -- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
--- No caller can send such a key (service-key.ts). So an existing entry with this key is a replay, even if its coins differ because a refund
--- takes no balance below `least`.
+-- No caller can send the idempotency key of an entry of the service (service-key.ts). So an existing entry with this key is a replay, even
+-- if its coins differ: a refund takes fewer coins if the balance would fall below `least`.
 if not is_data_of(secret) then return {'other_data'} end
 local state, detail, _, moved_in = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
@@ -22,7 +22,7 @@ local booked = math.max(tonumber(coins), math.min(tonumber(least) - balance, 0))
 local after = balance + booked
 if after > MAX_BALANCE then return {'balance_limit'} end
 
--- Nothing below refuses.
+-- No line after this one refuses the booking.
 local created = seq == 0 and redis.call('HSETNX', account, 'createdAt', now) or 0
 local id = string.match(account, '^{(.-)}')
 if created == 1 then tell_event(id, 'n', '') end

@@ -24,16 +24,19 @@ const bookScript = defineScript({
 
 export interface Booking {
   readonly type: ServiceEntryType;
-  /** Whole coins, at most 10^12. Negative for a `refund`, or positive to give back what one took. */
+  /**
+   * Whole coins that the entry adds, from -10^12 to 10^12. A `refund` is negative, or positive if it gives back coins of an earlier refund.
+   */
   readonly coins: number;
   /**
-   * The key of the entry, without its type: `['pebble-drop', '2026-W48']`, or the name of a store and its id of a purchase. Printable
-   * ASCII, 255 characters in sum. A key is used once for an account and all guests that move into it.
+   * The parts of the idempotency key after its type: `['pebble-drop', '2026-W48']`, or the name of an app store and the store's id of a
+   * purchase. Printable ASCII; the whole key has at most 255 characters. A key is used once for an account and all guests that move into
+   * it.
    */
   readonly key: readonly string[];
-  /** Whether a banned account is refused. It gets no prize, but it does get the coins that it bought. */
+  /** Whether a banned account gets no entry. It gets no prize, but it does get the coins that it bought. */
   readonly refusesBanned: boolean;
-  /** Data for the event of the purchase. Only for a `topup` and a `refund`. */
+  /** The purchase that the event of this entry names. Only for a `topup` and a `refund`. */
   readonly purchase?: BookedPurchase;
 }
 
@@ -41,25 +44,27 @@ export interface BookedPurchase {
   readonly purchaseId: string;
   readonly store: string;
   readonly productId: string;
-  /** Units that are granted, or refunded in sum. */
+  /** Units of the product: those bought for a `topup`, and all units refunded so far for a `refund`. */
   readonly quantity: number;
 }
 
-/** `accountId` is the account whose ledger has the entry: for a guest that moved, its target. */
+/**
+ * The outcome of a booking. `accountId` is the account whose ledger has the entry: for a guest that moved, the account into which it moved.
+ */
 export type BookingOutcome =
   | {
       /** `replayed`: an earlier call booked the entry. */
       readonly word: 'done' | 'replayed';
       readonly accountId: string;
-      /** The coins of the entry. With REFUNDS=floor a refund takes at most the balance, so it may be 0. */
+      /** The coins that the entry adds. With REFUNDS=floor a refund takes at most the balance, so the entry may have 0 coins. */
       readonly coins: number;
       /** The balance right after the entry, below 0 for a debt. `shownBalance` of `model.ts` turns it into fields. */
       readonly balanceAfter: number;
-      /** The balance now, in the same way. */
+      /** The account's balance at the time of the call, below 0 for a debt. */
       readonly balance: number;
     }
   | {
-      /** Nothing was booked. `balance_limit`: the balance would be above 10^12. A later call may book the entry. */
+      /** Nothing was booked. `balance_limit`: the balance would be above 10^12; a later call may book the entry. */
       readonly word: 'deleted' | 'banned' | 'balance_limit';
       readonly accountId: string;
     };
@@ -72,13 +77,14 @@ export interface BookingsOptions {
 }
 
 /**
- * Books entries of the service itself, for bought coins and for prizes.
+ * Books ledger entries that the service itself makes, for bought coins and for prizes.
  *
- * An entry is booked once per key, even by simultaneous calls, and even if the guest that has it moves into another account meanwhile. The
- * limits for callers do not apply: caps, install proofs, COIN_AUTHORITY, the daily budget of an address.
+ * An entry is booked once per idempotency key, even by simultaneous calls, and even if a guest moves into another account after the entry
+ * was booked in the guest's ledger. The limits for callers do not apply: caps, install proofs, COIN_AUTHORITY, the daily budget of an
+ * address.
  *
- * A ledger knows a key as long as it keeps the entry. With LEDGER_RETENTION_DAYS it deletes both. So a caller that may repeat its work days
- * later has to keep a record, which decides whether the entry was booked.
+ * A ledger knows an idempotency key as long as it keeps the entry. With LEDGER_RETENTION_DAYS it deletes old entries and their keys. So a
+ * caller that may repeat its work days later has to keep a record, which decides whether the entry was booked.
  */
 export class Bookings {
   readonly #options: BookingsOptions;
@@ -87,18 +93,18 @@ export class Bookings {
     this.#options = options;
   }
 
-  /** The caller's balance. */
+  /** The caller's balance in coins, below 0 for a debt. */
   async balanceOf(caller: Caller): Promise<number> {
     const [, coins] = await this.#options.scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
     return Number(coins);
   }
 
   /**
-   * Books an entry in one round trip. For a guest that moved it books in the account into which the guest moved; an unfinished move is
-   * finished first. It creates an account that does not exist, but not one that was deleted. With REFUNDS=debt a refund may take the
+   * Books an entry in one round trip. For a guest that moved, the entry goes into the ledger of the account into which the guest moved; an
+   * unfinished move is finished first. A missing account is created, but a deleted account is not. With REFUNDS=debt a refund may take the
    * balance below 0. With REDIS_WAIT_REPLICAS the replicas have the entry.
-   * @throws Refusal `store_unavailable` while ledgers may not be written, or if the account is moving for longer than a request waits.
-   * Nothing was booked
+   * @throws Refusal `store_unavailable` while ledgers may not be written, or if the account is moving for longer than a request waits:
+   * nothing was booked
    * @throws Error if Redis is unavailable, or the connection broke: the entry may be booked, and the same call may be repeated
    * @throws RangeError for coins or a key that an entry of this type cannot have
    */
@@ -148,7 +154,7 @@ function mayBook(type: ServiceEntryType, coins: number): boolean {
   return type === 'refund' || coins > 0;
 }
 
-/** In the format of `book.lua`. `features/events/model.ts` reads the event. */
+/** The argument `event` of `book.lua`: the purchase for the event of the entry. `features/events/model.ts` parses the event. */
 function eventOf(type: ServiceEntryType, purchase: BookedPurchase | undefined): string {
   if (purchase === undefined) return '';
   const { purchaseId, store, productId, quantity } = purchase;

@@ -7,19 +7,20 @@ import { type EntryPage } from './ledger-layout.ts';
 import { entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE } from './model.ts';
 import { isServiceKey } from './service-key.ts';
 
-/** Most entries of purchases of one ledger that are compared with the purchases. */
+/** The most entries of purchases of one ledger that the audit compares with the purchases. Also the most keys of operators' entries. */
 const MOST_BOUGHT = 100_000;
 
 /**
- * Checks that the entries of a ledger follow each other: seq, balance and time. An entry never changes, and neighbours on one page are
- * neighbours in Redis, so a fault within a page is certain. The check keeps the figures that other checks compare with the entries.
+ * Checks that seq, balance and time of the entries of a ledger follow from entry to entry. An entry never changes, and neighbours on one
+ * page are neighbours in Redis, so a fault within a page is certain. The class also collects the entries and figures that other checks
+ * need.
  */
 export class ChainCheck {
   readonly #ledger: string;
-  /** Undefined without a secret. */
+  /** The hash of idempotency keys. Undefined while the secret of the hashes is missing or malformed. */
   readonly #hash: KeyHash | undefined;
   readonly #kinds: LedgerFindings;
-  /** For each entry the hash of its key as an unsigned number, and NaN for an entry of a move, which is not in the index. */
+  /** For each entry the hash of its idempotency key as an unsigned number. NaN for an entry of a move, which is not in the index. */
   #hashes: number[] = [];
   #first: LedgerEntry | undefined;
   #last: LedgerEntry | undefined;
@@ -27,10 +28,10 @@ export class ChainCheck {
   #isInOrder = true;
   #withKey = 0;
   #hasMerges = false;
-  /** The entry before the next one is not known. */
+  /** Whether the last text read was no entry, so that the balance before the next entry is not known. */
   #isBroken = false;
   #lastText = '';
-  /** The previous entry, if its balance is wrong, and the balance that it would have by the sum. */
+  /** The previous entry, if its balance is wrong: its text, and the balance that it would have by the sum. */
   #wrongSum: { readonly sum: number; readonly text: string } | undefined;
   #prizes: LedgerEntry[] = [];
   #bought: LedgerEntry[] = [];
@@ -41,7 +42,7 @@ export class ChainCheck {
     [this.#ledger, this.#hash, this.#kinds, this.#newestAt] = [ledger, hash, kinds, now + AHEAD_MS];
   }
 
-  /** The number of entries. */
+  /** The number of entries read. */
   get count(): number {
     return this.#hashes.length;
   }
@@ -51,13 +52,13 @@ export class ChainCheck {
     return this.#last?.balance ?? 0;
   }
 
-  /** Undefined if entries are missing or out of order. */
+  /** The hashes of the idempotency keys of all entries. Undefined if entries are missing or out of order. */
   get keys(): EntryKeys | undefined {
     if (!this.#isInOrder || this.#last === undefined) return undefined;
     return { hashes: this.#hashes, oldestRead: this.#first!, newestRead: this.#last, withKey: this.#withKey };
   }
 
-  /** Whether guests brought coins. */
+  /** Whether the ledger has an entry of a move, by which a guest brought coins. */
   get hasMerges(): boolean {
     return this.#hasMerges;
   }
@@ -66,12 +67,12 @@ export class ChainCheck {
     return this.#prizes;
   }
 
-  /** Entries that purchases made. */
+  /** Entries of types `topup` and `refund`, which purchases made. */
   get bought(): readonly LedgerEntry[] {
     return this.#bought;
   }
 
-  /** The keys of operators' entries. */
+  /** The idempotency keys of entries of type `adjust`, by which operators corrected the balance. */
   get adjusted(): ReadonlySet<string> {
     return this.#adjusted;
   }
@@ -86,7 +87,7 @@ export class ChainCheck {
     if (entry === undefined) {
       this.#isInOrder = false;
       this.#kinds.find('unreadable_entry', `After entry ${this.#last?.seq ?? 0} comes "${text.slice(0, 60)}", which is no entry.`);
-      // The entry after it follows nothing that is known.
+      // The balance before the next entry is not known.
       this.#isBroken = true;
       return;
     }
@@ -130,8 +131,8 @@ export class ChainCheck {
   }
 
   /**
-   * The balance before an entry. Retention deletes the oldest entries, and an entry may be missing or in the wrong place: then it is not
-   * known, and counts as right.
+   * The balance before an entry: the balance of the last entry. Retention deletes the oldest entries, and an entry may be missing or in the
+   * wrong place. The balance before is then not known, and the entry's own balance minus its coins is taken for it.
    */
   #before(entry: LedgerEntry, last: LedgerEntry | undefined, text: string): number {
     const unknown = entry.balance - entry.coins;
@@ -149,8 +150,8 @@ export class ChainCheck {
   }
 
   /**
-   * The entry does not fit to the balance before it. If the next entry continues from the balance of the sum, the entry's balance was
-   * changed; if it continues from the entry's own balance, the entry's coins were changed.
+   * Records that an entry's balance is not the balance before plus the entry's coins. If the next entry continues from the balance of the
+   * sum, the entry's balance was changed; if it continues from the entry's own balance, the entry's coins were changed.
    */
   #findSum(entry: LedgerEntry, before: number, text: string): void {
     const { seq, balance, coins } = entry;
@@ -162,7 +163,7 @@ export class ChainCheck {
     this.#wrongSum = { sum: before + coins, text };
   }
 
-  /** Finds the entry by its text, because other entries may come or go meanwhile. */
+  /** Commands that replace an entry. They find the entry by its text, because the service may append or delete entries meanwhile. */
   #rewritten(text: string, right: string): Command[] {
     return [
       ['LINSERT', this.#ledger, 'BEFORE', text, right],
@@ -183,7 +184,7 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
       return coins > 0;
     case entryLetters.debit:
       return coins < 0;
-    // A refund takes at most the balance, and a positive refund gives back the coins of another one.
+    // A refund takes at most the balance, so it may have 0 coins. A positive refund gives back coins of an earlier refund.
     case refund:
       return true;
     default:
@@ -192,12 +193,12 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
 }
 
 /**
- * No clock is ahead of Redis's by ten years. An entry that is ahead by less contradicts nothing until another one follows it, and a
- * trial run may have been set to next year.
+ * How far an entry may be ahead of Redis's clock before the audit reports its time, in milliseconds: ten years, which no clock is ahead. An
+ * entry that is ahead by less contradicts nothing until another entry follows, and a trial run may have its clock set to next year.
  */
 const AHEAD_MS = 10 * 366 * 86_400_000;
 
-/** A time beyond the range of dates is shown as a number. */
+/** The time for people. A time beyond the range of JavaScript's dates is shown as a number. */
 function timeText(milliseconds: number): string {
   return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../server/metrics.ts';
 import { entryLetters } from './model.ts';
 
-/** The operations that this process has applied, and their coins, by the type of the ledger's entry. Replays do not count. */
+/** The number of coin operations that this process has applied, and their coins, by type of the ledger entry. Replays are not counted. */
 export class CoinTotals {
   readonly #byLetter = new Map<string, Total>();
   #debtCoins = 0;
@@ -26,7 +26,7 @@ export class CoinTotals {
   }
 
   /**
-   * @param operation the type's letter and the signed coins, as a ledger entry has them: `d-30`
+   * @param operation the letter of the entry's type and the signed coins: `d-30`
    * @param balanceAfter below 0 for a debt
    */
   applied(operation: string, balanceAfter: number): void {
@@ -39,7 +39,8 @@ export class CoinTotals {
   }
 
   /**
-   * A guest moved into an account. The part of its debt that the account's coins did not pay moved too.
+   * Counts the coins that a guest took into an account by a move. A guest's debt moves too, except for the part that the account's coins
+   * paid.
    * @param coins the guest's balance
    */
   merged(coins: number, balanceAfter: number): void {

@@ -2,7 +2,8 @@ import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { entryLetters } from './model.ts';
 
 /**
- * The origin of a ledger entry: the server key or the operator that made it. An entry has it as a word without blanks, after its time:
+ * The origin of a ledger entry: the server key or the operator that made the entry. The text of an entry has its origin after its time,
+ * without blanks:
  *
  * - `k<id>`: the server key with this id.
  * - `o<base64url of {"by","reason"}>`: an operator.
@@ -16,7 +17,7 @@ export interface EntryOrigin {
   readonly reason?: string;
 }
 
-/** Names of operators cannot begin with this. */
+/** The prefix of `by` for an entry of a server key. Names of operators cannot begin with it. */
 export const KEY_PREFIX = 'key:';
 
 export function originOfKey({ id }: Pick<ServerKey, 'id'>): string {
@@ -27,14 +28,14 @@ export function originOfOperator({ by, reason }: Required<EntryOrigin>): string 
   return `o${Buffer.from(JSON.stringify({ by, reason })).toString('base64url')}`;
 }
 
-/** An operator: by name, or by the server key that the operator uses. */
+/** An operator: a name, or the server key that the operator uses. */
 export type OperatorName = string | Pick<ServerKey, 'id'>;
 
 export function nameOfOperator(operator: OperatorName): string {
   return typeof operator === 'object' ? KEY_PREFIX + operator.id : operator;
 }
 
-/** @param text the origin in an entry. An unreadable text becomes `by` unchanged. */
+/** @param text the origin as an entry has it. A text that cannot be parsed becomes `by` unchanged. */
 export function parseOrigin(text: string): EntryOrigin {
   if (KEY.test(text)) return { by: KEY_PREFIX + text.slice(1) };
   return operatorOf(text) ?? { by: text };
@@ -52,12 +53,12 @@ function operatorOf(text: string): EntryOrigin | undefined {
   }
 }
 
-/** Whether an entry of this type may have this origin. For the audit. */
+/** Whether an entry of this type may have this origin, for the audit. */
 export function mayHaveOrigin(letter: string, origin: string | undefined): boolean {
   const { grant, adjust, purchase, debit } = entryLetters;
   if (origin === undefined) return letter !== grant && letter !== adjust;
   if (letter === adjust) return operatorOf(origin) !== undefined;
-  // Operators grant to many accounts at once.
+  // An operator grants coins to many accounts at once with entries of type `grant`.
   if (letter === grant && operatorOf(origin) !== undefined) return true;
   return (letter === grant || letter === purchase || letter === debit) && KEY.test(origin);
 }

@@ -1,4 +1,4 @@
--- Deletes a part of the ledger and the index of a guest that moved, whose account has a copy, or of a deleted account.
+-- Deletes a part of the ledger and the index of a deleted account, or of a guest that moved into an account, which has a copy.
 -- KEYS ledger, standing
 -- ARGV state (the account moved or was deleted: `moved` or `deleted`), from (the first bucket of this call)
 -- Library standing.lua: standing_of

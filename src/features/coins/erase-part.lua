@@ -1,9 +1,10 @@
 -- Deletes a ledger and its index, BUCKETS_A_CALL buckets a call. Defines erase_part().
 --
--- The ledger is deleted last, because its last entry shows how many buckets there are.
+-- The ledger is deleted after all buckets, because the seq of its last entry gives the number of buckets.
 local BUCKETS_A_CALL = 500
 
--- Deletes from the bucket `from` on. Returns the `from` of the next call, '' after the last one.
+-- Deletes buckets of the index, beginning with the number `from_bucket`. Returns the `from_bucket` of the next call, '' after the last
+-- call.
 local function erase_part(of_ledger, last_seq, from_bucket)
   local _, buckets = bucket_of(of_ledger, 0, last_seq)
   local first = tonumber(from_bucket)

@@ -1,5 +1,5 @@
--- Checks whether a key was used for an operation in an account, in its ledger or in the ledgers of its guests, whatever the standing of the
--- account.
+-- Checks whether an idempotency key was used for an operation, in the account's ledger or in those of the guests that moved into it. The
+-- script also runs for a banned, moved or deleted account.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared secret
@@ -8,7 +8,7 @@
 -- Library ledger.lua: is_data_of, tail, used_for
 -- Answers used reused free other_data
 --
--- `operation` is the type's letter and the signed coins: "d-30".
+-- `operation` is the letter of the entry's type and the signed coins: "d-30".
 
 if not is_data_of(secret) then return {'other_data'} end
 

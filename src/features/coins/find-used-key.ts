@@ -17,8 +17,9 @@ const findKey = defineScript({
 });
 
 /**
- * Whether a key was used in an account for this operation; `reused`: for another one. Another call may use the key right after.
- * @param operation the type's letter and the signed coins: `a-30`
+ * Whether an idempotency key was used in an account: `used` for this operation, `reused` for another operation, `free` not at all. A
+ * concurrent call may use the key right after the check.
+ * @param operation the letter of the entry's type and the signed coins: `a-30`
  * @throws Refusal `store_unavailable` while the secret of the hashes is not known
  */
 export async function usedKey(
@@ -26,7 +27,7 @@ export async function usedKey(
   { operation, key }: { readonly operation: string; readonly key: string },
   { scripts, keySecret }: Pick<Services, 'scripts' | 'keySecret'>,
 ): Promise<'used' | 'reused' | 'free'> {
-  // The tool reads the secret only when it is needed.
+  // The operator's tool does not read the secret at its start.
   if (!keySecret.isKnown) await keySecret.read();
   const asked = { operation, key, keyHash: keySecret.hashOf(key), secret: keySecret.text };
   const [word] = await scripts.runAs(operatorFor(accountId), findKey, { ledger: coinKeys.ledger(accountId) }, asked);

@@ -8,16 +8,19 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries } from './ledger-layout.ts';
 import { coinKeys, entryLetters, filedGuest, type LedgerEntry, ledgerEntry } from './model.ts';
 
-/** More entries than a filed guest can have: 100, and the entry of its move. */
+/** Entries that are read of a filed guest's ledger: more than the 100 entries that a filed ledger can have, and the entry of its move. */
 const FILED_ENTRIES = 200;
 
-/** Guests whose ledgers are read at a time. */
+/** Guests whose ledgers are read in parallel. */
 const GUESTS_AT_ONCE = 50;
 
-/** A guest may move in while the check reads. The check then begins again, at most this often. */
+/** The most attempts to check an account's guests. If a guest moves in during an attempt, the check begins again. */
 const TRIES = 5;
 
-/** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ledgers are filed completely. */
+/**
+ * Checks the ledgers of guests that moved into an account: a guest's balance is 0, its coins are in the account's ledger, and the keys of
+ * filed guests have each of its entries.
+ */
 export const guestAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.standing, check: ([id], probe) => checkGuests(id!, probe) },
@@ -25,7 +28,7 @@ export const guestAuditor: Auditor = {
   ],
 };
 
-/** Checks that filed ledgers belong to an account with filed guests. `checkGuests` reads their content. */
+/** Checks that an account with keys of filed ledgers has a filed guest. `checkGuests` checks the content of the keys. */
 async function checkFiledOwner(id: string, probe: Probe): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
   const keys = [filedKeys(id), filedEntries(id), filedGuests(id)];
@@ -52,15 +55,18 @@ async function checkGuests(id: string, probe: Probe): Promise<Finding[]> {
   return [];
 }
 
-/** Compares the ledgers of an account's guests, which never change any more, with the account's ledger and with the filed entries. */
+/**
+ * Compares the ledgers of the guests that moved into an account with the account's ledger and with the filed entries. A guest's ledger no
+ * longer changes after the move.
+ */
 class GuestsCheck {
   readonly #id: string;
   readonly #guests: readonly MovedGuest[];
   readonly #probe: Probe;
   readonly #findings: Finding[] = [];
-  /** Guests with a finding. */
+  /** The ids of guests that already have a finding. */
   readonly #found = new Set<string>();
-  /** Coins that guests took with them, by the guest's id. */
+  /** The coins that each guest took into the account by its move, by the guest's id. */
   readonly #takenOut = new Map<string, number>();
   readonly #filedEntries = new Map<string, string>();
   readonly #filedKeys = new Map<string, string>();
@@ -93,7 +99,8 @@ class GuestsCheck {
       this.#find('guest_balance', `Its guest ${id} moved, but still has ${last.balance} coins.`);
     if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);
     if (!isFiled) return;
-    // As file_guest() of ledger.lua: the time never falls, and of several operations with one key the first of a kind counts.
+    // As in `file_guest` of ledger.lua: the time never falls from entry to entry. Of several equal operations with one idempotency key, the
+    // first is filed.
     let newest = 0;
     for (const entry of entries) {
       newest = Math.max(newest, entry.at);
@@ -104,7 +111,7 @@ class GuestsCheck {
     }
   }
 
-  /** Checks that the account got the coins that its guests took with them. */
+  /** Checks that the account's ledger has the coins that its guests took with them. */
   async #checkMerges(): Promise<void> {
     const takenIn = new Map<string, number>();
     let isWhole = true;
@@ -123,7 +130,7 @@ class GuestsCheck {
     }
     if (!isThere && this.#takenOut.size > 0)
       return this.#find('lost_ledger', 'Its ledger is lost, and with it the balance: guests gave it coins.');
-    // Retention may have deleted the account's entry of the move.
+    // If the ledger does not begin with entry 1, retention may have deleted the entry of the move.
     for (const [guest, coins] of isWhole ? this.#takenOut : [])
       if (!takenIn.has(guest)) this.#findOf(guest, `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);
   }
@@ -151,7 +158,7 @@ class GuestsCheck {
     return found;
   }
 
-  /** @param wanted the values by the guests' ledgers */
+  /** @param wanted the values that the guests' ledgers give */
   #compare(what: string, wanted: Map<string, string>, found: Map<string, string>, put: (name: string, value: string) => Command): void {
     const missing = [...wanted.keys()].filter((name) => !found.has(name));
     const foreign = [...found.keys()].filter((name) => !wanted.has(name));
@@ -167,7 +174,7 @@ class GuestsCheck {
     );
   }
 
-  /** One finding for each guest: the others follow from it. */
+  /** Reports only the first finding about each guest, because further findings about the guest follow from the first. */
   #findOf(guest: string, text: string): void {
     if (!this.#found.has(guest)) this.#find('half_move', text);
     this.#found.add(guest);

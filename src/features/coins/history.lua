@@ -6,13 +6,13 @@
 -- Library standing.lua: unfiled_guests, has_filed_guest
 -- Library ledger.lua: guest_ledger
 --
--- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page goes on in each source of entries:
--- - own, guest: the page goes on before this seq of the account's own ledger, and of each guest's ledger that is not filed
---   (guest-moves/accept.lua).
--- - filed: the page goes on after this member of the set of filed entries.
--- - guests: the number of guests at the first page. Entries of guests that moved in later are on none of the pages.
+-- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page begins in each source of entries:
+-- - own, guest: a seq. The next page has entries before this seq, of the account's own ledger and of the ledger of each guest that is not
+--   filed (guest-moves/accept.lua), in this order.
+-- - filed: a member of the sorted set of filed entries (file_guest of ledger.lua). The next page has the entries after this member.
+-- - guests: the number of guests at the first page. Entries of guests that moved in later are on no page of this cursor.
 --
--- Each entry of a guest begins with the guest's number.
+-- An entry of a guest begins with the guest's number.
 
 local sources = {}
 local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
@@ -26,16 +26,16 @@ local places, filed_after, guest_count = string.match(cursor, '^([%d.]*)~?(%d*)~
 local given = {}
 for before in string.gmatch(places, '%d+') do given[#given + 1] = tonumber(before) end
 for number, source in ipairs(sources) do
-  -- The seq of the next entry.
+  -- The seq of the next entry of this source.
   source.next = cursor == '' and source.entries or math.min((given[number] or 1) - 1, source.entries)
 end
 
--- Entries to read at a time. From a single ledger: the page, and one entry more, which tells whether another page follows.
--- From each of many ledgers: few, because most of them have no entry on this page. Later chunks of the same ledger become larger.
+-- Entries that one command reads. Of a single ledger: the page and one entry more, which tells whether another page follows. Of each of
+-- many ledgers: few, because most of these ledgers have no entry on the page. Each further read of the same ledger takes twice as many.
 local chunk_length = math.max(1, math.floor((tonumber(limit) + 1) / #sources))
 
--- Puts the next entry of a source into `head`, and its time into `at`. Retention may have deleted the oldest entries of the
--- ledger, so an index counts from its newest entry, whose seq is known.
+-- Puts the next entry of a source into `head`, and the entry's time into `at`. Retention may have deleted the oldest entries of the ledger,
+-- so an index into the list counts from the newest entry, whose seq is known.
 local function advance(source)
   if #source.chunk == 0 and source.next > 0 then
     local stop = source.next - source.entries - 1
@@ -48,7 +48,7 @@ local function advance(source)
 end
 
 -- A heap of the sources that have an entry left. The source with the newest entry is first; among entries of the same time, the source that
--- was added first. A heap, because fifty guests may have a source each, and a page has hundreds of entries.
+-- was added first. With a list, each of hundreds of entries of a page would cost a comparison with up to fifty sources.
 local heap, left = {}, 0
 local function precedes(one, other) return one.at > other.at or (one.at == other.at and one.rank < other.rank) end
 local function sink(place)
@@ -83,8 +83,8 @@ local function advance_first()
   sink(1)
 end
 
--- The filed entries. A page reads at most CHUNKS chunks of them: it skips the entries of guests that moved in since the first
--- page, and there may be thousands.
+-- Entries of filed guests. A page reads at most CHUNKS chunks of the sorted set: it skips the entries of guests that moved in since the
+-- first page, and there may be thousands of such entries.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
 if has_filed_guest(moved_in) and (cursor == '' or guest_count ~= '') then
@@ -95,7 +95,7 @@ local guests_then = tonumber(guest_count) or (filed.is_over and 0 or #unfiled + 
 
 local guests = {}
 
--- The guest with this number. Called only for guests with entries on the page.
+-- Returns the ledger of the filed guest with this number. Called only for guests with entries on the page.
 local function guest_of(number)
   if not guests[number] then
     local id, entries = string.match(redis.call('HGET', ledger .. ':guests:ids', number), '<filed_guest>')
@@ -142,7 +142,8 @@ end
 local answer = {'page', ''}
 local source = newest()
 while source and #answer < tonumber(limit) + 2 do
-  -- The page has reached its bound of filed entries, and has shown all entries that it read: the next page goes on with the rest.
+  -- The page has read CHUNKS chunks of filed entries, and has all their entries. Entries of other ledgers may be older than the filed
+  -- entries that were not read, so the next page goes on.
   if not filed.head and not filed.is_over then break end
   if source == filed then
     answer[#answer + 1] = filed_entry()

@@ -58,7 +58,7 @@ export const history = endpoint({
   },
 });
 
-/** A page of the caller's history, newest entry first. @param cursor '' at first; without a `nextCursor` the page is the last */
+/** A page of the caller's history, newest entry first. @param cursor '' for the first page. @returns no `nextCursor` with the last page */
 export async function historyPage(
   caller: Caller,
   { cursor, limit }: { readonly cursor: string; readonly limit: number },
@@ -72,17 +72,20 @@ export async function historyPage(
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
-/** A line of a page: the number of the guest whose entry it is, or nothing, and the entry. */
+/** A line of the reply of `history.lua`: an entry, after the guest's number if it is a guest's entry. */
 const LINE = /^(\d+\.)?(.*)$/s;
 
-/** Parses a line for the account's owner, who does not see the origin. The id of a guest's entry begins with the guest's number: `2.17`. */
+/**
+ * Parses a line of the reply for the account's owner, who does not see the origin. The id of a guest's entry begins with the guest's
+ * number: `2.17`.
+ */
 export function parseEntry(line: string): z.output<typeof Entry> {
   const [, guest = '', text = ''] = LINE.exec(line)!;
   const { seq, balance, letter, coins, at, key } = ledgerEntry.parse(text)!;
   return { id: `${guest}${seq}`, type: typeOfLetter[letter]!, coins, balanceAfterCoins: balance, key, at: new Date(at).toISOString() };
 }
 
-/** `parseEntry` for operators: with the server key or the operator that made the entry, and the operator's reason. */
+/** Parses a line of the reply for operators, who also see the server key or the operator that made the entry, and the operator's reason. */
 export function parseEntryForOperators(line: string): z.output<typeof Entry> & Partial<EntryOrigin> {
   const { origin } = ledgerEntry.parse(LINE.exec(line)![2]!)!;
   return { ...parseEntry(line), ...(origin === undefined ? {} : parseOrigin(origin)) };

@@ -31,17 +31,17 @@ const eraseScript = defineScript({
 });
 
 /**
- * Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. For an account with many guests an entry costs more: it is
- * looked up in the ledger of a guest.
+ * Ledger entries on a page of the export: some 60 KB, and 1 ms of Redis's time. An account with more than MANY_GUESTS guests gets
+ * ENTRIES_WITH_GUESTS, because each entry of a filed guest costs a read of the guest's ledger.
  */
 const ENTRIES_A_PAGE = 500;
 const ENTRIES_WITH_GUESTS = 100;
 const MANY_GUESTS = 10;
 
-/** This many entries count as one read. A page of the export has one page of entries at most. */
+/** The number of ledger entries that cost as much as one read in the bound of an export's page. A page has one page of entries at most. */
 const ENTRIES_A_READ = 10;
 
-/** Newest entries that an operator sees with the account. */
+/** The number of newest entries that an operator sees with the account. */
 const NEWEST = 10;
 
 const ExportedEntry = z
@@ -60,14 +60,14 @@ const ExportedEntry = z
   });
 
 /**
- * The ledger and its index, the ledgers and keys of the guests that moved in, and the counters of the days' credits. The steps of a move
- * copy the ledger; `handOver` only deletes the guest's.
+ * The coins of an account: the ledger and its index, the ledgers and idempotency keys of the guests that moved in, and the counters of
+ * coins credited on a day. The steps of a move copy a guest's ledger into the account; `handOver` only deletes the guest's own ledger.
  */
 export const coinHolding = {
   name: 'coins',
   keys: [
     { name: 'ledger', type: 'list', whenMoved: 'handed_over', whenDeleted: 'erased' },
-    // Each index has the bucket 0.
+    // Bucket 0 exists in every index, so it shows that the account has an index.
     { name: /index:(.*)/, type: 'hash', namesAt: () => ['index:0'], whenMoved: 'handed_over', whenDeleted: 'erased' },
     { name: /guest:([^}:]+):ledger/, type: 'list', whenMoved: 'stays', whenDeleted: 'erased' },
     { name: /guest:([^}:]+):index:(.*)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'erased' },
@@ -77,7 +77,7 @@ export const coinHolding = {
     {
       name: /credited:(\d{4}-\d\d-\d\d)/,
       type: 'string',
-      // Clocks of processes differ, so that the day before and the day after may count too.
+      // The clocks of processes differ, so a counter of the day before or of the day after may exist too.
       namesAt: (now) => [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now + offset)}`),
       whenMoved: 'goes',
       whenDeleted: 'goes',
@@ -139,7 +139,9 @@ export const coinHolding = {
   auditors: () => [guestAuditor],
 } satisfies Holding;
 
-/** @param state the state that the account must have. Otherwise nothing is erased */
+/**
+ * Deletes a ledger and its index in several calls. @param state the state that the account must have; in another state nothing is deleted
+ */
 async function eraseLedger(ledger: string, accountId: string, state: 'moved' | 'deleted', scripts: ScriptRunner): Promise<void> {
   const keys = { ledger, standing: standingKey(accountId) };
   for (let from = '0'; from !== '';) {

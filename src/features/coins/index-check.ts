@@ -6,40 +6,46 @@ import { bucketCount, bucketName, bucketOf } from './ledger-layout.ts';
 import type { SecretUse } from './secret-use.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
-/** Buckets read at a time. */
+/** Buckets that are read in parallel. */
 const BUCKETS_AT_ONCE = 64;
 
-/** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact bucket is read as a whole. */
+/** The COUNT of each HSCAN of a bucket. Redis ignores it for a small bucket in the compact encoding, and returns the bucket as a whole. */
 export const FIELDS = 256;
 
-/** Most hashes of an index that the commands of a finding put right. The next audit gives the rest. */
+/** The most hashes of an index that the commands of one finding correct. The next audit gives the commands for the rest. */
 const MOST_PUT_RIGHT = 1000;
 
-/** Most unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */
+/**
+ * The most fields of the index without a matching entry that the check keeps until its end. In a ledger in use most of these fields belong
+ * to entries that were appended during the check.
+ */
 const STRANGE_KEPT = 100_000;
 
-/** The keys of a ledger's entries. */
+/** The idempotency keys of a ledger's entries, as hashes. */
 export interface EntryKeys {
-  /** For each entry the hash of its key as an unsigned number; NaN for an entry of a move, which is not in the index. */
+  /** For each entry the hash of its idempotency key as an unsigned number; NaN for an entry of a move, which is not in the index. */
   readonly hashes: number[];
   readonly oldestRead: LedgerEntry;
   readonly newestRead: LedgerEntry;
-  /** The number of entries that are in the index. */
+  /** The number of entries that have an idempotency key, and so must be in the index. */
   readonly withKey: number;
 }
 
-/** Checks that the index of a ledger leads from the hash of each entry's key to the entry, and nowhere else (`LedgerCheck`). */
+/**
+ * Checks that the index of a ledger leads from the hash of each entry's idempotency key to the entry, and nowhere else. `LedgerCheck` says
+ * how.
+ */
 export class IndexCheck {
   readonly #ledger: string;
-  /** An entry that was found in a bucket has −1 minus its hash. */
+  /** The hashes of all entries. Once a bucket leads to an entry, the entry's hash h is replaced by −1 − h. */
   readonly #keys: EntryKeys;
   readonly #probe: Probe;
   readonly #kinds: LedgerFindings;
   readonly #use: SecretUse;
   #met = 0;
-  /** Keys in the index that no entry of the check explains. */
+  /** Fields of the index that lead to no entry with this hash, or lie in a wrong bucket. */
   readonly #strange: { hash: string; bucket: number; seq: number; text: string }[] = [];
-  /** Entries whose keys have the same hash. */
+  /** The seqs of entries whose idempotency keys have the same hash. */
   readonly #sameHash: number[][] = [];
   #known: Set<number> | undefined;
 
@@ -47,7 +53,7 @@ export class IndexCheck {
     [this.#ledger, this.#keys, this.#probe, this.#kinds, this.#use] = [ledger, keys, probe, kinds, use];
   }
 
-  /** @param firstBucket the reply for the bucket 0, if it was read after the entries */
+  /** @param firstBucket the reply of HSCAN for the bucket 0, if it was read after the entries */
   async run(firstBucket: [string, string[]] | undefined): Promise<void> {
     await this.#readBucket(0, firstBucket);
     const { newestRead, withKey } = this.#keys;
@@ -65,7 +71,7 @@ export class IndexCheck {
       if (withKey > 0) this.#use.wasPresent(this.#keys.oldestRead.at);
       return;
     }
-    // The service may have written meanwhile.
+    // The service may have appended or deleted entries during the check, so the index is compared with the ledger's present ends.
     const ledger = this.#ledger;
     for (;;) {
       const ends = (await this.#probe.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
@@ -86,7 +92,7 @@ export class IndexCheck {
     }
   }
 
-  /** Compares a hash of a bucket, and the seqs that it leads to, with the entries. */
+  /** Compares a field of a bucket, from a hash to seqs, with the entries. */
   #meet(bucket: number, hash: string, text: string): void {
     const parts = text.split(',');
     if (parts.length > 1 && this.#sameHash.length < STRANGE_KEPT) this.#sameHash.push(parts.map(Number));
@@ -102,7 +108,10 @@ export class IndexCheck {
     }
   }
 
-  /** Different keys with the same hash are fine. If two entries have the same key, the key was applied twice. */
+  /**
+   * Checks entries with the same hash. Different idempotency keys may have the same hash. If two entries have the same idempotency key, an
+   * operation was applied twice.
+   */
   async #checkKeys(seqs: readonly number[]): Promise<void> {
     const ledger = this.#ledger;
     const last = (await this.#probe.ask('LINDEX', ledger, -1)) as string | null;
@@ -111,7 +120,7 @@ export class IndexCheck {
       ['LINDEX', ledger, -1],
       ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
     )) as (string | null)[];
-    // An entry was written in between, so the places do not match. The next attempt checks again.
+    // An entry was appended between the two reads, so the indexes into the list are wrong. The next audit checks these entries.
     if (ledgerEntry.parse(found[0] ?? '')?.seq !== lastSeq) return;
     const keys = found.slice(1).map((text) => ledgerEntry.parse(text ?? '')?.key);
     for (const [index, key] of keys.entries())
@@ -119,7 +128,7 @@ export class IndexCheck {
         this.#kinds.find('key_used_twice', `Entries ${seqs[keys.indexOf(key)]} and ${seqs[index]} have the same key "${key}".`);
   }
 
-  /** @param oldestSeq of the ledger as it is now, as is `newest` */
+  /** @param oldestSeq the seq of the ledger's oldest entry now. @param newest the ledger's newest entry now */
   async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
     const { newestRead } = this.#keys;
     const strange = this.#strange.filter(
@@ -130,15 +139,15 @@ export class IndexCheck {
     const without = this.#met < this.#keys.withKey ? this.#withoutKey(oldestSeq) : [];
     const wrong = new Set(strange.map(({ hash }) => Number(hash) >>> 0));
     const pointedAt = new Set(strange.map(({ seq }) => seq));
-    // A key that leads elsewhere explains the entry that it does not lead to, and the entry that it leads to.
+    // A hash that leads to a wrong entry is one finding. It also explains two entries: its own, to which no hash leads, and the wrong one.
     const unexplained = without.filter(({ seq, own }) => !wrong.has(own) && !pointedAt.has(seq));
     for (const { seq } of unexplained.slice(0, 1)) await this.#findWithoutKey(seq, oldestSeq, unexplained.length);
     this.#putRight(new Set([...unexplained.map(({ own }) => own), ...wrong]), strange, newest);
   }
 
   /**
-   * Whether the ledger seems to have begun with another secret: the index has each entry up to some point under a hash that belongs to no
-   * key, and each later entry under its own hash.
+   * Whether the first entries of the ledger seem to have been written with another secret: the index leads to each entry up to some point
+   * from a hash that belongs to no idempotency key of the ledger, and to each later entry from its own hash.
    */
   async #isOfOtherSecret(strange: readonly { hash: string; seq: number }[], oldestSeq: number): Promise<boolean> {
     const { hashes, oldestRead } = this.#keys;
@@ -155,13 +164,13 @@ export class IndexCheck {
     return true;
   }
 
-  /** A hash of the index that does not lead to its entry, or lies in another bucket than its own. */
+  /** Reports a hash of the index that does not lead to its entry, or lies in a wrong bucket. */
   #findStrange({ hash, bucket, seq, text }: { hash: string; bucket: number; seq: number; text: string }, newest: LedgerEntry): void {
     const name = `Hash ${hash} in bucket ${bucket}`;
     const known = this.#keys.hashes[seq - this.#keys.oldestRead.seq];
     const own = Number(hash) >>> 0;
     if (known === undefined || Number.isNaN(seq)) {
-      // The hash belongs to an entry of the ledger, but leads to another entry.
+      // The hash belongs to an entry of the ledger, but the field leads to no entry.
       const isOfEntry = Number.isNaN(seq) && isHash(hash) && this.#allHashes().has(own);
       const kind = isOfEntry ? 'key_points_elsewhere' : 'key_without_entry';
       return this.#kinds.find(kind, `${name} leads to entry ${seq} ("${text}"), which the ledger does not have.`);
@@ -172,7 +181,7 @@ export class IndexCheck {
       this.#keys.hashes[seq - this.#keys.oldestRead.seq] = -1 - own;
       this.#met++;
     }
-    // A split that happened meanwhile has moved the hash.
+    // If the ledger has doubled during the check, splits of buckets may have moved the hash.
     if (bucket !== bucketOf(own, newest.seq) && newest.seq < 2 * this.#keys.newestRead.seq)
       return this.#kinds.find('key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(own, newest.seq)}.`);
     const seqs = text.split(',');
@@ -183,7 +192,7 @@ export class IndexCheck {
     return (this.#known ??= new Set(this.#keys.hashes.map((known) => (known < 0 ? -1 - known : known))));
   }
 
-  /** Entries to which no key of the index leads. */
+  /** The entries to which no hash of the index leads. */
   #withoutKey(oldestSeq: number): { seq: number; own: number }[] {
     return [...this.#keys.hashes.entries()].flatMap(([index, known]) => {
       const seq = this.#keys.oldestRead.seq + index;
@@ -199,7 +208,7 @@ export class IndexCheck {
     this.#kinds.more('entry_without_key', count - 1);
   }
 
-  /** Commands that make these hashes lead to their entries. A hash that belongs to no entry has none. */
+  /** Adds commands that make these hashes lead to their entries. A hash that belongs to no entry gets no command. */
   #putRight(hashes: ReadonlySet<number>, strange: readonly { hash: string; bucket: number }[], newest: LedgerEntry): void {
     const seqs = new Map<number, number[]>();
     for (const [index, known] of this.#keys.hashes.entries()) {
@@ -224,7 +233,7 @@ export class IndexCheck {
   }
 }
 
-/** A signed integer of 32 bits. */
+/** Whether the text is a signed integer of 32 bits, as the hashes in the index are. */
 function isHash(text: string): boolean {
   return String(Number(text) | 0) === text;
 }

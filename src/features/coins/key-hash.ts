@@ -1,35 +1,35 @@
 /**
- * The hash by which the index of a ledger finds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's
- * `hsiphash`), made for hash tables whose keys come from strangers. Which keys collide depends on a secret, and no answer of
- * the service reveals them. `ledger.lua` computes the same hash.
+ * The hash by which the index of a ledger finds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's `hsiphash`), made for
+ * hash tables whose keys come from strangers. Which idempotency keys collide depends on a secret, and no answer of the service reveals a
+ * collision. `ledger.lua` computes the same hash.
  *
- * Cheaper hashes let a client fill one bucket. In a sum such as Java's, `Aa` and `BB` collide for every start value: 107,000
- * keys made of them fill one bucket, and Redis then takes a quarter of a second to split it. In a polynomial modulo a power of
- * two, Thue–Morse texts collide for every factor. For a UUID, HalfSipHash costs less than 0.1 µs more than such a sum
- * (`npm run bench:micro` measures it: "coins: hash of a key").
+ * A cheaper hash would let a client fill one bucket. In a sum such as Java's, `Aa` and `BB` collide for every start value: 107,000
+ * idempotency keys made of these two texts fill one bucket, and Redis then takes a quarter of a second to split the bucket. In a polynomial
+ * modulo a power of two, Thue–Morse texts collide for every factor. For a UUID, HalfSipHash costs less than 0.1 µs more than such a sum
+ * (`npm run bench:micro`: "coins: hash of a key").
  */
 export type KeyHash = (key: string) => number;
 
 /** The highest bit of each of four bytes. */
 const NOT_ASCII = 0x80808080;
 
-/** 64 bits. */
+/** The length of the secret of the hash: 64 bits. */
 export const SECRET_BYTES = 8;
 
 /**
- * @returns a hash of the UTF-8 bytes of a text whose characters lie below U+0100, as in any key: a signed integer of 32 bits. Redis packs
- * it into five bytes, and an unsigned one into nine.
+ * @returns a function that hashes the UTF-8 bytes of a text. All characters of the text must lie below U+0100, as in any idempotency key.
+ * The hash is a signed integer of 32 bits, because Redis packs a signed one into five bytes, and an unsigned one into nine.
  */
 export function halfSipHash(secret: Buffer): KeyHash {
   const k0 = secret.readInt32LE(0);
   const k1 = secret.readInt32LE(4);
-  /** Undefined for a text that is not ASCII. */
+  /** Hashes the characters of a text as bytes. Undefined for a text that is not ASCII, unless `isBytes`. */
   const hashOf = (key: string, isBytes: boolean): number | undefined => {
-    // Names as in the paper of the algorithm.
+    // The variables are named as in the paper of the algorithm.
     let [v0, v1, v2, v3] = [k0, k1, k0 ^ 0x6c796765, k1 ^ 0x74656462];
     const { length } = key;
-    // Each turn takes a word of four characters. The last word holds the remaining characters and the length. Three more turns
-    // finish.
+    // Each turn takes a word of four characters. The last word holds the remaining characters and the length. Three more turns finish the
+    // hash.
     const words = (length >> 2) + 1;
     let codes = 0;
     for (let turn = 0; turn < words + 3; turn++) {

@@ -21,13 +21,13 @@ const makeSecret = defineScript({
   answers: ['made'],
 });
 
-/** Milliseconds between a failed read and the next one. */
+/** Delay before a failed read of the secret is repeated, in milliseconds. */
 const RETRY_MS = 500;
 
 /**
- * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes it, and it never
- * changes. A process runs no coin operation until it knows the secret, because under a wrong hash a used key would seem new. It
- * gets the secret only once the data has the version of this coinop.
+ * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes the secret, and it never changes. A
+ * process runs no coin operation until it knows the secret, because under a wrong hash a used idempotency key would seem new. A process
+ * also waits until the data in Redis has the data version that it writes.
  */
 export class KeySecret {
   readonly #redis: Redis | undefined;
@@ -36,24 +36,25 @@ export class KeySecret {
   readonly #guard: DataGuard | undefined;
   readonly #upgrades: readonly Upgrade[];
   #isKnown = false;
-  /** The last secret that was known. */
+  /** The secret that this process read last, in hexadecimal. It stays set while the secret in Redis is in doubt. */
   #text: string | undefined;
   #hash: KeyHash | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** When the last read began, on the clock of `performance.now()`. */
   #readAt = -Infinity;
   #isClosed = false;
-  /** The problem that was logged last. */
+  /** The message of the last failed read, so that repeated failures are logged once. */
   #lastProblem: string | undefined;
   #problem: string | undefined;
   readonly #readAgain = (): void => void this.read();
-  /** Reads the secret, or makes it. Does not throw: while Redis is unavailable or refuses writes, it tries again. */
+  /** Reads the secret, or makes it. Does not throw: while Redis is unavailable or refuses writes, the read is repeated every RETRY_MS. */
   readonly read = oneAtATime(() => this.#read());
 
   /**
    * @param redis one Redis, or a Cluster
-   * @param guard checks that Redis has the data that this process knows, so that nothing is written into other data
-   * @param upgrades without them, data of an older version is not changed, and the secret stays unknown
+   * @param guard checks that Redis has the data that this process knows, so that no secret is written into other data
+   * @param upgrades the changes from older versions of the data. Without them, data of an older version stays as it is, and the secret
+   * unknown
    */
   constructor(redis: Redis | Cluster, log: Logger, { guard, upgrades = [] }: { guard?: DataGuard; upgrades?: readonly Upgrade[] } = {}) {
     this.#log = log;
@@ -66,9 +67,9 @@ export class KeySecret {
       return;
     }
     this.#redis = redis;
-    // Data that is accepted may have another secret, or none yet.
+    // The guard lost the data that it knew. The data that an operator then accepts may have another secret, or none yet.
     guard?.on('lost', () => (this.#isKnown = false));
-    // The secret may be missing in Redis. This process then writes its secret back.
+    // After a reconnection the secret may be missing in Redis. This process then writes its own secret back.
     redis.on('ready', this.#readAgain);
   }
 
@@ -76,18 +77,20 @@ export class KeySecret {
     return this.#isKnown;
   }
 
-  /** The problem that an operator has to mend before the secret can be read, for `/ready`. */
+  /** The problem that an operator has to mend before the secret can be read, for the reply of `/ready`. Undefined without one. */
   get problem(): string | undefined {
     return this.#isKnown ? undefined : this.#problem;
   }
 
   /**
-   * A script found that Redis has other data than the data of this secret. Reads the secret again; until then it is not known.
+   * To be called if a script answers `other_data`: Redis has another secret or data version than this process expects. Reads the secret
+   * again; on a single Redis the secret is unknown until then.
    * @returns the refusal for the caller of the script, which did nothing
    */
   otherData(): Refusal {
-    // If one primary of a Cluster lacks the secret, the others must go on. A read asks for the marks of all slots, so it is delayed: while
-    // the marks of one slot are wrong, each of its requests would otherwise start another read.
+    // If one primary of a Cluster lacks the secret, the other primaries must go on, so the secret stays known. A read of a Cluster's secret
+    // reads the marks of all slots (secret-of-cluster.ts). So at most one read begins in RETRY_MS: while the marks of a slot are wrong,
+    // each request for the slot asks for a read.
     if (this.#ofCluster === undefined) this.#isKnown = false;
     if (this.#ofCluster !== undefined && performance.now() < this.#readAt + RETRY_MS) this.#readLater();
     else void this.read();
@@ -101,13 +104,13 @@ export class KeySecret {
     if (this.#redis !== undefined && this.#redis.status !== 'ready') return;
     if (this.#ofCluster?.isReady === false) return this.#readLater();
     if (!(await this.#isOwnData())) {
-      // If one primary of a Cluster has lost its data, the others must go on.
+      // If one primary of a Cluster has lost its data, the other primaries must go on.
       if (this.#ofCluster === undefined) this.#isKnown = false;
       return this.#readLater();
     }
     try {
       this.#take(this.#redis === undefined ? await this.#ofCluster!.read(this.#text) : await this.#readFrom(this.#redis));
-      // The secret or the marks may have been written just now.
+      // The read may have just written the secret or the marks of slots, which the guard checks.
       await this.#guard?.checkAgain();
     } catch (error) {
       const { message } = error as Error;
@@ -139,13 +142,13 @@ export class KeySecret {
     return secret;
   }
 
-  /** @throws Refusal `store_unavailable` until the secret was read */
+  /** The hash of an idempotency key. @throws Refusal `store_unavailable` until the secret was read */
   hashOf(key: string): number {
     return this.#known(this.#hash)(key);
   }
 
   /**
-   * The secret in hexadecimal, for scripts that hash keys themselves.
+   * The secret in hexadecimal, for scripts that compute hashes themselves.
    * @throws Refusal `store_unavailable` until the secret was read
    */
   get text(): string {
@@ -153,8 +156,8 @@ export class KeySecret {
   }
 
   /**
-   * To be called before data is written in a layout of this version.
-   * @throws Refusal `store_unavailable` until the data has the version of this coinop
+   * To be called before data is written in the layout of this coinop's data version.
+   * @throws Refusal `store_unavailable` until the data in Redis has this version
    */
   check(): void {
     this.#known(this.#text);
@@ -167,13 +170,14 @@ export class KeySecret {
   }
 
   /**
-   * Atomic: if several processes try, the first one's secret is set, and all of them get it.
-   * @param hasVersion whether the data has a version, which is written after the secret
-   * @throws Error if the key in Redis holds another text, or data with a version has lost a secret that this process never read
+   * Reads the secret, or makes it. Atomic: if several processes try, Redis keeps the first one's secret, and all processes get it.
+   * @param hasVersion whether the data has a version. The version is written after the secret, so data with a version had a secret
+   * @throws Error if the Redis key holds another text than a secret, or if data with a version has lost a secret that this process never
+   * read
    */
   async #readOrMake(redis: Redis, hasVersion: boolean): Promise<string> {
     const found = await readKeySecret(redis);
-    // Under a new secret all used keys would seem new.
+    // Under a new secret all used idempotency keys would seem new.
     if (found === null && hasVersion && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     return found ?? this.#make(redis);
@@ -181,7 +185,7 @@ export class KeySecret {
 
   async #make(redis: Redis): Promise<string> {
     const own = this.#text ?? randomBytes(SECRET_BYTES).toString('hex');
-    // With the guard the script writes only into data that this process knows.
+    // The guard makes the script write only into data that this process knows.
     const scripts = new ScriptRunner(redis, { now: Date.now, data: this.#guard });
     const [, made] = await scripts.run(makeSecret, { secret: KEY_SECRET }, { own });
     return made!;

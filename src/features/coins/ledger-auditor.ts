@@ -11,11 +11,14 @@ import { ledgerPatterns } from './ledger-layout.ts';
 import { coinKeys } from './model.ts';
 
 /**
- * Checks each account's ledger against itself and its index, and each bucket's account.
- * @param checkBought compares entries of purchases with the purchases
+ * Checks each account's ledger against itself and its index, and that each bucket of an index has its ledger.
+ * @param checkBought compares ledger entries that purchases made with the records of the purchases
  */
 export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Auditor {
-  /** The one ledger that reports a missing or malformed secret. Without ledgers the secret may be missing. */
+  /**
+   * The account whose ledger's check reports a missing or malformed secret, so that it is reported once. Without ledgers the secret may be
+   * missing.
+   */
   let reporter: string | undefined;
   const use = new SecretUse();
   const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use });
@@ -75,10 +78,10 @@ async function checkGuestLedger(id: string, guest: string, probe: Probe, options
   return [{ kind: 'orphan_ledger', subject: `account ${id}`, text, commands: setAside(key) }];
 }
 
-/** As in ledger.lua. */
+/** How long a counter of a day's credits is kept, as in ledger.lua. */
 const CREDITED_KEPT_SECONDS = 2 * 86_400;
 
-/** Checks that the counter of a day's credits is a whole number and expires. */
+/** Checks that the counter of coins credited on a day is a whole number and expires. */
 async function checkCredited(id: string, day: string, probe: Probe): Promise<Finding[]> {
   const key = coinKeys.creditedOn(id, day);
   const [coins, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];

@@ -10,7 +10,10 @@ import { bucketName, entryPages } from './ledger-layout.ts';
 import { coinKeys, type LedgerEntry, payoutsKey, seasonPayout } from './model.ts';
 import type { SecretUse } from './secret-use.ts';
 
-/** Compares the entries that purchases made in a ledger with the purchases. `adjusted`: the keys of operators' entries. */
+/**
+ * Compares the entries that purchases made in a ledger with the records of the purchases. `adjusted` has the idempotency keys of operators'
+ * entries.
+ */
 export type BoughtCheck = (
   ledger: { readonly accountId: string; readonly guestId: string | undefined },
   bought: readonly LedgerEntry[],
@@ -18,9 +21,9 @@ export type BoughtCheck = (
   probe: Probe,
 ) => Promise<readonly Finding[]>;
 
-/** The parts that the checks of all ledgers share. */
+/** The parts that the checks of all ledgers of one audit share. */
 export interface LedgerCheckOptions {
-  /** Undefined without a secret. */
+  /** The hash of idempotency keys. Undefined while the secret of the hashes is missing or malformed. */
   readonly hash: KeyHash | undefined;
   readonly checkBought: BoughtCheck;
   readonly use: SecretUse;
@@ -30,8 +33,8 @@ export interface LedgerCheckOptions {
  * Checks one ledger.
  *
  * - The entries follow each other (`ChainCheck`).
- * - The index leads from the hash of each entry's key to the entry, and nowhere else. The check keeps the hash of each entry's
- *   key, and compares it with the index: 8 bytes an entry.
+ * - The index leads from the hash of each entry's idempotency key to the entry, and nowhere else (`IndexCheck`). For this comparison the
+ *   check keeps the hash of each entry: 8 bytes an entry.
  *
  * While the check reads, the service may append entries, split buckets, and delete the oldest entries with their keys. The check
  * therefore covers the entries that exist both at its beginning and at its end. A split moves hashes only to a bucket with a
@@ -43,12 +46,15 @@ export class LedgerCheck {
   readonly #guest: { readonly id: string; readonly isFiled: boolean } | undefined;
   readonly #probe: Probe;
   readonly #options: LedgerCheckOptions;
-  /** Findings about other things than the ledger itself. */
+  /** Findings about data other than the ledger and its index. */
   readonly #findings: Finding[] = [];
   readonly #kinds: LedgerFindings;
   readonly #chain: ChainCheck;
 
-  /** @param guest a guest of the account, to check its ledger. A filed ledger has no index: `guest-auditor.ts` checks it. */
+  /**
+   * @param guest a guest of the account, to check the guest's ledger. A filed ledger has no index: `guest-auditor.ts` checks the keys that
+   * replace it.
+   */
   constructor(id: string, probe: Probe, options: LedgerCheckOptions, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;
     this.#kinds = new LedgerFindings(guest === undefined ? `account ${id}` : `guest ${guest.id} of account ${id}`);
@@ -92,14 +98,17 @@ export class LedgerCheck {
     if (keys === undefined || this.#guest?.isFiled === true) return;
     // `ledger-auditor.ts` reports a missing secret once, instead of with each ledger.
     if (this.#options.hash === undefined) return;
-    // Buckets are read after the entries, so that the key of each entry read is already in its bucket.
+    // Buckets are read after the entries, so that the hash of each entry read is already in a bucket.
     const check = new IndexCheck(this.#ledger, keys, this.#probe, this.#kinds, this.#options.use);
     await check.run(isOnePage ? (bucket as [string, string[]]) : undefined);
   }
 
   /**
-   * `gone`: the account was deleted, or is a guest whose move is just deleting the ledger and its index. The queue of moves then has to
-   * hold it (`moveAuditor`), and `deletionAuditor` reports what a deletion left. `unknown`: it has no standing either.
+   * The state of an account that has a ledger but no fields:
+   * - `gone`: the account was deleted, or is a guest whose move is just deleting the ledger and its index. `moveAuditor` checks that the
+   *   queue of moves has the guest, and `deletionAuditor` reports data that a deletion left.
+   * - `unknown`: the account has no standing (the record of moves, bans and deletions) either.
+   * - `there`: it has a standing, and no move or deletion explains the missing fields.
    */
   async #ownerWithoutFields(): Promise<'there' | 'gone' | 'unknown'> {
     const record = (await this.#probe.ask('GET', standingKey(this.#id))) as string | null;
@@ -109,21 +118,21 @@ export class LedgerCheck {
   }
 
   async #isOwnerLost(owner: 'there' | 'unknown'): Promise<boolean> {
-    // An account with a guest has both fields and a standing.
+    // An account with a guest must have both fields and a standing.
     if (owner === 'there' && !this.#chain.hasMerges) return false;
     const lost = await missingAccount(this.#id, this.#probe);
     if (lost !== undefined) this.#findings.push(lost);
     return lost !== undefined;
   }
 
-  /** Checks that each prize has a payout in its season, unless the season is no longer kept. */
+  /** Checks that each prize in the ledger has a payout in its season, unless Redis no longer has the payouts of the season. */
   async #checkPrizes(): Promise<void> {
     for (const { seq, coins, key } of this.#chain.prizes) {
       const [, game = '', season = '', playerId = ''] = key.split('·');
       const payouts = payoutsKey(game, season);
       const [isKept, text] = (await this.#probe.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
       const payout = seasonPayout.parse(text ?? '');
-      // During the payment a payout has no outcome yet.
+      // While the prizes are being paid, a payout has no outcome yet.
       if (isKept === 1 && (payout?.coins !== coins || !['paid', 'deleted', undefined].includes(payout.outcome)))
         this.#findings.push({
           kind: 'prize_without_payout',

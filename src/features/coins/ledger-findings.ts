@@ -1,9 +1,9 @@
 import type { Command, Finding } from '../../consistency/auditor.ts';
 
-/** Most commands of a finding. The next audit gives the rest. */
+/** The most commands that a finding offers. The next audit gives the rest. */
 const MOST_COMMANDS = 100;
 
-/** The findings about one ledger by their kinds: one damage often shows at several entries. */
+/** The findings about one ledger, one of each kind, because one damage often shows at several entries. */
 export class LedgerFindings {
   readonly subject: string;
   readonly #kinds = new Map<string, { readonly text: string; readonly commands: Command[]; more: number }>();
@@ -26,17 +26,17 @@ export class LedgerFindings {
     }
   }
 
-  /** Counts more findings of a kind that was found. */
+  /** Adds to the number of findings of a kind that was found before. */
   more(kind: string, count: number): void {
     this.#kinds.get(kind)!.more += count;
   }
 
-  /** Adds commands to a kind that was found. */
+  /** Adds commands to the finding of a kind that was found before. */
   mend(kind: string, ...commands: readonly Command[]): void {
     this.#kinds.get(kind)!.commands.push(...commands);
   }
 
-  /** All findings follow from one about another subject, if there is one. */
+  /** Marks all findings as consequences of a finding about another subject. The audit hides them if it has a finding about that subject. */
   explainBy(subject: string): void {
     this.#explainedBy = [subject];
   }

@@ -3,8 +3,8 @@ import type { Probe } from '../../consistency/auditor.ts';
 import { coinKeys, ENTRIES_PER_BUCKET, filedEntry, filedOperation, ledgerEntry, type LedgerEntry } from './model.ts';
 
 /**
- * The layout of ledgers in Redis, for the audit. `ledger.lua` writes them and describes the layout. Apart from scripts only this file and
- * `ledger-check.ts`, `chain-check.ts` and `index-check.ts` know it.
+ * The layout of ledgers in Redis, for the audit. `ledger.lua` writes ledgers and describes the layout. Apart from scripts, only this file
+ * and `ledger-check.ts`, `chain-check.ts` and `index-check.ts` know the layout.
  */
 
 /** The number of buckets in the index of a ledger whose last entry has this seq. */
@@ -21,12 +21,15 @@ export function bucketOf(hash: number, lastSeq: number): number {
   return bucket < count ? bucket : bucket % power;
 }
 
-/** Prefix of the key of the entries that move a guest's coins into an account. The other account's id follows. */
+/**
+ * Prefix of the idempotency key of the two entries that move a guest's coins into an account. After it comes the id of the account at the
+ * other end of the move.
+ */
 export const MERGE_KEY = 'merge:';
 
 /**
- * An entry of a filed guest: its member in the sorted set of filed entries, and its line in the hash of filed keys. The line is empty for
- * an entry that cannot be found by a key.
+ * How an entry of a filed guest is stored with the account: its member in the sorted set of filed entries, and its line in the hash of
+ * idempotency keys. The line is empty for an entry of a move, which no key finds.
  */
 export function filed(
   { seq, balance, letter, coins }: LedgerEntry,
@@ -36,14 +39,14 @@ export function filed(
   return { member, operation: `${letter}${coins} `, line: letter === 'm' ? '' : filedOperation.write({ letter, coins, balance }) };
 }
 
-/** The key of a bucket of a ledger's index, as `of_account` of ledger.lua makes it. */
+/** The Redis key of a bucket of a ledger's index, as `of_account` of ledger.lua makes it. */
 export function bucketName(ledger: string, bucket: number | string): string {
   return `${ledger.slice(0, -'ledger'.length)}index:${bucket}`;
 }
 
 export const ledgerKeys = {
   bucket: (accountId: string, bucket: number | string) => bucketName(coinKeys.ledger(accountId), bucket),
-  /** A hash: the keys of filed guests with lines of their operations. */
+  /** A hash: the idempotency keys of filed guests → lines of the operations under this key. */
   filedKeys: coinKeys.guestKeys,
   /** A sorted set: the entries of filed guests by time (`filedEntry`). */
   filedEntries: (accountId: string) => `{${accountId}}:ledger:guests`,
@@ -51,7 +54,7 @@ export const ledgerKeys = {
   filedGuests: (accountId: string) => `{${accountId}}:ledger:guests:ids`,
 };
 
-/** The keys of an account's ledger. The first group is the account's id. */
+/** The Redis keys of an account's ledgers and their indexes. The first group is the account's id. */
 export const ledgerPatterns = {
   ledger: accountKeyPattern('ledger'),
   bucket: accountKeyPattern(/index:(.*)/),
@@ -61,20 +64,23 @@ export const ledgerPatterns = {
   filed: ['keys:guests', 'ledger:guests', 'ledger:guests:ids'].map(accountKeyPattern),
 };
 
-/** Entries that one command reads: some 20 µs of Redis's time. */
+/** Entries on a page, which one command reads in some 20 µs of Redis's time. */
 const PAGE = 128;
 
-/** Entries of the previous page that a page reads again: even if retention deletes this many meanwhile, the pages still connect. */
+/**
+ * The number of last entries of a page that the next page reads again. So the pages connect even if retention deletes up to this many
+ * entries between the two reads.
+ */
 const OVERLAP = 8;
 
 export interface EntryPage {
-  /** Entries that follow the entries of the previous page. Neighbours on a page are neighbours in Redis. */
+  /** The entries that follow the entries of the previous page. Neighbours on a page are neighbours in Redis. */
   readonly texts: readonly string[];
-  /** Whether this is the first page, or the first one after retention has deleted all entries of earlier pages. */
+  /** Whether this is the first page, or the first page after retention deleted all entries of earlier pages. */
   readonly isBegin: boolean;
 }
 
-/** Reads a ledger from its oldest entry on. A ledger that does not exist has no page. */
+/** Reads a ledger in pages, oldest entry first. A ledger that does not exist has no page. */
 export async function* entryPages(probe: Probe, ledger: string): AsyncGenerator<EntryPage, undefined> {
   let page = (await probe.ask('LRANGE', ledger, 0, PAGE - 1)) as string[];
   if (page.length === 0) return;

@@ -5,21 +5,27 @@ import type { KeyHash } from './key-hash.ts';
 import { bucketName, bucketOf, ledgerKeys } from './ledger-layout.ts';
 import { coinKeys, ledgerEntry, type LedgerEntry } from './model.ts';
 
-/** An entry that was found by its key. A filed guest's index has no time. */
+/**
+ * An entry that was found by its idempotency key. The time of a filed guest's entry is undefined, because the hash that finds it has no
+ * times.
+ */
 export type FoundEntry = Pick<LedgerEntry, 'letter' | 'coins' | 'balance'> & { readonly at: number | undefined };
 
-/** The entries that the ledgers of some accounts have under some keys. */
+/** The entries with certain idempotency keys in the ledgers of some accounts. */
 export interface FoundEntries {
   readonly entries: ReadonlyMap<string, FoundEntry>;
-  /** Accounts whose ledgers were searched: of guests that moved, the accounts that they moved into. */
+  /** The accounts whose ledgers were searched. For a guest that moved, the account into which it moved. */
   readonly accountIds: readonly string[];
-  /** Whether the ledgers still have all entries since this time, as far as retention and deletions are concerned. */
+  /**
+   * Whether the ledgers still have all entries since this time, in milliseconds since 1970. Retention and deletions of accounts remove
+   * entries.
+   */
   hasAllSince(time: number): boolean;
 }
 
 /**
- * Finds entries by their keys, as `used_for` of `ledger.lua` does: in the ledger of each account, and in the ledgers of the guests that
- * moved into it.
+ * Finds entries by their idempotency keys, as `used_for` of `ledger.lua` does: in the ledger of each account, and in the ledgers of the
+ * guests that moved into the account.
  */
 export async function findEntries(owners: Iterable<string>, keys: readonly string[], probe: Probe, hash: KeyHash): Promise<FoundEntries> {
   const entries = new Map<string, FoundEntry>();
@@ -36,7 +42,7 @@ export async function findEntries(owners: Iterable<string>, keys: readonly strin
     }
     accountIds.add(id);
     wholeSince.push(await new Search(keys, entries, probe, hash).run(id, guests));
-    // The guest may have moved meanwhile, and its ledger with it.
+    // If the owner moved during the search, its ledger moved too.
     if ((await standingIn(owner, probe)).target !== standing.target) throw new Unsettled('The account has moved');
   }
   return { entries, accountIds: [...accountIds], hasAllSince: (time) => wholeSince.every((since) => since <= time) };
@@ -55,7 +61,7 @@ class Search {
     this.#hash = hash;
   }
 
-  /** @returns since when the ledger has all entries */
+  /** @returns the time from which on the ledger has all entries, in milliseconds since 1970 */
   async run(id: string, guests: readonly MovedGuest[]): Promise<number> {
     const ledger = coinKeys.ledger(id);
     const ends: Command[] = [
@@ -67,7 +73,7 @@ class Search {
     if (newest !== undefined) await this.#byIndex(ledger, newest.seq);
     if (guests.some(({ isFiled }) => isFiled)) await this.#filed(id);
     for (const guest of guests) if (!guest.isFiled) await this.#byIndex(coinKeys.guestLedger(id, guest.id), guest.lastSeq);
-    // A new entry changes the buckets, and the places of entries that are counted from the last one.
+    // A new entry changes the buckets of hashes, and the indexes of entries, which are counted from the last entry.
     if (this.#missing().length > 0 && (await this.#probe.ask('LINDEX', ledger, -1)) !== texts[1])
       throw new Unsettled('The ledger has changed');
     return oldest === undefined || oldest.seq === 1 ? 0 : oldest.at;

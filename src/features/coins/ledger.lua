@@ -2,26 +2,26 @@
 -- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
 -- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
--- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from its history.
--- A debt, which only refunds make, is a balance below 0. Scripts copy the origin of an entry and do not read it.
+-- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from
+-- its history. A debt, which only refunds make, is a balance below 0. Scripts do not read the origin of an entry.
 --
--- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
--- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
--- The entry itself contains its key, so a lookup is exact. Two numbers of a few bytes take a third of the memory of a key, and less
--- time to write and to find.
+-- The index finds an entry by its idempotency key. The index consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of an
+-- idempotency key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated
+-- by commas. The entry itself contains its key, so a lookup is exact. A hash and a seq of a few bytes take a third of the memory of an
+-- idempotency key, and less time to write and to find.
 --
 -- A bucket is small enough for Redis's listpack encoding. The number of buckets grows with the ledger by linear hashing (Litwin,
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
 --
--- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
+-- The hash of an idempotency key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
 --
 -- TypeScript gives DATA_VERSION, ENTRIES_PER_BUCKET, MAX_BALANCE and MIN_BALANCE.
-local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
-local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
-local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
+local MOVED_AT_ONCE = 1000 -- hashes that one command moves to another bucket: a call in Lua takes some 8,000 arguments
+local CREDITED_KEPT_SECONDS = 2 * 86400 -- a day's counter of credits is kept for the UTC day, and a margin for clocks that differ
+local SMALL_ENTRIES = 100 -- the most entries of a guest's ledger that is filed: filing takes less than a millisecond
 
--- Whether the data has the layout of this version and this secret. Redis may have been emptied, or restored to other data, since
--- the service read the secret. A lookup by a wrong hash would take a used key for a new one. Checked once per batch.
+-- Whether the data has the version of this coinop and this secret. Redis may have been emptied, or restored from a backup, since the
+-- service read the secret. Under a wrong hash a used idempotency key would seem new. One check serves all calls of a batch.
 local is_right_data
 local function is_data_of(secret)
   if is_right_data == nil then
@@ -31,14 +31,14 @@ local function is_data_of(secret)
   return is_right_data
 end
 
--- `tostring` loses digits of a large number.
+-- Formats a whole number. `tostring` loses digits of a large number.
 local function whole(number) return string.format('%d', number) end
 
--- Another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
+-- Returns another Redis key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
 local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
 
--- The key of a moved guest's ledger: '{id}:guest:<guest id>:ledger' beside the account's '{id}:ledger'. It has the account's tag. A ledger
--- that is not filed has a separate index. `of_account` also makes the names of the guest's buckets.
+-- Returns the Redis key of a moved guest's ledger: '{id}:guest:<guest id>:ledger' beside the account's '{id}:ledger', so both are in one
+-- slot. A guest's ledger that is not filed has an index of its own, whose names `of_account` makes from the ledger's name too.
 local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:' .. guest_id .. ':ledger') end
 
 -- Returns the seq of the last entry and the balance.
@@ -49,8 +49,8 @@ local function tail(ledger)
   return tonumber(seq), tonumber(balance)
 end
 
--- Returns the bucket of a hash in the index of a ledger of `entries` entries, the number of buckets, and the largest power of two
--- that is not above that number.
+-- Returns three values for a ledger of `entries` entries: the Redis key of the bucket of a hash, the number of buckets, and the largest
+-- power of two that is not above the number of buckets.
 local function bucket_of(ledger, hash, entries)
   local count = math.floor(entries / ENTRIES_PER_BUCKET) + 1
   local _, exponent = math.frexp(count)
@@ -60,7 +60,7 @@ local function bucket_of(ledger, hash, entries)
   return of_account(ledger, 'index:' .. bucket), count, power
 end
 
--- HalfSipHash-1-3, as in key-hash.ts. The functions of `bit` reduce sums beyond 32 bits.
+-- HalfSipHash-1-3 of an idempotency key, as in key-hash.ts. The functions of `bit` reduce sums beyond 32 bits.
 local function hash_of(secret, key)
   local bxor, rol = bit.bxor, bit.rol
   local function word(text, at)
@@ -92,7 +92,7 @@ local function hash_of(secret, key)
   return bxor(v1, v3)
 end
 
--- Returns the entry with this key in a ledger of `entries` entries, or nil.
+-- Returns the entry with this idempotency key in a ledger of `entries` entries, or nil.
 local function entry_of(ledger, key, hash, entries)
   local seqs = redis.call('HGET', (bucket_of(ledger, hash, entries)), hash)
   -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
@@ -102,9 +102,10 @@ local function entry_of(ledger, key, hash, entries)
   end
 end
 
--- Finds the operation for which a key was used in an account: in its ledger of `entries` entries, or in the ledgers of its guests, because
--- a guest's idempotency keys replay in its account. `pattern` matches the operations that count. Returns the operation and the balance
--- after it; else nil, nil, and whether the key was used for an operation that does not count.
+-- Finds the operation for which an idempotency key was used in an account: in its ledger of `entries` entries, or in the ledgers of the
+-- guests that moved in, because a guest's requests may be repeated for its account. `pattern` matches the operations that count as a
+-- replay. Returns the operation and the balance after it; otherwise nil, nil, and whether the key was used for an operation that does not
+-- match.
 local function used_for(pattern, ledger, entries, key, hash, moved_in)
   local is_reused = false
   local function find_entry(of_ledger, last_seq)
@@ -128,13 +129,13 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
   return operation, balance, is_reused
 end
 
--- Adds the key of the next entry to the index, unless the index already has its hash. Returns whether it did. This one command both shows
--- that the key is new and is the first write of most operations.
+-- Adds the idempotency key of the next entry to the index, unless the index already has the key's hash. Returns whether the key was added.
+-- This one command shows that the key is new, and is the first write of most operations.
 local function claim(ledger, hash, entries)
   return redis.call('HSETNX', (bucket_of(ledger, hash, entries)), hash, whole(entries + 1)) == 1
 end
 
--- Adds the key of the entry `seq` to the index. Another key may have the same hash.
+-- Adds the idempotency key of the entry `seq` to the index. Another key may have the same hash.
 local function file_key(ledger, hash, seq, entries)
   local bucket = bucket_of(ledger, hash, entries)
   if redis.call('HSETNX', bucket, hash, seq) == 1 then return end
@@ -142,7 +143,7 @@ local function file_key(ledger, hash, seq, entries)
   if not string.find(',' .. seqs .. ',', ',' .. seq .. ',', 1, true) then redis.call('HSET', bucket, hash, seqs .. ',' .. seq) end
 end
 
--- Removes the key of an entry that retention deletes.
+-- Removes the idempotency key of an entry that retention deletes.
 local function forget_key(ledger, key, seq, secret, entries)
   local hash = whole(hash_of(secret, key))
   local bucket = bucket_of(ledger, hash, entries)
@@ -154,8 +155,9 @@ local function forget_key(ledger, key, seq, secret, entries)
   else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
 end
 
--- Deletes at most two entries that are older than `kept` milliseconds, with their keys. Every script that appends an entry calls it, so
--- that ledgers shrink to the entries to keep. The last entry always stays. With a `kept` of 0 entries stay forever.
+-- Deletes at most two entries that are older than `kept` milliseconds, with their idempotency keys. Every script that appends an entry
+-- calls this function, so ledgers shrink until only younger entries remain. The last entry always stays, because it holds the balance. With
+-- a `kept` of 0 entries stay forever.
 local function forget_oldest(ledger, kept, secret, entries)
   if kept == '0' then return end
   local keep_after = now - kept
@@ -164,7 +166,7 @@ local function forget_oldest(ledger, kept, secret, entries)
     local seq, letter, written_at, key = string.match(oldest, '<entry: seq, letter, at, key>')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
-    -- The index has no entries of moves.
+    -- Entries of moves are not in the index.
     if letter ~= 'm' then forget_key(ledger, key, seq, secret, entries) end
   end
 end
@@ -184,14 +186,14 @@ local function time_text()
   return batch_time
 end
 
--- Emits the event `coins.changed`. account-events.lua describes its number.
+-- Emits the event `coins.changed`. account-events.lua describes the event's number.
 local function tell_entry(ledger, seq, balance, operation)
   local others = redis.call('HGET', of_account(ledger, 'account'), 'events') or 0
   emit(string.format('c %s %d %d:%d %s', string.sub(ledger, 2, -9), seq + others, seq, balance, operation))
 end
 
--- Appends an entry. If the entry must be found by a key, the caller has already added the key to the index. `origin` may be nil or ''.
--- `is_guests`: the ledger is the copy of a guest's ledger, whose events are emitted in the guest's slot.
+-- Appends an entry. If an idempotency key must find the entry, the caller has already added the key to the index. `origin` may be nil or
+-- ''. `is_guests`: the ledger is the copy of a guest's ledger, whose events are emitted in the guest's slot.
 local function append(ledger, seq, balance, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
@@ -199,7 +201,8 @@ local function append(ledger, seq, balance, operation, key, origin, is_guests)
   if emits and not is_guests then tell_entry(ledger, seq, balance, operation) end
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)
-  -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.
+  -- Split a bucket: copy the new bucket's share of the hashes, then remove this share from the old bucket. So each hash is always in one of
+  -- the two.
   local parent, child = of_account(ledger, 'index:' .. count - power), of_account(ledger, 'index:' .. count)
   local found = redis.call('HGETALL', parent)
   local moved, moved_hashes = {}, {}
@@ -222,8 +225,9 @@ end
 -- Whether a guest's ledger is short enough to be filed with the account that the guest moves into.
 local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
 
--- Files the small ledger of a guest with its account, so that for hundreds of guests the account needs only one look-up. It writes:
--- - `{…}:keys:guests`, a hash: key → the operations of guests under this key (`filedOperation`).
+-- Files the small ledger of a guest with the account into which the guest moves: three keys of the account then find the entries of all
+-- filed guests, so that hundreds of guests cost the account one lookup. The function writes:
+-- - `{…}:keys:guests`, a hash: idempotency key → the operations of guests under this key (`filedOperation`).
 -- - `<ledger>:guests`, a sorted set: the entries by time (`filedEntry`).
 -- - `<ledger>:guests:ids`, a hash: the guest's number → the guest (`filedGuest`).
 local function file_guest(guest_id, ledger, number, last_seq)
@@ -232,7 +236,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local newest = 0
   for index, entry in ipairs(entries) do
     local seq, balance, operation, at, key = string.match(entry, '<entry: seq, balance, letter..coins, at, key>')
-    -- The time must not fall from entry to entry: a clock that was set back must not reorder the ledger.
+    -- Times must not fall from entry to entry: the order of the ledger must stay, even if a process's clock was set back.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('<filed_entry>', 999 - number, seq)
     entries[index] = {key = key, line = string.format('<filed_operation: letter..coins, balance>', operation, balance)}
@@ -244,7 +248,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local known, lines = redis.call('HMGET', guest_keys, unpack(names)), {}
   for index, entry in ipairs(entries) do
     local before = known[index] or ''
-    -- No key finds the entry of a move.
+    -- Entries of moves have no line, because no request may replay them.
     if string.sub(entry.line, 1, 1) ~= 'm' and not string.find('\n' .. before, '\n' .. string.match(entry.line, '^%S+ '), 1, true) then
       lines[#lines + 1], lines[#lines + 2] = entry.key, before .. entry.line
     end

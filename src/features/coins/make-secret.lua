@@ -1,4 +1,4 @@
--- Sets the secret of the ledgers, unless another process has already set it.
+-- Sets the secret of the hashes of idempotency keys, unless another process has already set it.
 -- KEYS secret
 -- ARGV own
 -- Answers made(the secret)

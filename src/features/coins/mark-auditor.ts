@@ -7,7 +7,10 @@ import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { otherSecret } from './secret-use.ts';
 
-/** If this many copies agree with each other and differ from the secret, the secret was changed. */
+/**
+ * The number of slots with the same copy of another secret that makes it certain, before the audit ends, that the secret itself was
+ * changed.
+ */
 const CERTAIN = 1000;
 
 /**
@@ -16,7 +19,7 @@ const CERTAIN = 1000;
  * (`script-text.ts`).
  */
 export function markAuditor(): Auditor {
-  // There are 16,384 slots, so the secret is read for the first one, and again only if a copy differs.
+  // There are 16,384 slots, so the secret is read once, and read again only if a copy differs.
   let known: Promise<FoundSecret> | undefined;
   const copies = new Map<string, number>();
   let right = 0;
@@ -27,14 +30,14 @@ export function markAuditor(): Auditor {
     else if (typeof ofSlot === 'string' && copies.size < 2) copies.set(ofSlot, (copies.get(ofSlot) ?? 0) + 1);
     return secret.text === ofSlot;
   };
-  /** If all copies agree with each other and differ from the secret, the secret was changed. */
+  /** The finding that the secret was changed, if at least `least` copies agree with each other and no copy agrees with the secret. */
   const findChanged = (least: number): Finding[] =>
     right === 0 && copies.size === 1 && [...copies.values()][0]! >= least ? [otherSecret()] : [];
   let knownId: Promise<string | undefined> | undefined;
   const checkId = async (tag: string, probe: Probe): Promise<Finding[]> => {
     const ofSlot = idOf(await probe.ask('GET', `${tag}${DATA_ID_KEY}`));
     if (ofSlot === undefined || ofSlot === (await (knownId ??= probe.ask('GET', DATA_ID_KEY).then(idOf)))) return [];
-    // An operator may accept the data during the audit: all slots then have another id.
+    // An operator may accept the data during the audit: all slots then get a new data id.
     const id = await (knownId = probe.ask('GET', DATA_ID_KEY).then(idOf));
     if (ofSlot === id) return [];
     return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `Its data id is ${ofSlot}, where ${DATA_ID_KEY} has ${id}.` }];
@@ -70,7 +73,10 @@ function idOf(value: Reply): string | undefined {
   return idIn(value as string | null);
 }
 
-/** Checks a copy of the secret: ledgers that were written with another secret have other hashes, so their used keys would seem new. */
+/**
+ * Checks a slot's copy of the secret. Ledgers that were written with another secret have other hashes, so their used idempotency keys would
+ * seem new.
+ */
 async function checkSecret(tag: string, probe: Probe): Promise<Finding[]> {
   const secret = await readSecret(probe);
   const ofSlot = await probe.ask('GET', `${tag}${KEY_SECRET}`);

@@ -17,16 +17,16 @@ import {
   type Parsed,
 } from '../../redis/text-format.ts';
 
-/** For the features that name it in findings. */
+/** For the features whose findings name the Redis key of the secret. */
 export { KEY_SECRET } from './secret-keys.ts';
 
-/** After this many entries of a ledger, its index grows by one bucket. */
+/** The number of ledger entries after which the index of the ledger grows by one bucket. */
 export const ENTRIES_PER_BUCKET = 32;
 
-/** The highest balance of an account. */
+/** The highest balance of an account, in coins. */
 export const MAX_BALANCE = 1e12;
 
-/** The lowest balance. Only refunds of coins that were bought with money take a balance below 0, to a debt. */
+/** The lowest balance of an account, in coins. Only refunds of coins that were bought with money take a balance below 0, to a debt. */
 export const MIN_BALANCE = -MAX_BALANCE;
 
 const COINS_RULE = 'Must be a whole number from 1 to 1,000,000';
@@ -50,13 +50,13 @@ export const LedgerCursor = z
 
 export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE).meta({ example: 110 });
 
-/** Shown with a `balanceCoins` of 0. */
+/** The debt of an account. A reply shows it with a `balanceCoins` of 0. */
 export const DebtCoins = z.number().int().min(1).max(-MIN_BALANCE).optional().meta({
   description: 'Coins that the account owes after a refund. Left out without a debt. Coins that come in pay it first.',
   example: 30,
 });
 
-/** The balance in a ledger entry, which is one number even for a debt. */
+/** The balance in a ledger entry: one number, which is below 0 for a debt. */
 export const SignedBalance = z
   .number()
   .int()
@@ -64,7 +64,7 @@ export const SignedBalance = z
   .max(MAX_BALANCE)
   .meta({ description: 'The balance right after the entry. Below 0: a debt.', example: 110 });
 
-/** The fields that show a balance of the ledger. */
+/** The fields of a reply that show a balance of the ledger. */
 export function shownBalance(balance: number): { balanceCoins: number; debtCoins?: number } {
   return balance < 0 ? { balanceCoins: 0, debtCoins: -balance } : { balanceCoins: balance };
 }
@@ -80,13 +80,16 @@ export const CoinOperationReply = z
   })
   .meta({ id: 'CoinOperationReply', example: { balanceAfterCoins: 110 } });
 
-/** False for a replay, which appends no entry. */
+/** Whether the operation appended an entry. A replay appends none. */
 export const isApplied = ({ replayed }: z.input<typeof CoinOperationReply>): boolean => replayed !== true;
 
 /** Entries that the service itself makes: for coins bought with money, for refunded coins, for a season's prize. */
 export type ServiceEntryType = 'topup' | 'refund' | 'prize';
 
-/** A `grant` is a credit by a server key, or by an operator to many accounts. An `adjust` is a correction by an operator. */
+/**
+ * The types of ledger entries. A `grant` is a credit by a server key, or by an operator to many accounts. An `adjust` is a correction by an
+ * operator.
+ */
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust' | ServiceEntryType;
 
 /** The letter of each type in a ledger. A single letter, because a ledger of a million entries stores each byte a million times. */
@@ -115,40 +118,43 @@ export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
   /** Prefix of the buckets `…0`, `…1`, … that find a ledger entry by its idempotency key. */
   index: (accountId: string) => `{${accountId}}:index:`,
-  /** A hash: the operations of the guests that moved into the account and whose ledgers are filed with it, by idempotency key. */
+  /** A hash: the operations of the filed guests that moved into the account, by idempotency key (`file_guest` of `ledger.lua`). */
   guestKeys: (accountId: string) => `{${accountId}}:keys:guests`,
-  /** The ledger of a guest that moved into the account, under the account's tag. */
+  /** The ledger of a guest that moved into the account. Its Redis key has the account's tag. */
   guestLedger: (accountId: string, guestId: string) => `{${accountId}}:guest:${guestId}:ledger`,
-  /** Key of the coins that the account credited itself on the UTC day of `at`, by credits and purchases. */
+  /** A counter: the coins that credits and purchases of clients added to the account on the UTC day of `at`. */
   credited: (accountId: string, at: number) => coinKeys.creditedOn(accountId, dayOf(at)),
   creditedOn: (accountId: string, day: string) => `{${accountId}}:credited:${day}`,
 };
 
 /**
- * Key of the payouts of a season, by player id: they decide whether a prize was paid. The feature `highscores` keeps them.
+ * Key of the payouts of a season, by player id. A payout decides whether a prize was paid. The feature `highscores` writes payouts.
  */
 export const payoutsKey = (game: string, season: string): string => `{board:${game}}:season:${season}:payouts`;
 
 export const seasonPayout = defineFormat('payout', '<accountId> <coins>[ <outcome>]', {
-  /** `-` in place of the id of a deleted account. */
+  /** The account that won the prize. `-` for a deleted account. */
   accountId: word,
   coins: whole,
-  /** `paid`, or why not. Undefined: the prize is still to be paid. */
+  /** `paid`, or the reason why the prize was not paid. Undefined: the prize is still to be paid. */
   outcome: optional(letters),
 });
 
-/** An entry of a ledger, which `ledger.lua` describes. */
+/** An entry of a ledger. `ledger.lua` describes ledgers. */
 export const ledgerEntry = defineFormat('entry', '<seq>:<balance> <letter><coins> <at>[~<origin>] <key>', {
   seq: whole,
   /** The balance after the entry. */
   balance: integer,
-  /** The letter of the entry's type (`entryLetters`). */
+  /** The letter of the entry's type, by `entryLetters`. */
   letter,
-  /** Signed: a debit's coins are negative. */
+  /** The coins that the entry adds to the balance. A debit's coins are negative. */
   coins: integer,
-  /** Milliseconds since 1970. */
+  /** When the entry was written, in milliseconds since 1970. */
   at: base36,
-  /** The server key or the operator that made the entry (`entry-origin.ts`). Undefined: a client, or a move. */
+  /**
+   * The server key or the operator that made the entry (`entry-origin.ts`). Undefined for an entry of a client, of a move, or of the
+   * service itself.
+   */
   origin: optional(word),
   key: rest,
 });
@@ -173,10 +179,10 @@ export const ledgerLibrary = defineLibrary(new URL('ledger.lua', import.meta.url
   constants: { DATA_VERSION: String(DATA_VERSION), ENTRIES_PER_BUCKET, MAX_BALANCE, MIN_BALANCE },
 });
 
-/** Lua for scripts that delete a ledger with its index, on top of the library. */
+/** Lua functions for scripts that delete a ledger and its index. They need `ledgerLibrary` too. */
 export const erasePrelude = defineLibrary(new URL('erase-part.lua', import.meta.url));
 
-/** One line for the log and for `/ready`: who can make coins out of nothing. */
+/** A line for the log and for `/ready` that says who can credit coins: server keys only, or every client. */
 export function whoMintsCoins({
   COIN_AUTHORITY,
   CREDIT_DAILY_CAP,

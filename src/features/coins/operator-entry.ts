@@ -6,23 +6,27 @@ import { operatorFor } from '../../server/identity/caller.ts';
 import { append, rulesOf } from './apply.ts';
 import type { CoinOperationReply } from './model.ts';
 
-/** Services for an operator's entry. `config` has the service's retention, because each new entry deletes old ones. */
+/** The services that append an operator's entry. `config` has the service's retention, because each new entry deletes old entries. */
 export type OperatorEntryServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
   Partial<Pick<Services, 'metrics' | 'coinTotals'>> & { readonly config: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'> };
 
-/** `accountId` is the account whose ledger has the entry. If a moved guest was named, it is the account that the guest moved into. */
+/**
+ * The reply for an operator's entry. `accountId` is the account whose ledger has the entry: for a guest that moved, the account into which
+ * it moved.
+ */
 export type Booked = z.input<typeof CoinOperationReply> & { readonly accountId: string };
 
 interface OperatorEntry {
-  /** The type's letter and the signed coins: `a-30`. */
+  /** The letter of the entry's type and the signed coins: `a-30`. */
   readonly operation: string;
   readonly key: string;
-  /** From `originOfOperator`. */
+  /** The operator and the reason, as `originOfOperator` writes them. */
   readonly origin: string;
 }
 
 /**
- * Appends an operator's entry to the ledger of an account, or of the account that it moved into, once per key.
+ * Appends an operator's entry, once per idempotency key. For a guest that moved, the entry goes into the ledger of the account into which
+ * it moved.
  * @throws Refusal `account_deleted`, `account_banned`, `store_unavailable` while Redis is unavailable or the account is moving
  */
 export async function appendForOperator(
@@ -34,7 +38,7 @@ export async function appendForOperator(
   const appendTo = async (accountId: string) => {
     const answer = await append(entry, operatorFor(accountId), services);
     if (!(answer instanceof Refusal)) return { ...answer, accountId };
-    // The script asks for a proof only of clients.
+    // `integrity_failed` cannot occur, because the script wants an install proof only from clients.
     return answer as Refusal<'insufficient_coins' | 'balance_limit' | 'key_reused'>;
   };
   try {

@@ -40,7 +40,7 @@ const readEnds = defineScript({
   readOnly: true,
 });
 
-/** An entry of a ledger, for operators. */
+/** A ledger entry as operators see it: with the origin. */
 export const OperatorLedgerEntry = z
   .object({
     id: z.string(),
@@ -66,7 +66,7 @@ export const OperatorLedgerEntry = z
     },
   });
 
-/** A page of an account's ledger, newest entry first, whatever the standing of the account. @param cursor '' at first */
+/** A page of an account's ledger, newest entry first, also for a banned, moved or deleted account. @param cursor '' for the first page */
 export async function operatorHistory(accountId: string, cursor: string, limit: number, scripts: CallerScripts) {
   const keys = { ledger: coinKeys.ledger(accountId) };
   const [, nextCursor = '', ...lines] = await scripts.runAs(operatorFor(accountId), historyScript, keys, { cursor, limit });
@@ -77,17 +77,20 @@ export async function operatorHistory(accountId: string, cursor: string, limit: 
 export interface LedgerFilter {
   readonly type?: EntryType | undefined;
   readonly key?: string | undefined;
-  /** As `by` of an entry, or `client`: made by no server key and no operator. */
+  /** The `by` of an entry, or `client` for entries that no server key and no operator made. */
   readonly origin?: string | undefined;
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }
 
-/** Entries that a search reads at once, in 1 ms of Redis, and most entries that it reads for one page. */
+/**
+ * SEARCHED_AT_ONCE: entries that a search reads with one script, in 1 ms of Redis's time. MOST_SEARCHED: the most entries that a search
+ * reads for one page.
+ */
 const SEARCHED_AT_ONCE = 500;
 const MOST_SEARCHED = 2000;
 
-/** A page of matching entries, newest first. It may be short, or empty, although more pages follow. */
+/** A page of entries that match a filter, newest first. The page may be short, or empty, although further pages follow. */
 export async function searchLedger(accountId: string, filter: LedgerFilter, cursor: string, limit: number, scripts: CallerScripts) {
   const found: z.output<typeof OperatorLedgerEntry>[] = [];
   let at = cursor;
@@ -116,15 +119,15 @@ function fits(entry: z.output<typeof OperatorLedgerEntry>, { type, key, origin, 
   return origin === 'client' ? entry.by === undefined : entry.by === origin || entry.by?.split(' as ').includes(origin) === true;
 }
 
-/** The keys of operators' grants among the newest 2,000 entries of an account's ledger. */
+/** The idempotency keys of operators' grants among the newest 2,000 entries of an account's ledger. */
 export async function operatorGrantKeys(accountId: string, scripts: CallerScripts): Promise<ReadonlySet<string>> {
   const { entries } = await searchLedger(accountId, { type: 'grant' }, '', MOST_SEARCHED, scripts);
   return new Set(entries.flatMap(({ key, reason }) => (reason === undefined ? [] : [key])));
 }
 
 /**
- * The balance at a time, from the account's own ledger. Coins of a guest that moved in later do not count: the guest had them then.
- * Without `balanceCoins`, retention has deleted the entries of that time.
+ * The balance of an account at a time, from the account's own ledger. Coins of a guest that moved in after that time are not included,
+ * because the guest had them then. The reply has no `balanceCoins` if retention has deleted the entries of that time.
  */
 export async function balanceAt(accountId: string, at: number, scripts: CallerScripts) {
   const time = new Date(at).toISOString();
@@ -136,8 +139,8 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
 }
 
 /**
- * The balance of an account, below 0 for a debt, the number of entries that its ledger still has, and the time of the oldest one, whatever
- * the standing of the account.
+ * Facts of an account's ledger, also for a banned, moved or deleted account: the balance, below 0 for a debt, the number of entries that
+ * the ledger still has, and the time of the oldest entry.
  */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   const [, newest = '', oldest = '', entries] = await scripts.run(readEnds, { ledger: coinKeys.ledger(accountId) }, {});
@@ -145,7 +148,7 @@ export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   return { balance: balanceAfter(newest), entries: Number(entries), oldestAt };
 }
 
-/** The balance after a ledger entry, 0 for ''. */
+/** The balance after a ledger entry, in coins. 0 for '', which stands for no entry. */
 function balanceAfter(entry: string): number {
   return Number(/^\d+:(-?\d+)/.exec(entry)?.[1] ?? 0);
 }

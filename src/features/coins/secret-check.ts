@@ -2,7 +2,7 @@ import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
-/** The value under the key of the secret. `malformed`: it is not a secret. */
+/** The secret of the hashes of idempotency keys, as the audit finds it. `malformed`: the Redis key has a value that is no secret. */
 export type FoundSecret = { readonly text: string } | 'missing' | 'malformed';
 
 export async function readSecret(probe: Probe): Promise<FoundSecret> {
@@ -11,14 +11,20 @@ export async function readSecret(probe: Probe): Promise<FoundSecret> {
   return SECRET_FORMAT.test(text) ? { text } : 'malformed';
 }
 
-/** Each check makes the same finding, so that the audit reports it once. */
+/**
+ * The finding about a missing or malformed secret. Each check that needs the secret makes the same finding, so that the audit reports it
+ * once.
+ */
 export function secretFinding(secret: 'missing' | 'malformed'): Finding {
   const what = secret === 'missing' ? 'is missing' : 'is no secret';
   const text = `The secret of the ledgers ${what}: no index of a ledger can be checked.`;
   return { kind: secret === 'missing' ? 'no_key_secret' : 'bad_key_secret', subject: `key ${KEY_SECRET}`, text };
 }
 
-/** Gives the hash of keys for one audit. Undefined without a secret: the first service to start may make it while the audit runs. */
+/**
+ * Gives the hash of idempotency keys for one audit. Undefined while Redis has no secret: the first service to start may make it during the
+ * audit.
+ */
 export type HashReader = (probe: Probe) => Promise<KeyHash | undefined>;
 
 export function hashReader(): HashReader {

@@ -14,20 +14,21 @@ const SLOTS_AT_ONCE = 1000;
 
 const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
 
-/** The guard's knowledge of the data. */
+/** What the guard of the data knows. */
 interface MarksOfData {
   readonly id: string;
-  /** The data is complete. */
+  /** Whether the data is complete, so that a slot without marks has lost its data. */
   readonly stands: boolean;
 }
 
-/** The answers of a node that does not serve a slot, or is moving it. */
+/** The beginnings of the error replies of a node that does not serve a slot, or is moving it. */
 const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
 /**
- * The secret of the ledgers in a Cluster. The first process makes the secret, under the same key as on a single Redis. Each slot has marks:
- * copies of the secret, of the data's version and of the data id. Scripts compare values with the marks of a slot of their node, and so
- * notice a node that lost its data or has other data. Marks move with their slots.
+ * The secret of the hashes of idempotency keys in a Cluster. The first process makes the secret, under the same Redis key as on a single
+ * Redis. Each slot has marks: copies of the secret, of the data's version and of the data id. Scripts compare their arguments with the
+ * marks of a slot of their node, and so notice a node that lost its data or has other data. When a slot moves to another node, its marks
+ * move too.
  */
 export class SecretOfCluster {
   readonly #cluster: Cluster;
@@ -54,8 +55,8 @@ export class SecretOfCluster {
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     let marked = 0;
     for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') marked += await this.#markAll(shard, secret);
-    // The version and the marks of its slot are written last: from then on a slot without marks has lost its data. The version alone would
-    // prove nothing, because data that was imported from a single Redis already has it.
+    // The version and the marks of its slot are written last: from then on a slot without marks has lost its data. The version without the
+    // marks of its slot would prove nothing, because data that was imported from a single Redis already has the version.
     const homeOfVersion = this.#cluster.shardOf(SLOT_OF_VERSION)?.redis;
     if (marked < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
     await mark(homeOfVersion, [SLOT_OF_VERSION], secret, this.#marksOfData);
@@ -69,7 +70,7 @@ export class SecretOfCluster {
 
   /**
    * Sets the missing marks of a primary's slots. Leaves out the slot of the version while the data is not complete.
-   * @returns the number of its slots that have their marks now. A moving slot may not have them
+   * @returns the number of the primary's slots that now have their marks. A moving slot may lack them
    */
   async #markAll(shard: Shard, secret: string): Promise<number> {
     const { redis } = shard;
@@ -99,18 +100,20 @@ export class SecretOfCluster {
     return marked;
   }
 
-  /** @throws Error if the primary of the secret or of the version is down, or is moving its slot */
+  /** Reads the secret, or makes it. @throws Error if the primary of the secret or of the version is down, or is moving that slot */
   async #findOrMake(own: string | undefined): Promise<string> {
     const version = await readDataVersion(this.#redisOf(DATA_VERSION_KEY));
     if (version !== null && version !== String(DATA_VERSION))
       throw new Error(`the data has version ${version}: start this coinop once with the data on one Redis, which upgrades it`);
-    // A first start writes the id to Redis before the guard knows it. If Redis lacks an id that DATA_DIR names, the data may be lost.
+    // On a first start, the data id is written to Redis before the guard knows it. If the guard knows an id from DATA_DIR that Redis lacks,
+    // Redis may have lost its data.
     if (version === null && this.#guard?.id !== undefined && (await readId(this.#redisOf(DATA_ID_KEY))) === null)
       throw new Error(`CLUSTERDOWN No primary has ${DATA_ID_KEY}`);
     const home = this.#redisOf(KEY_SECRET);
     const found = await readKeySecret(home);
     if (found !== null) return found;
-    // The primary of the secret may have lost its data. Under a new secret all used keys of the other primaries would seem new.
+    // The primary that should have the secret may have lost its data. Under a new secret all used idempotency keys on the other primaries
+    // would seem new.
     const known = own ?? (await this.#findMark());
     if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     if (known === undefined) await this.#refuseLedgers();
@@ -118,12 +121,12 @@ export class SecretOfCluster {
     return (await home.set(KEY_SECRET, made, 'NX', 'GET')) ?? made;
   }
 
-  /** Imported data has a secret, except for data of version 1: ledgers without a secret are refused. */
+  /** Throws if the Cluster has ledgers without a secret. Imported data has a secret, unless the data has version 1. */
   async #refuseLedgers(): Promise<void> {
     for (const { redis } of this.#cluster.shards) if (redis.status === 'ready' && (await hasLedgers(redis))) throw dataWithoutVersion();
   }
 
-  /** The secret from the mark of a slot, of any primary that answers. */
+  /** The secret from the mark of one slot, of the first primary that answers. */
   async #findMark(): Promise<string | undefined> {
     for (const { redis, place } of this.#cluster.shards) {
       const found = redis.status === 'ready' ? await redis.get(`${place()}${KEY_SECRET}`).catch(() => null) : null;
@@ -132,7 +135,7 @@ export class SecretOfCluster {
     return undefined;
   }
 
-  /** @throws Error while the primary of the key is down, or has lost its data */
+  /** The connection to the primary that serves a key. @throws Error while this primary is down, or has lost its data */
   #redisOf(key: string): Redis {
     const shard = this.#cluster.shardOf(slotOf(key));
     const redis = shard?.redis;
@@ -143,9 +146,10 @@ export class SecretOfCluster {
 }
 
 /**
- * Sets missing marks. A moving slot is left out.
- * @param data with an id its marks are set too. If the data is complete, a slot without any mark has lost its data, and nothing is written
- * @returns the number of slots that have all marks, and a slot that has lost them
+ * Sets the missing marks of some slots. A slot that is moving is left out.
+ * @param data the guard's knowledge. With an id, the marks of the id are set too. If the data is complete, a slot without any mark has lost
+ * its data, and nothing is written
+ * @returns the number of slots that have all marks, and the first slot that has lost its data
  * @throws Error if a slot has the marks of other data
  */
 async function mark(
@@ -177,13 +181,13 @@ async function mark(
   }
   for (const [error] of (await writing.exec()) ?? []) {
     if (isReal(error)) throw error;
-    // An error: the slot began to move after its marks were read, so it did not get them.
+    // An error means that the slot began to move after its marks were read, so the marks were not written.
     if (error === null) marked++;
   }
   return { marked };
 }
 
-/** Ignores the refusal for a moving slot, which gets the version by a later read. */
+/** Ignores the error reply for a slot that is moving. A later read writes the version there. */
 function unlessReal(error: Error): void {
   if (isReal(error)) throw error;
 }

@@ -1,12 +1,13 @@
 import type { Finding } from '../../consistency/auditor.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
-/** Most ledgers that the check remembers by name. */
+/** The most ledgers whose names the check keeps. So many ledgers with another secret make the finding certain. */
 const MOST_LEDGERS = 1000;
 
 /**
- * Decides whether the secret of the ledgers was replaced by another one. Then all ledgers have entries up to one moment under hashes of the
- * other secret, and entries after it under their own. A damaged index does not look like that, because ledgers are older than the damage.
+ * Decides whether the secret of the hashes of idempotency keys was replaced. If it was, each ledger's entries up to one moment have hashes
+ * by the old secret, and later entries have hashes by the present one. Damage to indexes looks different: undamaged ledgers have older
+ * entries under hashes of the present secret.
  */
 export class SecretUse {
   /** The time of the oldest entry whose hash certainly comes from the present secret. */
@@ -24,7 +25,9 @@ export class SecretUse {
     if (this.#ledgers.size < MOST_LEDGERS) this.#ledgers.add(ledger);
   }
 
-  /** The finding, as soon as enough ledgers were read to be certain. Otherwise `found` has it at the end. */
+  /**
+   * The finding that the secret was replaced, once MOST_LEDGERS ledgers show it. With fewer ledgers, `found` has the finding at the end.
+   */
   get foundEarly(): Finding[] {
     return this.#ledgers.size < MOST_LEDGERS ? [] : this.found;
   }
@@ -34,7 +37,7 @@ export class SecretUse {
   }
 }
 
-/** The finding is the same wherever the secret is compared, so that the audit reports it once. */
+/** The finding that the secret was replaced. It is the same wherever the secret is compared, so that the audit reports it once. */
 export function otherSecret(): Finding {
   const text = 'It is another secret than that of older data: a service would take used keys for new ones.';
   return { kind: 'changed_key_secret', subject: `key ${KEY_SECRET}`, text };

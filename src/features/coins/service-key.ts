@@ -1,16 +1,16 @@
 /**
- * Keys of ledger entries that the service itself makes: `prize·pebble-drop·2026-W48`. `CoinKey` does not allow the middle dot, so a caller
- * cannot use such a key.
+ * Idempotency keys of ledger entries that the service itself makes: `prize·pebble-drop·2026-W48`. `CoinKey` does not allow the middle dot,
+ * so no caller can send such a key.
  */
 const DOT = '·';
 
-/** As long as a caller's key, in characters. */
+/** The most characters of an idempotency key: as many as `CoinKey` allows a caller. */
 const MOST_CHARACTERS = 255;
 
 const PART = /^[\x20-\x7e]+$/;
 
 /**
- * @param parts printable ASCII, none of them empty
+ * @param parts the key without its type. Printable ASCII, and no part is empty
  * @throws RangeError for other parts, or a key of more than 255 characters
  */
 export function serviceKey(type: string, parts: readonly string[]): string {
@@ -20,7 +20,7 @@ export function serviceKey(type: string, parts: readonly string[]): string {
   return key;
 }
 
-/** Whether the service itself made the entry with this key. */
+/** Whether this is the idempotency key of an entry that the service itself made. */
 export function isServiceKey(key: string): boolean {
   return key.includes(DOT);
 }
