@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { childEnvironment } from '../environment.ts';
@@ -85,10 +86,17 @@ export function workersOf({ pid }: Child): number[] {
   return children.filter(isWorker);
 }
 
-/** Posts JSON. @throws Error on a status of 500 and above */
+/**
+ * Posts JSON. Sends it again after a 503, as clients do: on a busy machine Redis may take longer than a request waits.
+ * @throws Error on another status of 500 and above
+ */
 export async function post(url: string, path: string, body: object): Promise<Message> {
   const response = await fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   const text = await response.text();
+  if (response.status === 503) {
+    await pause(200);
+    return post(url, path, body);
+  }
   if (response.status >= 500) throw new Error(`${path}: ${text}`);
   return JSON.parse(text) as Message;
 }
