@@ -1,4 +1,4 @@
--- Records that the ledger has the entry of a purchase, and decides the next one.
+-- Records that a ledger has the open entry of a purchase, and decides the purchase's next entry.
 -- KEYS purchase
 -- ARGV number (of the entry), coins (of the entry), balance_after
 -- Prelude purchase-coins.lua: whole, add, decide, document

@@ -3,23 +3,23 @@ import type { Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { entryLetters, KEY_SECRET } from '../coins/model.ts';
 import { documentOf, purchaseKeys, undoKeyOf, type PurchaseDocument } from './model.ts';
 
-/** Entries of ledgers by their keys. `coins/ledger-search.ts` finds them. */
+/** The ledger entries of a purchase by their idempotency keys, as `coins/ledger-search.ts` finds them. */
 export interface FoundBookings {
   readonly entries: ReadonlyMap<string, { readonly letter: string; readonly coins: number; readonly balance: number }>;
   readonly accountIds: readonly string[];
   hasAllSince(time: number): boolean;
 }
 
-/** @returns undefined if the secret of the ledgers is lost, so that no key can be found */
+/** Finds ledger entries by their idempotency keys. @returns undefined if the secret of the hashes is lost, so that no key can be found */
 export type FindBookings = (owners: Iterable<string>, keys: readonly string[], probe: Probe) => Promise<FoundBookings | undefined>;
 
 /**
- * A purchase with more ledger entries than this is not compared. A purchase has one entry, and two further ones for each refund that is
- * reversed.
+ * The most ledger entries of a purchase that the audit compares with its record. A purchase has one entry, and two further ones for each
+ * refund that is reversed.
  */
 const MOST_ENTRIES = 50;
 
-/** Smaller differences of units come from the rounding of fractions (`purchase-coins.lua`). */
+/** The smallest difference of units that is a finding. Smaller differences come from the rounding of fractions (`purchase-coins.lua`). */
 const LEAST_UNITS = 1e-6;
 
 export const subjectOf = (purchaseId: string): string => `coin-purchase ${purchaseId}`;
@@ -34,18 +34,21 @@ export function isReadable(fields: ReadonlyMap<string, string>): boolean {
   return fields.has('owner') && fields.has('store') && /^\d+$/.test(fields.get('at') ?? '');
 }
 
-/** The finding is the same wherever the purchase is named, so that the audit reports it once. */
+/** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
 export function lostPurchase(purchaseId: string): Finding {
   const text = 'Its record is lost, and other keys name it: its store would let the coins be granted again.';
   return { kind: 'lost_purchase', subject: subjectOf(purchaseId), text };
 }
 
-/** All accounts that the purchase belongs to or belonged to. */
+/** The ids of all accounts that the purchase belongs or belonged to. */
 export function ownersOf({ owner, moves }: Pick<PurchaseDocument, 'owner' | 'moves'>): Set<string> {
   return new Set([owner, ...moves.flatMap(({ from, to }) => [from, to])]);
 }
 
-/** The keys that the ledger entries of a purchase may have: of the bookings that the record has counted, and of finished moves. */
+/**
+ * The idempotency keys that the ledger entries of a purchase may have: entries that its record counts, and entries of finished moves to
+ * other accounts.
+ */
 function keysOf(purchaseId: string, { store, booking, transfer, moves, entries }: PurchaseDocument) {
   const counted = Array.from({ length: entries - (booking === undefined ? 0 : 1) }, (_, index) => String(index + 1));
   const key = (type: string, number: string): string => [type, store, purchaseId, number].join('·');
@@ -58,8 +61,8 @@ function keysOf(purchaseId: string, { store, booking, transfer, moves, entries }
 }
 
 /**
- * Compares a purchase with the entries that it made in ledgers. The record is written after each entry, so each entry that it counts is in
- * a ledger, unless retention has deleted the entry.
+ * Compares a purchase's record with the entries that the purchase made in ledgers. The record counts an entry only after a ledger has it,
+ * so each counted entry is in a ledger, unless retention has deleted it.
  */
 export async function checkBookings(purchaseId: string, fields: ReadonlyMap<string, string>, probe: Probe, find: FindBookings) {
   const document = documentOf(fields);
@@ -85,7 +88,7 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
     const causes = [...explainedBy, `key ${KEY_SECRET}`];
     return [{ kind: 'purchase_without_entry', subject, text, explainedBy: causes, commands: bookAgain(purchaseId, document, fields) }];
   }
-  // An operator has set the coins right by an entry of its own.
+  // An operator has corrected the purchase's coins by an entry with the key of `undoKeyOf`.
   if (found.entries.get(undo)?.letter === entryLetters.adjust) return [];
   const sums = { granted: sumOf(booked, 'topup'), taken: 0 - sumOf(booked, 'refund') };
   const wrong = wrongFields(document, fields, sums);
@@ -99,13 +102,13 @@ function sumOf(booked: readonly { readonly entry: { letter: string; coins: numbe
   return booked.reduce((sum, { entry }) => (entry?.letter === entryLetters[type] ? sum + entry.coins : sum), 0);
 }
 
-/** As `coins_of` of `purchase-coins.lua`. */
+/** The coins of some units, rounded as `coins_of` of `purchase-coins.lua` rounds them. */
 const coinsOf = (units: number, unitCoins: number): number => Math.floor(units * unitCoins + 0.5);
 
 /**
- * Compares the sums of the record with the sums of the ledger. The ledger is right, because each of its entries has the key of the
+ * Compares the sums of the record with the sums of the ledger entries. The ledger is right, because the key of each entry names the
  * purchase.
- * @returns the fields by the ledger, and a sentence
+ * @returns the fields as the ledger entries give them, and a sentence about the difference
  */
 function wrongFields(
   { granted, taken, quantity, refunded, state }: PurchaseDocument,
@@ -137,13 +140,16 @@ function setFields(purchaseId: string, fields: Readonly<Record<string, string | 
   return words.length === 0 ? [] : [['HSET', purchaseKeys.purchase(purchaseId), ...words]];
 }
 
-/** Makes the service book the entry once more: with the same key, so that it books nothing if the entry is there after all. */
+/**
+ * Commands that make the service book an entry again. The entry has the same idempotency key, so if a ledger has it after all, nothing is
+ * booked.
+ */
 function bookAgain(
   purchaseId: string,
   { entries, granted, taken, booking, transfer, moves }: PurchaseDocument,
   fields: ReadonlyMap<string, string>,
 ): Command[] {
-  // If the record counts several entries, the coins of each are not known.
+  // If the record counts several entries, the coins of the missing entry are not known.
   if (entries !== 1 || taken !== 0 || booking !== undefined || transfer !== undefined || moves.length > 0) return [];
   const purchase = purchaseKeys.purchase(purchaseId);
   return [
@@ -152,7 +158,7 @@ function bookAgain(
   ];
 }
 
-/** Checks that the ledger has the units of the store's last answer, unless an entry is still open. */
+/** Checks that the ledger entries are for the units of the store's last answer. While an entry is not booked yet, nothing is checked. */
 function differsFromStore(
   purchaseId: string,
   { state, quantity, refunded, booking, transfer, tellsRefunds }: PurchaseDocument,
@@ -163,7 +169,8 @@ function differsFromStore(
   const due = state === 'purchased' ? quantity - refunded : 0;
   if (Math.abs(due - has) < LEAST_UNITS) return [];
   const text = `It is ${state} with ${quantity} units, ${refunded} of them refunded, and its ledger entries are for ${has}.`;
-  // The next check applies the store's answer. If that answer does not count refunds, the check would trust the record.
+  // The next check of the purchase asks the store, and books the difference. A store that does not count refunds could not correct the
+  // record.
   const commands: Command[] = tellsRefunds || refunded === 0 ? [['ZADD', purchaseKeys.due, 0, purchaseId]] : [];
   return [{ kind: 'purchase_differs', subject: subjectOf(purchaseId), text, commands }];
 }
@@ -183,24 +190,25 @@ function differsInMoves(subject: string, moved: ReturnType<typeof keysOf>['moved
   });
 }
 
-/** The previous owner had nothing to lose, or was deleted. */
+/** Whether a move had no coins to take, because there were none or the previous owner was deleted. */
 function isNothing({ coins, taken }: PurchaseDocument['moves'][number]): boolean {
   return coins === 0 || (taken ?? 0) === 0;
 }
 
-/** An entry of a ledger that a purchase made. */
+/** A ledger entry of type `topup` or `refund`, which a purchase made. */
 export interface BoughtEntry {
   readonly letter: string;
   readonly coins: number;
   readonly key: string;
 }
 
-/** Purchases whose records are read at a time. */
+/** The number of purchases whose records one pipeline reads. */
 const AT_ONCE = 100;
 
 /**
- * Compares the entries of one ledger that come from purchases with the purchases: each has its record, which names the account.
- * @param undone keys of the entries by which operators have set purchases right
+ * Compares the entries of one ledger that come from purchases with the records of the purchases: each purchase has a record, and the record
+ * names the account.
+ * @param undone idempotency keys of the entries by which operators have corrected the coins of purchases
  */
 export async function checkBought(
   { accountId, guestId }: { readonly accountId: string; readonly guestId?: string | undefined },
@@ -218,7 +226,7 @@ export async function checkBought(
     for (const [index, [purchaseId, entries]] of part.entries()) {
       const fields = new Map(records[index]!.flatMap((value, at) => (value === null ? [] : [[FIELDS[at]!, value] as const])));
       if (fields.size === 0) findings.push(lostPurchase(purchaseId));
-      // `checkPurchase` reports a record that cannot be read.
+      // `checkPurchase` reports a record that cannot be parsed.
       if (!isReadable(fields) || fields.get('owner') === '-') continue;
       const found: Bought = { accountId, guestId, purchaseId, entries, document: documentOf(fields) };
       findings.push(...(await checkOwner(found, probe, find)), ...checkNumbers(found));
@@ -237,7 +245,10 @@ interface Bought {
   readonly document: PurchaseDocument;
 }
 
-/** Finds the right account by the ledgers: the account that has the entry. If both accounts have it, the coins were granted twice. */
+/**
+ * Checks that the record names the account whose ledger has the entries. If only this ledger has them, the record is wrong. If the ledger
+ * of the account that the record names has them too, the coins were granted twice.
+ */
 async function checkOwner(
   { accountId, guestId, purchaseId, entries, document }: Bought,
   probe: Probe,
@@ -247,7 +258,7 @@ async function checkOwner(
   if (owners.has(accountId) || owners.has(guestId ?? accountId)) return [];
   for (const owner of owners) {
     const { target, moving, deleted } = await standingIn(owner, probe);
-    // The ledger of a deleted owner is gone, so the audit cannot tell whether it had the entry.
+    // The ledger of a deleted owner is gone, so the audit cannot tell whether the owner had the entry.
     if (deleted !== undefined || (target ?? moving?.target) === accountId) return [];
   }
   const keys = entries.map(({ key }) => key);
@@ -261,17 +272,19 @@ async function checkOwner(
   }
   const named = guestId ?? accountId;
   const text = `Its record names account ${owner}, whose ledger has no entry of it, and its entry is in the ledger of account ${named}.`;
-  // Retention may have deleted the entry that the other account had.
+  // If the ledgers lack old entries, retention may have deleted the entry of the account that the record names.
   return [ofOwner(purchaseId, text, found.hasAllSince(document.at) ? named : undefined)];
 }
 
-/** @param owner the right one; undefined if nobody knows */
+/** The finding that a record names a wrong owner. @param owner the right account; undefined if the ledgers do not show it */
 export function ofOwner(purchaseId: string, text: string, owner: string | undefined): Finding {
   const commands: Command[] = owner === undefined ? [] : [['HSET', purchaseKeys.purchase(purchaseId), 'owner', owner]];
   return { kind: 'wrong_owner', subject: subjectOf(purchaseId), text, commands };
 }
 
-/** The record counts each entry before the entry is in a ledger. */
+/**
+ * Checks that the record counts all entries of the ledger. The record counts an entry before a ledger has it, so a ledger never has more.
+ */
 function checkNumbers({ purchaseId, entries, document, accountId }: Bought): Finding[] {
   const numbers = entries.map(({ key }) => key.split('·')[3] ?? '');
   const moved = numbers.filter((number) => number.startsWith('m')).map((number) => Number(number.slice(1)));

@@ -10,7 +10,7 @@ import { BalanceCoins, DebtCoins, shownBalance } from '../coins/model.ts';
 import { storeUnconfigured } from '../../stores/store-token.ts';
 import { Purchase, shownPurchase } from './model.ts';
 
-/** Fields of the request that prove a purchase, by store. */
+/** Fields of the request that can prove a purchase, by app store. */
 const proofs = { google: ['purchaseToken'], apple: ['transaction', 'transactionId'] } as const;
 
 export const claimPurchase = endpoint({
@@ -65,10 +65,11 @@ export const claimPurchase = endpoint({
     'store_unconfigured',
     'app_store_unavailable',
   ],
-  // Each call uses the store's quota, which all callers share.
+  // Limits how often an address may call: each call uses the app store's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // A call to the app store with its retries (8 s), another to consume (4 s), and Redis.
+  // How long the request may take, in milliseconds: a call to the app store with its retries (8 s), another to consume the purchase (4 s),
+  // and Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/purchases -H 'content-type: application/json' -d '{"installId":"install-0001","store":"google","purchaseToken":"token-from-the-store"}'`,
   async handle(

@@ -1,4 +1,4 @@
--- Drops a kept notification, unless another one arrived after the request to the app store was sent.
+-- Drops a kept notification, unless another notification of the purchase arrived after the app store was asked.
 -- KEYS notice
 -- ARGV asked_at (or '': drop it in any case)
 -- Answers dropped kept

@@ -27,7 +27,7 @@ const readOrderScript = defineScript({
 const orderKey = (orderId: string): string =>
   purchaseKeys.order(hash('sha256', `coinop:product-order:${orderId}`, 'base64url').slice(0, 22));
 
-/** Remembers which purchase has an order number. Does nothing for an empty number. */
+/** Stores which purchase has an order number of the app store. Does nothing for an empty order number. */
 export async function keepOrder(orderId: string, purchaseId: string, scripts: ScriptRunner): Promise<void> {
   if (orderId !== '') await scripts.run(keepOrderScript, { order: orderKey(orderId) }, { purchase: purchaseId });
 }
@@ -37,7 +37,7 @@ export interface FoundPurchase {
   readonly document: PurchaseDocument;
 }
 
-/** @param name a purchaseId, or the store's order number */
+/** Finds a purchase of coins. @param name a purchaseId, or the app store's order number */
 export async function findPurchase(name: string, scripts: ScriptRunner): Promise<FoundPurchase | undefined> {
   const [, ofOrder = ''] = await scripts.run(readOrderScript, { order: orderKey(name) }, {});
   const purchaseId = ofOrder === '' ? name : ofOrder;
@@ -45,10 +45,16 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
   return document && { purchaseId, document };
 }
 
-/** Most purchases that are listed, and that are read from each sorted set of the queue. On a Cluster the queue has 65 sets. */
+/**
+ * The most purchases that `stuckPurchases` reads from each sorted set of the queue, and the most that it returns. On a Cluster the queue
+ * has 65 sorted sets.
+ */
 const MOST_DUE = 50;
 
-/** Purchases with work left, earliest due first. Only the first MOST_DUE of each sorted set are read. */
+/**
+ * Purchases whose entries are not booked, not paid for or not reported to the store, earliest due first. Only the first MOST_DUE purchases
+ * of each sorted set of the queue are read.
+ */
 export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurchase & { readonly dueAt: number })[]> {
   const due = await new Queue(purchaseKeys.due, scripts).earliest(MOST_DUE);
   const documents = await Promise.all(due.map(([purchaseId]) => readPurchase(purchaseId, scripts)));

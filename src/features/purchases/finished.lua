@@ -1,4 +1,5 @@
--- Records whether the store accepted the report of a grant. If so, a purchase of a deleted account drops the store's id.
+-- Records whether the app store accepted the report of a grant. If it did, and the owner was deleted, the record drops the store's id of
+-- the purchase.
 -- KEYS purchase
 -- ARGV finished (1 or 0)
 -- Answers done(faults in a row)

@@ -5,15 +5,18 @@ import { LISTED, Purchase, shownPurchase } from './model.ts';
 import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
 import { readPurchase, releasePurchase } from './purchase-record.ts';
 
-/** Purchases on a page of the export, and purchases that an operator sees of an account. */
+/** AT_ONCE: purchases on a page of the export. MOST_SHOWN: the most purchases that an operator sees with the account. */
 const AT_ONCE = 20;
 const MOST_SHOWN = 50;
 
-/** Coins that the account bought in an app store. The purchases have records of their own, which name the account. */
+/**
+ * Coins that the account bought in an app store. The account keeps only a list: each purchase has its own record, which names the account.
+ */
 export const purchaseHolding = {
   name: 'purchases of coins',
   keys: [{ name: LISTED, type: 'zset', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
-  // The records still name the guest. The script that lists a purchase follows a moved guest, so the guest's list gets no new entries.
+  // The records of the purchases keep the guest's id. A purchase that is listed after the move goes into the account's list, because
+  // `list-purchase.lua` answers that the guest moved.
   async handOver({ guestId, accountId }, { scripts }) {
     await joinListing(guestId, accountId, scripts);
     return false;
@@ -54,7 +57,7 @@ export const purchaseHolding = {
 
 async function release(purchaseId: string, owners: readonly string[], scripts: HoldingServices['scripts']): Promise<void> {
   const document = await readPurchase(purchaseId, scripts);
-  // An operator may have given the purchase to another account, which keeps it.
+  // An operator may have given the purchase to another account, which must keep it.
   if (document !== undefined && owners.includes(document.owner)) await releasePurchase(purchaseId, document.owner, scripts);
 }
 

@@ -1,4 +1,4 @@
--- Adds the purchases of a moved guest to the account's purchases.
+-- Adds the purchases of a guest that moved to the list of the account into which it moved.
 -- KEYS listed, standing
 -- ARGV words (JSON: time, purchase …)
 -- Library standing.lua: standing_of

@@ -1,5 +1,5 @@
--- Keeps a notification whose purchase cannot be recorded yet. If it is kept already, only the app and the time of the latest notification
--- change.
+-- Keeps a notification of an app store whose purchase cannot be recorded yet. If an earlier notification of the purchase is kept, only the
+-- app and the time of the latest notification change.
 -- KEYS notice
 -- ARGV store, id, package_name, unknowns, due_at, act
 -- Answers kept(due at)

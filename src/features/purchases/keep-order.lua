@@ -1,4 +1,4 @@
--- Remembers which purchase has an order number of the store, so that people find the purchase by it.
+-- Stores which purchase has an order number of the app store, so that people can find the purchase by the number.
 -- KEYS order
 -- ARGV purchase
 -- Answers kept

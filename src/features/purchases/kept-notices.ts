@@ -11,22 +11,28 @@ import { dropNotice, keepNotice, postponeNotice, readNotice, type KeptNotice } f
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { LEASE_MS, type PurchaseJournal } from './purchase-journal.ts';
 
-/** Answers of the app store that it does not know a purchase. Failed calls do not count. Waits between them: some 7 minutes. */
+/**
+ * The number of answers "unknown purchase" of the app store after which a notification is dropped. Failed calls are not counted. The waits
+ * between the answers are some 7 minutes together.
+ */
 const UNKNOWN_TRIES = 4;
 
 /**
- * Most kept notifications, at about a kilobyte each. The store confirms each within minutes, so only invented purchases, or an outage of
- * the store while thousands buy, fill the queue.
+ * The most notifications that are kept, at about a kilobyte each. The app store confirms a real purchase within minutes. So only invented
+ * purchases, or an outage of the store while thousands buy, fill the queue.
  */
 const MOST_KEPT = 10_000;
 
-/** Pub/Sub sends a refused notification again, for a week by default. */
+/**
+ * The Retry-After for a notification that finds the queue full, in milliseconds. Google's Pub/Sub sends a refused notification again, for a
+ * week by default.
+ */
 const FULL_RETRY_MS = 60_000;
 
-/** Google refunds a purchase that is not acknowledged within three days. */
+/** How long a notification is kept, in milliseconds: three days, because Google refunds a purchase that is not acknowledged by then. */
 const REFUNDED_MS = 3 * 86_400_000;
 
-/** Between two checks while the settings of the store are missing. */
+/** The wait between two attempts while the settings of the app store are missing, in milliseconds. */
 const UNCONFIGURED_WAIT_MS = 3_600_000;
 
 export interface KeptNoticesOptions {
@@ -34,13 +40,14 @@ export interface KeptNoticesOptions {
   readonly purchases: Pick<PurchaseJournal, 'noticed' | 'sellerOf'>;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
-  /** Milliseconds since 1970. */
+  /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Notifications whose purchases cannot be recorded yet: Google may name a purchase before its API knows it, and the catalogue may lack its
- * product. They are kept, and the store is asked again, so that a bound purchase needs no app.
+ * Notifications of the app store whose purchases cannot be recorded yet: Google may name a purchase before its API knows the purchase, and
+ * the catalogue may lack the product. The service keeps such a notification and asks the store again. So a purchase that is bound to an
+ * account is granted even if the app never sends it.
  */
 export class KeptNotices {
   readonly #options: KeptNoticesOptions;
@@ -53,9 +60,10 @@ export class KeptNotices {
   }
 
   /**
-   * Handles the store's notification of a purchase, as `PurchaseJournal.noticed`.
-   * @param isOfPurchase the notification says that something was bought. Others are not kept: there is nothing to book
-   * @returns whether the purchase is recorded, or the notification kept
+   * Handles the store's notification of a purchase as `PurchaseJournal.noticed` does, and keeps it if the purchase cannot be recorded yet.
+   * @param isOfPurchase whether the notification says that something was bought. Other notifications are not kept, because nothing is to be
+   * booked
+   * @returns whether the purchase is recorded, or its notification is kept
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
   async noticed(store: SellingStore, proof: string, packageName: string, isOfPurchase: boolean): Promise<boolean> {
@@ -81,14 +89,14 @@ export class KeptNotices {
     return true;
   }
 
-  /** Repeats kept notifications as they become due, until the returned queue is closed. */
+  /** Repeats kept notifications when they are due, until the returned queue is closed. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log);
   }
 
   /**
-   * Repeats a kept notification.
-   * @returns when it is due again; undefined: never
+   * Handles a kept notification again.
+   * @returns when the notification is due again, in milliseconds since 1970; undefined if it is no longer kept
    */
   async check(purchaseId: string): Promise<number | undefined> {
     const { scripts, purchases, counts, now } = this.#options;
@@ -115,7 +123,9 @@ export class KeptNotices {
     return (await dropNotice(purchaseId, askedAt, scripts)) ? undefined : now();
   }
 
-  /** Schedules the next attempt, or gives up once the store has refunded the purchase. */
+  /**
+   * Schedules the next attempt. Gives up when the notification is older than REFUNDED_MS, because Google has then refunded the purchase.
+   */
   async #repeat(
     purchaseId: string,
     { noticedAt, unknowns, faults }: KeptNotice,

@@ -47,13 +47,13 @@ export const listPurchases = endpoint({
     const { cursor } = query;
     const limit = Number(query.limit ?? DEFAULT_A_PAGE);
     const keys = { listed: purchaseKeys.listed(caller.accountId) };
-    // One more than the page tells whether there is another page.
+    // One purchase more than the page has is read, which tells whether another page follows.
     const [word, ...found] = await scripts.runAs(caller, pageScript, keys, { after: cursor ?? '', count: limit + 1 });
     if (word === 'unknown_place') throw invalid('cursor', 'Must be the nextCursor of an earlier page');
     const listed = found.slice(0, limit);
     const documents = await Promise.all(listed.map((purchaseId) => readPurchase(purchaseId, scripts)));
     const purchases = documents.flatMap((document, index) => {
-      // The list may name a purchase whose record is missing, or that a deleted account has released.
+      // The list may name a purchase whose record is missing, or whose owner was deleted.
       return document === undefined || document.owner === '-' ? [] : [shownPurchase(listed[index]!, document)];
     });
     return { purchases, nextCursor: found.length > limit ? listed.at(-1) : undefined };

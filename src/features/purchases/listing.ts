@@ -62,7 +62,9 @@ export async function listPurchase(owner: string, purchaseId: string, at: number
   return word === 'listed';
 }
 
-/** Takes a purchase out of the lists of an account and of the account that it moved into. @returns true */
+/**
+ * Removes a purchase from the list of an account, and, if the account moved into another account, from that account's list. @returns true
+ */
 export async function unlistPurchase(owner: string, purchaseId: string, scripts: CallerScripts): Promise<true> {
   await runWhereItIs(owner, scripts, (id) =>
     scripts.run(unlistScript, { standing: standingKey(id), listed: purchaseKeys.listed(id) }, { purchase: purchaseId }),
@@ -70,10 +72,10 @@ export async function unlistPurchase(owner: string, purchaseId: string, scripts:
   return true;
 }
 
-/** Purchases that are read at a time. */
+/** The number of purchases that one call reads from a list. */
 const AT_ONCE = 100;
 
-/** Part of an account's purchases, oldest first. @param from number of older purchases to skip */
+/** A part of an account's list of purchases, oldest first. @param from the number of older purchases to skip */
 export async function listedPart(
   accountId: string,
   from: number,
@@ -93,13 +95,13 @@ export async function* listedParts(accountId: string, scripts: ScriptRunner) {
   }
 }
 
-/** Adds the purchases of a moved guest to the list of the account. Safe to repeat, and to stop anywhere. */
+/** Adds the purchases of a guest that moved to the list of its account. Safe to repeat, and to stop anywhere. */
 export async function joinListing(guestId: string, accountId: string, scripts: ScriptRunner): Promise<void> {
   const keys = { listed: purchaseKeys.listed(accountId), standing: standingKey(accountId) };
   for await (const listed of listedParts(guestId, scripts)) {
     const words = listed.flatMap(([purchaseId, at]) => [at, purchaseId]);
     const [word] = await scripts.run(joinListed, keys, { words: JSON.stringify(words) });
-    // The deletion of the account deletes the guest too.
+    // The account was deleted. Its deletion also deletes the guest's list.
     if (word === 'account_deleted') return;
   }
   await dropHeldKey(guestId, LISTED, scripts);

@@ -6,46 +6,54 @@ import { SELLING_STORES, type ProductState, type SellingStore } from '../../stor
 
 export const purchaseKeys = {
   /**
-   * A hash for each purchase of coins, by `purchaseIdOf`: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state,
-   * quantity, refunded, checkedAt, test, tellsRefunds of the store's last answer; productId and unitCoins of the catalogue at the grant;
-   * owner (an account id; after a guest moved still the guest's; `-` once the account was deleted), at (when it was recorded), grantedAt,
-   * refundedAt, balanceAfter (of the grant); sums of its ledger entries (`purchase-coins.lua`); finished (1 once the store accepted the
-   * report of the grant), faults (failed checks in a row), act (the last act that was written ahead in the queue), moves (JSON: to which
-   * accounts operators gave it), transfer (`<type> <coins> <account> <number>`: the next ledger entry of such a move). The hash never
-   * expires: without it the purchase could be granted again.
+   * The record of a purchase of coins: a hash. Its Redis key has the id of `purchaseIdOf`. Fields:
+   * - of the store's last answer: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state, quantity, refunded,
+   *   checkedAt, test, tellsRefunds
+   * - of the catalogue at the grant: productId, unitCoins
+   * - owner: an account id; after a guest moved still the guest's; `-` once the account was deleted
+   * - at (when the purchase was recorded), grantedAt, refundedAt, balanceAfter (of the grant), sums of the ledger entries and the open
+   *   entry (`purchase-coins.lua`)
+   * - finished (1 once the store accepted the report of the grant), faults (failed checks in a row), act (the last act that was written
+   *   ahead in the queue)
+   * - moves (JSON: the moves to other accounts by operators), transfer (`<type> <coins> <account> <number>`: the next ledger entry of the
+   *   last move)
+   * The hash never expires: without it the purchase could be granted again.
    */
   purchase: (purchaseId: string) => `{product-purchase:${purchaseId}}`,
   /** A sorted set: the account's purchases, by the time at which they were recorded. */
   listed: (accountId: string) => `{${accountId}}:${LISTED}`,
-  /** A string: the purchase that has an order number of the store, by a hash of the number. */
+  /** A string: the id of the purchase that has an order number of the app store. The Redis key has a hash of the number. */
   order: (hash: string) => `{product-order:${hash}}`,
-  /** The queue of purchases to check: `purchaseIdOf` by time. */
+  /** The queue of purchases to check: sorted sets of ids of `purchaseIdOf` by the time at which the check is due. */
   due: 'product-purchases:due',
   /**
-   * A hash: a notification whose purchase cannot be recorded yet (`kept-notices.ts`): store, id (the store's own, a secret), packageName,
-   * noticedAt and hintedAt (of the first and the latest notification), unknowns (answers that the store does not know it), faults (attempts
-   * in a row), dueAt, act (the last act that was written ahead in the queue).
+   * A hash: a notification of the app store whose purchase cannot be recorded yet (`kept-notices.ts`). Fields: store, id (the store's own,
+   * a secret), packageName, noticedAt and hintedAt (when the first and the latest notification arrived), unknowns (answers of the store
+   * that it does not know the purchase), faults (attempts in a row), dueAt, act (the last act that was written ahead in the queue).
    */
   notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
-  /** The queue of these notifications: `purchaseIdOf` by the time at which the store is asked again. */
+  /** The queue of kept notifications: sorted sets of ids of `purchaseIdOf` by the time at which the store is asked again. */
   noticesDue: 'product-notices:due',
 };
 
-/** Name of the account's key. */
+/** The name of the Redis key of an account's list of purchases, without the prefix `{<account id>}:`. */
 export const LISTED = 'product-purchases';
 
 /**
- * The key under which an operator corrects the coins that a purchase gave or took wrongly. The audit then no longer reports the purchase's
- * entries in that ledger.
+ * The idempotency key of the ledger entry by which an operator corrects the coins that a purchase wrongly gave or took. Once a ledger has
+ * this entry, the audit no longer reports the purchase's entries in that ledger.
  */
 export const undoKeyOf = (purchaseId: string): string => `undo-${purchaseId}`;
 
-/** The public id of a purchase: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from it. */
+/** The public id of a purchase: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from the public id. */
 export function purchaseIdOf(store: SellingStore, id: string): string {
   return hash('sha256', `coinop:product-purchase:${store}:${id}`, 'base64url').slice(0, 22);
 }
 
-/** A UUID of version 8, whose bits an application defines (RFC 9562, section 5.8): so coinop's ids differ from the random ids of apps. */
+/**
+ * The id of an account for Apple: a UUID of version 8, whose bits an application defines (RFC 9562, section 5.8). So an id that coinop made
+ * differs from the random ids of apps.
+ */
 export function appleAccountTokenOf(accountId: string): string {
   const digits = hash('sha256', `coinop:apple-account-token:${accountId}`, 'hex').slice(0, 32).split('');
   digits[12] = '8';
@@ -53,58 +61,63 @@ export function appleAccountTokenOf(accountId: string): string {
   return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** The account that the app named to the store when its user bought. Undefined: none, or an id that is not coinop's. */
+/** The account that the app named to the store when its user bought. Undefined if the app named none, or an id that coinop did not make. */
 export function boundAccountOf({ buyer }: { readonly buyer: string | undefined }): string | undefined {
   return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
 }
 
-/** The next ledger entry of a purchase. `purchase-coins.lua` has the rules. */
+/** The next ledger entry of a purchase. `purchase-coins.lua` decides it. */
 export interface PurchaseBooking {
   readonly type: 'topup' | 'refund';
   readonly coins: number;
   readonly number: string;
 }
 
-/** An entry that takes the coins of a purchase from one account, or gives them to another. */
+/**
+ * A ledger entry of a move: it takes the coins of a purchase from the previous owner, or gives them to the new owner. `text` is the entry
+ * as the record has it.
+ */
 export interface PurchaseTransfer extends PurchaseBooking {
   readonly accountId: string;
   readonly text: string;
 }
 
-/** An operator gave the purchase to another account. */
+/** A move of a purchase from one account to another by an operator. */
 export interface PurchaseMoveRecord {
   readonly at: number;
   readonly from: string;
   readonly to: string;
-  /** Coins that the purchase had granted, less those that refunds had taken. */
+  /** The coins that move: those that the purchase had granted, less those that refunds had taken. */
   readonly coins: number;
-  /** Coins taken from the previous owner: with REFUNDS=floor maybe fewer than `coins`. Undefined: not booked yet. */
+  /**
+   * The coins that were taken from the previous owner: with REFUNDS=floor maybe fewer than `coins`. Undefined: the entry is not booked yet.
+   */
   readonly taken: number | undefined;
   readonly key: string;
   readonly by: string;
   readonly reason: string;
 }
 
-/** A purchase as Redis keeps it. Times are milliseconds since 1970. */
+/** The record of a purchase. Times are milliseconds since 1970. */
 export interface PurchaseDocument {
   readonly store: SellingStore;
-  /** '' once the account was deleted and no report to the store is left. */
+  /** The store's own id of the purchase. '' once the owner was deleted and no report to the store is left. */
   readonly id: string;
   readonly packageName: string;
   readonly sku: string;
-  /** '' before the grant. */
+  /** The catalogue's id of the product. '' before the grant. */
   readonly productId: string;
   readonly orderId: string;
-  /** The account as the app named it to the store. '' where it named none. */
+  /** The account that the app named to the store. '' if the app named none. */
   readonly buyer: string;
-  /** An account id. After a move it is still the guest's. `-` once the account was deleted. */
+  /** The id of the account that owns the purchase. After a guest moved it is still the guest's id. `-` once the account was deleted. */
   readonly owner: string;
   readonly state: ProductState;
   readonly quantity: number;
   readonly refunded: number;
   readonly granted: number;
   readonly taken: number;
-  /** Bookings so far, with an open one. */
+  /** The number of ledger entries so far, with the one that is not booked yet. */
   readonly entries: number;
   readonly isTest: boolean;
   readonly isFinished: boolean;
@@ -116,12 +129,15 @@ export interface PurchaseDocument {
   readonly checkedAt: number;
   readonly grantedAt: number | undefined;
   readonly refundedAt: number | undefined;
-  /** Right after the grant. */
+  /** The owner's balance right after the grant, in coins. */
   readonly balanceAfter: number;
   readonly faults: number;
 }
 
-/** Outcome of an operator's move. `busy`: an entry of the purchase is not booked yet; a running service books it. */
+/**
+ * The outcome of an operator's move. `busy`: an entry of the purchase is not booked yet; a running service will book it. `full`: the
+ * purchase has moved too often. `changed`: another account owns the purchase than the operator was shown.
+ */
 export type Moved =
   | { readonly word: 'moved' | 'replayed'; readonly document: PurchaseDocument }
   | { readonly word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown' };
@@ -163,7 +179,7 @@ export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocumen
 function transferIn(text: string): PurchaseTransfer | undefined {
   const [type, coins, accountId = '', number = ''] = text.split(' ');
   if (type !== 'topup' && type !== 'refund') return undefined;
-  // `Number('-0')` is -0, and `Object.is` tells it from 0.
+  // `Number('-0')` is -0, which `Object.is` distinguishes from 0.
   return { type, coins: Number(coins) || 0, accountId, number, text };
 }
 
@@ -174,7 +190,7 @@ function movesIn(text: string): PurchaseMoveRecord[] {
   });
 }
 
-/** Whether a ledger lacks an entry of the purchase. */
+/** Whether an entry of the purchase is still to be booked in a ledger. */
 export function isUnbooked({ booking, transfer }: PurchaseDocument): boolean {
   return booking !== undefined || transfer !== undefined;
 }

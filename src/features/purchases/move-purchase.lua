@@ -1,4 +1,4 @@
--- Gives a purchase to another account, and decides the entries that move its coins. A repeated key moves nothing.
+-- Gives a purchase to another account, and decides the first ledger entry that moves its coins. A repeated idempotency key moves nothing.
 -- KEYS purchase
 -- ARGV owner_seen, owner, key, by, reason, act
 -- Prelude purchase-coins.lua: whole, add, decide, document
@@ -15,11 +15,11 @@ for _, move in ipairs(moves) do
   end
 end
 if known_owner ~= owner_seen then return {'changed'} end
--- The number of coins to move is known only after all open entries are booked.
+-- The number of coins to move is known only after all open ledger entries are booked.
 if booking or transfer then return {'busy'} end
 if #moves == MOST_MOVES then return {'full'} end
 
--- Nothing below refuses.
+-- No line after this one refuses the move.
 local coins = whole(math.max(0, tonumber(granted or '0') - tonumber(taken or '0')))
 moves[#moves + 1] = {at = whole(now), from = known_owner, to = owner, coins = coins, key = key, by = by, reason = reason}
 redis.call('HSET', purchase, 'owner', owner, 'act', act, 'moves', cjson.encode(moves),

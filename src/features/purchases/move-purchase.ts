@@ -4,7 +4,7 @@ import { listPurchase, unlistPurchase } from './listing.ts';
 import { purchaseKeys, type Moved, type PurchaseBooking, type PurchaseDocument } from './model.ts';
 import { recordMove, recordTransferred, releasePurchase } from './purchase-record.ts';
 
-/** Outcome of booking a ledger entry, as `coins/bookings.ts` describes it. */
+/** The outcome of a ledger booking, as `BookingOutcome` of `coins/bookings.ts` describes it. */
 export type Booked =
   | { readonly word: 'done' | 'replayed'; readonly coins: number; readonly balanceAfter: number; readonly balance: number }
   | { readonly word: 'deleted' | 'banned' | 'balance_limit' };
@@ -27,11 +27,11 @@ interface MoveServices {
   readonly bookings: PurchaseBookings;
 }
 
-/** Milliseconds until the queue takes over an unfinished move: two ledger entries and two lists. */
+/** Milliseconds until the queue takes over an unfinished move, whose steps are two ledger entries and two lists. */
 const TAKE_OVER_MS = 30_000;
 
 export interface PurchaseMove {
-  /** The owner that the operator was shown. */
+  /** The owner that the operator was shown. If the purchase has another owner by now, it does not move. */
   readonly ownerSeen: string;
   readonly owner: string;
   readonly key: string;
@@ -40,8 +40,8 @@ export interface PurchaseMove {
 }
 
 /**
- * Gives a purchase to another account, once per key. The record changes first; then one entry in each ledger moves the coins. If the
- * process dies in between, the queue finishes the move. Later refunds concern the new owner.
+ * Gives a purchase to another account, once per idempotency key. The record changes first; then one entry in each of the two ledgers moves
+ * the coins. If the process dies in between, the queue finishes the move. Later refunds are taken from the new owner.
  */
 export async function movePurchase(
   purchaseId: string,
@@ -60,12 +60,12 @@ export async function movePurchase(
         const { document } = await bookTransfer(purchaseId, decided.document, services);
         moved = { ...decided, document };
       }
-      // The queue then checks the purchase, because a notification may have arrived during the move.
+      // The queue checks the purchase after the move, because a notification may have arrived during the move.
       return decided.word === 'unknown' ? undefined : now();
     },
   );
   await done;
-  // The move is decided even if its entries could not be booked: the queue books them.
+  // The move is decided even if its ledger entries could not be booked: the queue books them later.
   return 'document' in moved ? moved : decision;
 }
 
@@ -88,7 +88,7 @@ export async function bookTransfer(
       return { document: { ...document, owner: '-', transfer: undefined }, word: 'deleted' };
     }
     if (booked?.word === 'balance_limit') return { document, word: 'balance_limit' };
-    // A deleted account has no coins to take.
+    // From a deleted account no coins are taken.
     const taken = booked !== undefined && 'coins' in booked && type === 'refund' ? -booked.coins : 0;
     document = (await recordTransferred(purchaseId, { booked: text, taken }, scripts)) ?? { ...document, transfer: undefined };
   }

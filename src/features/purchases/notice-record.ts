@@ -33,23 +33,23 @@ export const dropNoticeScript = defineScript({
   answers: ['dropped', 'kept'],
 });
 
-/** A notification that the app store sent of a purchase which cannot be recorded yet. Times are milliseconds since 1970. */
+/** A kept notification of the app store, whose purchase cannot be recorded yet. Times are milliseconds since 1970. */
 export interface KeptNotice {
   readonly store: SellingStore;
   /** The store's own id of the purchase, a secret. */
   readonly id: string;
   readonly packageName: string;
   readonly noticedAt: number;
-  /** Answers of the store that it does not know the purchase. */
+  /** The number of answers of the store that it does not know the purchase. */
   readonly unknowns: number;
-  /** Failed attempts in a row. They determine the wait until the next attempt. */
+  /** The number of failed attempts in a row, which determines the wait until the next attempt. */
   readonly faults: number;
   readonly dueAt: number;
 }
 
 const keysOf = (purchaseId: string) => ({ notice: purchaseKeys.notice(purchaseId) });
 
-/** @returns when the app store is asked again */
+/** Keeps a notification. @returns when the app store is asked again, in milliseconds since 1970 */
 export async function keepNotice(
   purchaseId: string,
   notice: Pick<KeptNotice, 'store' | 'id' | 'packageName' | 'unknowns' | 'dueAt'> & { readonly act: string },
@@ -81,7 +81,7 @@ export async function postponeNotice(
   await scripts.run(postponeNoticeScript, keysOf(purchaseId), wait);
 }
 
-/** @returns false: another notification arrived after `askedAt` */
+/** Drops a kept notification. @returns false if another notification of the purchase arrived after `askedAt`, so that it is kept */
 export async function dropNotice(purchaseId: string, askedAt: number | '', scripts: ScriptRunner): Promise<boolean> {
   const [word] = await scripts.run(dropNoticeScript, keysOf(purchaseId), { askedAt });
   return word === 'dropped';

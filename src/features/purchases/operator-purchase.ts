@@ -29,7 +29,7 @@ const PurchaseMove = z
     },
   });
 
-/** A purchase of coins as operators see it. It leaves out the store's own id, which may be a secret that claims the purchase. */
+/** A purchase of coins as operators see it. The store's own id is left out, because with it anyone could claim the purchase. */
 export const OperatorPurchase = z
   .object({
     ...Purchase.shape,

@@ -1,4 +1,4 @@
--- Reads a page of an account's purchases, newest first.
+-- Reads a page of an account's list of purchases, newest first.
 -- KEYS listed
 -- ARGV after (a purchase, or '': from the newest), count
 -- Prologue prologue-check.lua: moved_in

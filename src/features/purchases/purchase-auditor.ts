@@ -19,12 +19,15 @@ import { stuckIn } from './operator-purchase.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { refundsAskedKey } from './refunds-asked.ts';
 
-/** How far an entry of the queue may be ahead of its purchase: the time until takeover, plus a difference of clocks. */
+/**
+ * How many milliseconds a new entry of the queue may be older than its purchase's record: the time until takeover, and a minute for clocks
+ * that differ.
+ */
 const AHEAD_MS = 30_000 + 60_000;
 
 /**
- * Checks that each purchase of coins agrees with the ledgers, and is listed by its own account only. Checks that each purchase with work
- * left is in the queue, and that each entry of a queue has its document.
+ * Checks that each purchase of coins agrees with the ledgers, and that only its own account lists it. Checks that each purchase with work
+ * left is in the queue, and that each entry of a queue has its record.
  */
 export function productPurchaseAuditor(find: FindBookings): Auditor {
   return {
@@ -75,14 +78,14 @@ async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]>
   return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
 }
 
-/** An order number may be missing: only operators search by it. */
+/** Checks that the purchase of an order number has a record. A missing order number is no finding, because only operators search by it. */
 async function checkOrder(key: string, probe: Probe): Promise<Finding[]> {
   const purchaseId = (await probe.ask('GET', key)) as string | null;
   if (purchaseId === null || (await probe.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
   return [lostPurchase(purchaseId)];
 }
 
-/** Each listed purchase has a record, which names the account. */
+/** Checks that each purchase in an account's list has a record that names the account. */
 async function checkListed(id: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   for await (const page of pages(probe, 'ZSCAN', purchaseKeys.listed(id))) {
@@ -100,7 +103,10 @@ async function checkListed(id: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** An account lists the purchase, and its record names another one. While an operator's move is under way, both list it. */
+/**
+ * Checks a purchase in an account's list whose record names another account as its owner. While an operator's move is under way, both
+ * accounts may list the purchase.
+ */
 async function checkForeign(
   { id, purchaseId, owner, isGranted }: { id: string; purchaseId: string; owner: string; isGranted: boolean },
   probe: Probe,
@@ -112,7 +118,7 @@ async function checkForeign(
   );
   const [ownerNow, transfer] = recorded as (string | null)[];
   if (own === null || ownerNow !== owner || transfer !== null) return [];
-  // `checkBought` finds the owner of a granted purchase by the ledgers.
+  // `checkBought` finds the right owner of a granted purchase from the ledgers.
   if (!isGranted && others === null)
     return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list it, and account ${id} does.`, id)];
   const text = `It lists the purchase ${purchaseId}, which belongs to account ${owner}.`;
@@ -139,7 +145,7 @@ async function findingsOf(purchaseId: string, probe: Probe, find: FindBookings, 
   const document = documentOf(record);
   const { owner, at } = document;
   const stuck = stuckIn(document);
-  // A purchase in the queue may still have to be listed.
+  // While a purchase is in the queue, the service may still have to list it.
   const isDue = dueAtOf(times) !== undefined;
   const differs = await checkBookings(purchaseId, record, probe, find);
   if (differs.length > 0) return differs;
@@ -155,7 +161,7 @@ async function findingsOf(purchaseId: string, probe: Probe, find: FindBookings, 
   if (standing.deleted !== undefined || standing.moving !== undefined) return [];
   const [score, recorded] = await probe.together(['ZSCORE', listed(id), purchaseId], ['HGET', purchase(purchaseId), 'owner']);
   if (score !== null || recorded !== owner) return [];
-  // The guest has moved, and its list is joined to the account's soon.
+  // The guest has moved, and a step of the move will add its list to the account's list.
   if (target !== undefined && (await probe.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
   const isLost = (await probe.ask('EXISTS', listed(id))) === 0;
   const text = isLost ? 'Its list of purchases is lost.' : `It does not list its purchase ${purchaseId}.`;

@@ -4,13 +4,13 @@ const calls = ['look', 'finish', 'list'] as const;
 
 const outcomes = ['granted', 'refunded', 'reversed'] as const;
 
-/** Counts of this process's work on purchases of coins. */
+/** Numbers for the metrics of this process's work on purchases of coins. */
 export class PurchaseCounts {
   readonly #failures = { look: 0, finish: 0, list: 0 };
   readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
-  /** Number of checks of purchases whose grant should have been reported to the store a day ago. */
+  /** The number of checks that found a grant still not reported to the app store after a day. */
   overdue = 0;
-  /** When the store was last asked for refunds, by any process, in milliseconds since 1970. 0: never. */
+  /** When any process last asked the app store for refunds, in milliseconds since 1970. 0: never. */
   askedAt = 0;
 
   constructor(metrics: Metrics) {
@@ -34,7 +34,7 @@ export class PurchaseCounts {
     metrics.gauge({
       name: 'coinop_purchase_refunds_asked_timestamp_seconds',
       help: 'When the app store was last asked for refunds, in seconds since 1970.',
-      // Every worker knows the same time.
+      // All workers have the same time.
       aggregator: 'max',
       value: () => (this.askedAt === 0 ? undefined : this.askedAt / 1000),
     });

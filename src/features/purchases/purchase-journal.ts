@@ -14,31 +14,51 @@ import { stuckIn } from './operator-purchase.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
 
-/** Milliseconds until the queue takes over unfinished work. The store may take 8 s to answer a check, and 4 s to accept a grant. */
+/**
+ * Milliseconds until the queue takes over unfinished work. The app store may take 8 s to answer a check, and 4 s to accept the report of a
+ * grant.
+ */
 const TAKE_OVER_MS = 30_000;
 
-/** Longer than the work on one purchase: a check (8 s), the report of the grant (4 s), and a few scripts. */
+/**
+ * How long a process leases one purchase, in milliseconds. The work may take a check (8 s), the report of the grant (4 s), and a few
+ * scripts.
+ */
 export const LEASE_MS = 30_000;
 
-/** Purchases that one process checks at the same time. With fewer, a store that answers in a second delays refunds. */
+/**
+ * The number of purchases that one process checks in parallel. With fewer, an app store that takes a second to answer would delay refunds.
+ */
 const CHECKS_AT_ONCE = 64;
 
-/** Between two checks of an unpaid purchase. If the store's notification is lost, a user who paid in a shop waits this long at most. */
+/**
+ * The wait between two checks of an unpaid purchase, in milliseconds. If the app store's notification is lost, a user who paid in a shop
+ * waits this long at most.
+ */
 const PENDING_WAIT_MS = 10 * 60_000;
 
-/** Between two checks of a purchase that the store no longer knows. An operator has to search for a wrong setting here or at the store. */
+/**
+ * The wait between two checks of a purchase that the app store no longer knows, in milliseconds. It is long, because only an operator can
+ * correct a wrong setting of coinop or of the store.
+ */
 const UNKNOWN_WAIT_MS = 12 * 3_600_000;
 
-/** Between two checks while the settings of the store that sold the purchase are missing. */
+/** The wait between two checks while the settings of the app store are missing, in milliseconds. */
 const UNCONFIGURED_WAIT_MS = 3_600_000;
 
-/** Google refunds a purchase that is not acknowledged within three days. */
+/**
+ * Milliseconds after a grant from which an error is logged if the grant is not reported to the app store: a day, because Google refunds a
+ * purchase that is not acknowledged within three days.
+ */
 const OVERDUE_MS = 86_400_000;
 
-/** How long the service reports the grant of a fully refunded purchase. The store may refuse it forever, and no money is at stake. */
+/**
+ * Milliseconds after a grant until which the service tries to report it, if the purchase was fully refunded. The app store may refuse the
+ * report forever, and no money is at stake.
+ */
 const REFUNDED_TELL_MS = 7 * 86_400_000;
 
-/** How often a call starts again because another call has changed the purchase. */
+/** The most attempts of a call. An attempt fails if another call changed the purchase meanwhile. */
 const TRIES = 30;
 
 export interface PurchaseJournalOptions {
@@ -50,7 +70,7 @@ export interface PurchaseJournalOptions {
   readonly takesTests: boolean;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
-  /** Milliseconds since 1970. */
+  /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -60,15 +80,15 @@ export type Claimed =
       readonly word: 'recorded';
       readonly purchaseId: string;
       readonly document: PurchaseDocument;
-      /** This call granted the purchase. */
+      /** Whether this call granted the purchase. */
       readonly isGranting: boolean;
-      /** The balance after the last entry that this call booked. */
+      /** The owner's balance after the last entry that this call booked. Undefined if the call booked none. */
       readonly balance: number | undefined;
     };
 
 /**
- * The outcome of a notification. `ignored`: it gives no coins, belongs to nobody, or names another app. `unknown`: the store does not know
- * the purchase, maybe not yet. `product_not_found`: the catalogue lacks its product.
+ * The outcome of a notification of the app store. `ignored`: the purchase gives no coins, belongs to no account, or is of another app.
+ * `unknown`: the store does not know the purchase, maybe not yet. `product_not_found`: the catalogue lacks the product.
  */
 export type Noticed =
   | { readonly word: 'recorded' | 'ignored' | 'unknown' }
@@ -78,13 +98,14 @@ interface Followed {
   readonly document: PurchaseDocument;
   readonly balance: number | undefined;
   readonly word: 'done' | 'deleted' | 'balance_limit';
-  /** When the queue has to check the purchase again. Undefined: never. */
+  /** When the queue has to check the purchase again, in milliseconds since 1970. Undefined: never. */
   readonly nextAt: number | undefined;
 }
 
 /**
- * Purchases of coins, in three steps: record, book, report the grant to the store. A process may die after any step, and each step may be
- * repeated: a script on the purchase's record decides the next ledger entry, and the entry's key comes from that record.
+ * Purchases of coins, in three steps: record the purchase, book its ledger entries, report the grant to the app store. A process may die
+ * after any step, and each step may be repeated: a script on the purchase's record decides the next ledger entry, and the entry's
+ * idempotency key comes from that record.
  */
 export class PurchaseJournal {
   readonly #options: PurchaseJournalOptions;
@@ -96,7 +117,7 @@ export class PurchaseJournal {
     this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
   }
 
-  /** The configured store's products, if it sells as `store`. Undefined: it does not, or its settings are missing. */
+  /** The products of the configured app store. Undefined if the configured store is not `store`, or its settings are missing. */
   sellerOf(store: SellingStore): OneTimeProducts | undefined {
     const products = this.#options.store?.products;
     return products?.sellsAs === store && products.packageNames.length > 0 ? products : undefined;
@@ -104,9 +125,10 @@ export class PurchaseJournal {
 
   /**
    * Records a purchase for the account that presents it, and books its coins.
-   * @param purchase the store's latest answer
-   * @param accountId undefined: no account presents it. The purchase then belongs to the account to which it is bound
-   * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be repeated
+   * @param purchase the app store's latest answer
+   * @param accountId the account that presents the purchase. Undefined: none does; then the account to which the purchase is bound gets it
+   * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be
+   * repeated
    */
   async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
     const { scripts, catalogue, takesTests, now } = this.#options;
@@ -129,7 +151,7 @@ export class PurchaseJournal {
           if (word === 'balance_limit') claimed = { word };
           else if (word === 'deleted') claimed = { word: 'purchase_owned' };
           else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
-          // A notification that arrived meanwhile has made the purchase due: the queue still has to check it.
+          // If a notification has made the purchase due during this call, the queue must still check the purchase.
           return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
         },
         async (nextAt) => nextAt,
@@ -141,8 +163,8 @@ export class PurchaseJournal {
   }
 
   /**
-   * Handles the store's notification of a changed purchase, which is only a hint. A recorded purchase is checked within a second. A new
-   * purchase is recorded if it is bound to an account.
+   * Handles the app store's notification of a changed purchase. The notification is only a hint: the service asks the store. A recorded
+   * purchase is checked within a second. A new purchase is recorded if it is bound to an account.
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
   async noticed(store: SellingStore, proof: string, packageName: string): Promise<Noticed> {
@@ -156,7 +178,7 @@ export class PurchaseJournal {
     }
     const purchase = await seller.read(proof, packageName);
     if (purchase === 'unknown') return { word: 'unknown' };
-    // Such a purchase gives no coins, so it is not recorded. A later check of its token gets the same answer.
+    // A canceled or fully refunded purchase gives no coins, so it is not recorded.
     if (purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return { word: 'ignored' };
     const { word } = await this.claim(store, purchase, undefined);
     if (word === 'product_not_found') return { word, sku: purchase.sku, orderId: purchase.orderId };
@@ -168,7 +190,10 @@ export class PurchaseJournal {
     return this.#journal.bring(purchaseId, this.#options.now());
   }
 
-  /** Records a full refund from the store's list of refunds. Does nothing where the store's answer about the purchase counts refunds. */
+  /**
+   * Records that the app store's list of refunds has the whole purchase. Does nothing if the store's answer about the purchase itself
+   * counts refunds.
+   */
   async takeBackAll(purchaseId: string): Promise<void> {
     const { scripts, now } = this.#options;
     const { done } = await this.#journal.begin(
@@ -179,20 +204,20 @@ export class PurchaseJournal {
     await done;
   }
 
-  /** Checks purchases as they become due, until the returned queue is closed. */
+  /** Checks purchases when they are due, until the returned queue is closed. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log, { atOnce: CHECKS_AT_ONCE });
   }
 
   /**
-   * Books entries that an earlier process left open, asks the store, and applies its answer.
-   * @returns when the purchase is due again; undefined: never
+   * Books ledger entries that an earlier process left open, asks the app store about the purchase, and applies the store's answer.
+   * @returns when the purchase is due again, in milliseconds since 1970; undefined: never
    */
   async check(purchaseId: string): Promise<number | undefined> {
     const { scripts, now, log, counts, catalogue } = this.#options;
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
-    // Coins first: the store may be unavailable.
+    // Open entries are booked before the app store is asked, because the store may be unavailable.
     if (isUnbooked(document)) ({ document } = await this.#book(purchaseId, document));
     if (document.id === '') return undefined;
     const { store, id, packageName, owner } = document;
@@ -216,7 +241,10 @@ export class PurchaseJournal {
     return (await this.#follow(purchaseId, recorded.document)).nextAt;
   }
 
-  /** The owner as the record names it. Undefined: the purchase has no owner, or its owner is not `accountId`. */
+  /**
+   * The owner to record for a purchase. Undefined if `accountId` may not have it, or if no account may, because none is named or the owner
+   * was deleted.
+   */
   async #ownerOf(
     purchase: ProductPurchase,
     known: PurchaseDocument | undefined,
@@ -228,7 +256,7 @@ export class PurchaseJournal {
     const { scripts } = this.#options;
     const { word, accountId: owner } = await settled(named, scripts);
     if (word === 'deleted') return undefined;
-    // A guest that calls may have moved into the owner's account during the request to the store.
+    // A guest that presents the purchase may have moved into the owner's account during the request to the app store.
     if (accountId !== undefined && owner !== accountId && owner !== (await settled(accountId, scripts)).accountId) return undefined;
     return known?.owner ?? owner;
   }
@@ -238,7 +266,7 @@ export class PurchaseJournal {
     const { scripts, now, log, counts } = this.#options;
     const isDue = isUnbooked(recorded);
     const { document, balance, word } = await this.#book(purchaseId, recorded);
-    // The process that recorded the purchase may have died before it listed it.
+    // The process that recorded the purchase may have died before it listed the purchase with its owner.
     const isListed = isDue || document.owner === '-' || (await listPurchase(document.owner, purchaseId, document.at, scripts));
     if (!isListed) await releasePurchase(purchaseId, document.owner, scripts);
     if (word === 'deleted' || !isListed) return { document, balance, word: 'deleted', nextAt: needsFinish(document) ? now() : undefined };
@@ -273,7 +301,7 @@ export class PurchaseJournal {
     for (let booking = document.booking; booking !== undefined; booking = document.booking) {
       const { owner, store, at, orderId, productId, quantity, refunded } = document;
       const { type, coins, number } = booking;
-      // Started in one turn of the event loop, so that calls to the same primary share a round trip.
+      // The three calls start in one turn of the event loop, so that calls to the same primary share a round trip.
       const [booked, isListed] = await Promise.all([
         bookings.book(owner, {
           ...{ type, coins, key: [store, purchaseId, number], refusesBanned: false },

@@ -90,16 +90,22 @@ export async function readPurchase(purchaseId: string, scripts: ScriptRunner): P
 interface Recording {
   readonly store: SellingStore;
   readonly purchase: ProductPurchase;
-  /** The owner when the purchase was read; '' for a new purchase. */
+  /** The owner in the record when the purchase was read; '' for a new purchase. If the owner has changed since, nothing is recorded. */
   readonly ownerSeen: string;
   readonly owner: string;
-  /** The catalogue's product. Undefined: it has none. Then this call cannot grant the purchase, but an earlier call may have done so. */
+  /**
+   * The product in the catalogue. Undefined if the catalogue lacks it: this call then cannot grant the purchase, but an earlier call may
+   * have granted it.
+   */
   readonly product: { readonly productId: string; readonly coins: number } | undefined;
-  /** The journal's act; '' for a check that the queue started. */
+  /** The id of the journal's act that this call belongs to; '' for a check that the queue started. */
   readonly act: string;
 }
 
-/** @returns `isGranting`: this call decided to grant the purchase. Undefined: the owner has changed */
+/**
+ * Records the app store's answer. @returns undefined if the owner has changed. `isGranting`: whether this call decided to grant the
+ * purchase
+ */
 export async function recordPurchase(
   purchaseId: string,
   { store, purchase, ownerSeen, owner, product, act }: Recording,
@@ -119,7 +125,7 @@ export async function recordPurchase(
   return word === 'changed' ? undefined : { document: parsed(words), isGranting: isGranting === '1' };
 }
 
-/** Records that the ledger has the next entry of the purchase. @returns the purchase, with the next entry if there is one */
+/** Records that the ledger has the open entry of the purchase. @returns the purchase, with its next open entry if there is one */
 export async function recordBooked(
   purchaseId: string,
   entry: { readonly number: string; readonly coins: number; readonly balanceAfter: number },
@@ -129,13 +135,15 @@ export async function recordBooked(
   return word === 'unknown' ? undefined : parsed(words);
 }
 
-/** @returns failed calls to the store in a row: checks, and reports of the grant */
+/**
+ * Records whether the store accepted the report of the grant. @returns the number of failed calls to the store in a row: checks and reports
+ */
 export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
   const [, faults] = await scripts.run(finishedScript, keysOf(purchaseId), { finished: Number(isFinished) });
   return Number(faults);
 }
 
-/** Removes a deleted account from one of its purchases. */
+/** Removes a deleted account from the record of one of its purchases. */
 export async function releasePurchase(purchaseId: string, owner: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(releaseScript, keysOf(purchaseId), { owner });
 }
@@ -144,7 +152,7 @@ export async function recordVoid(purchaseId: string, act: string, scripts: Scrip
   await scripts.run(voidScript, keysOf(purchaseId), { act });
 }
 
-/** Gives a purchase to another account. `move-purchase.ts` then books the coins. */
+/** Records that a purchase moves to another account. `move-purchase.ts` then books the coins. */
 export async function recordMove(
   purchaseId: string,
   move: Record<'ownerSeen' | 'owner' | 'key' | 'by' | 'reason' | 'act', string>,
@@ -154,7 +162,9 @@ export async function recordMove(
   return word === 'moved' || word === 'replayed' ? { word, document: parsed(words) } : { word };
 }
 
-/** Records that a ledger has an entry of a move. @returns the purchase, with the move's next entry. Undefined: it has no record */
+/**
+ * Records that a ledger has an entry of a move. @returns the purchase, with the move's next entry; undefined if the purchase has no record
+ */
 export async function recordTransferred(
   purchaseId: string,
   transfer: { readonly booked: string; readonly taken: number },

@@ -1,4 +1,4 @@
--- Reads a kept notification.
+-- Reads a notification of the app store that is kept until its purchase can be recorded.
 -- KEYS notice
 -- ARGV -
 -- Answers found(store, id, app, noticed at, unknowns, faults, due at) none

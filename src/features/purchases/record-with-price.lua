@@ -1,4 +1,4 @@
--- Records the app store's answer about a purchase, with its owner, and decides the entry of the ledger that follows.
+-- Records the app store's answer about a purchase, with its owner, and decides the ledger entry that follows from the answer.
 -- KEYS purchase
 -- ARGV owner_seen (or ''), owner, store, id, package_name, sku, product_id (or ''), unit_coins (or ''), state, quantity, refunded (or ''), order_id, buyer, finished, test, checked_at, act (or '')
 -- Prelude purchase-coins.lua: whole, add, decide, document
@@ -7,11 +7,12 @@ local CLOCKS_DIFFER_MS = 60000
 local known_owner, known_at, product, known_refunded = unpack(redis.call('HMGET', purchase, 'owner', 'checkedAt', 'productId', 'refunded'))
 if (known_owner or '') ~= owner_seen then return {'changed'} end
 
--- Nothing below refuses. A queued check may have recorded a later answer of the store before this script ran.
+-- No line after this one refuses the answer. It is skipped if a queued check has recorded a later answer of the store before this script
+-- ran.
 redis.call('HSETNX', purchase, 'at', now)
 redis.call('HSET', purchase, 'owner', owner)
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
--- A time in the future comes from a wrong clock, and would keep out all later answers.
+-- A `checkedAt` in the future comes from a wrong clock, and would keep out all later answers.
 if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_at) > now + CLOCKS_DIFFER_MS then
   if refunded ~= '' then redis.call('HSET', purchase, 'tellsRefunds', 1)
   else
@@ -20,7 +21,7 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   end
   redis.call('HSET', purchase, 'store', store, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
     'refunded', refunded, 'checkedAt', checked_at)
-  -- After the account was deleted, the record keeps the store's id only until the grant is reported to the store.
+  -- After the owner was deleted, the record keeps the store's id of the purchase only until the grant is reported to the store.
   if owner ~= '-' then
     redis.call('HSET', purchase, 'id', id)
     if order_id ~= '' then redis.call('HSET', purchase, 'orderId', order_id) end
@@ -29,11 +30,12 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   if test == '1' then redis.call('HSET', purchase, 'test', 1) end
   if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
 end
--- Product and coins per unit come from the catalogue at the time of the grant.
+-- Product and coins per unit are those of the catalogue at the time of the grant, so the first entry fixes them.
 local entries, granted_at, is_finished = unpack(redis.call('HMGET', purchase, 'entries', 'grantedAt', 'finished'))
 entries = tonumber(entries or '0')
 if entries == 0 and product_id ~= '' then redis.call('HSET', purchase, 'productId', product_id, 'unitCoins', unit_coins) end
--- The check succeeded. A granted purchase keeps `faults` until the store accepts the report of the grant.
+-- `faults` counts failed calls to the store in a row, and this check succeeded. After the grant only an accepted report of the grant resets
+-- `faults`.
 if is_finished or not granted_at then redis.call('HDEL', purchase, 'faults') end
 local decided = decide()
 return {'recorded', decided == 'topup' and entries == 0 and '1' or '0', document()}

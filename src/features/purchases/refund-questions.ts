@@ -28,22 +28,30 @@ const endRefunds = defineScript({
   library: leaseLibrary,
 });
 
-/** How often each process checks whether the store has to be asked. */
+/** How often each process checks whether the app store has to be asked for refunds, in milliseconds. */
 const POLL_MS = 1000;
 
-/** How long a shutdown waits for the store's answer. Otherwise another process asks again once the lease has ended. */
+/**
+ * How long a shutdown waits for the app store's answer, in milliseconds. After that another process asks again once the lease has ended.
+ */
 const CLOSE_MS = 2000;
 
-/** Enough to list 100,000 refunds. If the store takes longer, another process may ask too, which does no harm. */
+/**
+ * How long one process may ask the app store before another may, in milliseconds: enough to list 100,000 refunds. If both ask, it does no
+ * harm.
+ */
 const LEASE_MS = 120_000;
 
-/** Wait before the store is asked again after a failure. */
+/** The wait before the app store is asked again after a failure, in milliseconds. */
 const RETRY_MS = 60_000;
 
-/** The store's list may be this late. Each question therefore starts this long before the previous one. */
+/**
+ * How much later than the refund the app store's list may have it, in milliseconds. Each question therefore asks for refunds from this long
+ * before the previous question.
+ */
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** A check this long after a refund has certainly seen the refund, even if the clocks differ. */
+/** How long after a refund a check has certainly seen the refund, in milliseconds, even if the clocks of store and service differ. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionsOptions {
@@ -51,7 +59,7 @@ export interface RefundQuestionsOptions {
   readonly purchases: Pick<PurchaseJournal, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: SellingStore;
   readonly counts: PurchaseCounts;
-  /** False: Redis would exit at its next write, and a lease is a write. */
+  /** Whether the process may write to Redis, because a lease is a write. False: Redis would exit at its next write. */
   readonly mayWrite: () => boolean;
   readonly log: Logger;
   readonly now: () => number;
@@ -59,7 +67,7 @@ export interface RefundQuestionsOptions {
 
 /**
  * Asks the app store at intervals which purchases it has refunded, because the notification of a refund may get lost. Of all processes on
- * one Redis only one asks.
+ * one Redis, only the one that holds the lease asks.
  */
 export class RefundQuestions {
   readonly #options: RefundQuestionsOptions;
@@ -84,7 +92,7 @@ export class RefundQuestions {
     const seller = this.#options.purchases.sellerOf(this.#options.store);
     if (seller === undefined || this.#asking !== undefined || !this.#options.mayWrite()) return;
     const waitMs = this.#nextAt - this.#options.now();
-    // A longer wait shows that the clock was set back.
+    // A wait that is longer than the interval shows that the clock was set back, so the store is asked.
     if (waitMs > 0 && waitMs <= seller.askEveryMs) return;
     this.#asking = this.#askIfDue(seller)
       // Other log lines report an outage of Redis.
@@ -109,7 +117,7 @@ export class RefundQuestions {
     this.#nextAt = startedAt + seller.askEveryMs;
   }
 
-  /** @returns whether the store has answered */
+  /** Asks the app store for refunds since a time. @returns whether the store has answered completely */
   async #ask(seller: OneTimeProducts, since: number): Promise<boolean> {
     const { counts, log } = this.#options;
     try {
@@ -126,21 +134,21 @@ export class RefundQuestions {
     }
   }
 
-  /** Makes a purchase due for a check, unless a check has already seen the refund. */
+  /** Makes the purchase of a refund due for a check, unless an earlier check has already seen the refund. */
   async #notice(store: SellingStore, { id, quantity, at }: TakenBack): Promise<void> {
     const { scripts, purchases } = this.#options;
     const purchaseId = purchaseIdOf(store, id);
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;
     const { state, quantity: bought, refunded, tellsRefunds, checkedAt } = document;
-    // The record says fully refunded, the list says partly: the store may have reversed a refund.
+    // If the record has all units as refunded and the list only some, the store may have reversed a refund.
     const mayBeReversed = tellsRefunds && quantity !== undefined && quantity < bought;
     if (state === 'canceled' || (refunded >= bought && !mayBeReversed)) return;
-    // The store's answer may not count refunds, and the list may have an entry for each refunded part instead of an entry for the whole
-    // purchase.
+    // If the store's answer about a purchase does not count refunds, the record is changed by the list. The list may have an entry for each
+    // refunded part instead of an entry for the whole purchase.
     const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
     if (isAll) return purchases.takeBackAll(purchaseId);
-    // A check right after the refund may have got an answer of the store without the refund, so such a purchase is checked again.
+    // A check right after the refund may have got an answer of the store without the refund, so the purchase is checked again.
     if (refunded === 0 || checkedAt <= at + CLOCKS_DIFFER_MS) await purchases.bring(purchaseId);
   }
 }

@@ -1,4 +1,5 @@
--- Removes a deleted account from a purchase. The record stays: nobody else may claim the purchase, and its grant still has to be reported.
+-- Removes a deleted account from a purchase. The record stays, so that no other account can claim the purchase, and its grant can still be
+-- reported.
 -- KEYS purchase
 -- ARGV owner
 -- Answers released kept

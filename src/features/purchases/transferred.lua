@@ -1,4 +1,5 @@
--- Records that a ledger has an entry of a move, and decides the next one: the previous owner loses the coins, then the new owner gets them.
+-- Records that a ledger has an entry of a move, and decides the move's next entry: the previous owner loses the coins, then the new owner
+-- gets them.
 -- KEYS purchase
 -- ARGV booked (the transfer as it was read), taken (coins that the entry took)
 -- Prelude purchase-coins.lua: whole, add, decide, document

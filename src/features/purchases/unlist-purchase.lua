@@ -1,4 +1,4 @@
--- Takes a purchase that moved to another account out of the list of an account.
+-- Removes a purchase that an operator gave to another account from the list of an account.
 -- KEYS standing, listed
 -- ARGV purchase
 -- Library standing.lua: standing_of
