@@ -2,8 +2,8 @@ import { BlockList, isIP } from 'node:net';
 import { copyOf } from './copy.ts';
 
 /**
- * Finds a client's address: the peer's, or, if the peer is a trusted proxy, the rightmost address in X-Forwarded-For that is
- * not a trusted proxy. Clients can write anything to the left of that address.
+ * Finds a client's address: the peer's, or, if the peer is a trusted proxy, the rightmost address in X-Forwarded-For that is not a trusted
+ * proxy. A client can write any addresses it likes into the header, but only to the left of the one that a trusted proxy appended.
  */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
@@ -26,7 +26,7 @@ export class ClientAddresses {
   resolve(peer: string, forwardedFor: string): string {
     if (forwardedFor === '' || !this.isTrusted(peer)) return peer;
     let client = peer;
-    // From the right, without a split: clients can send 16 KiB of commas, and splitting them would take a third of a millisecond.
+    // Read from the right, without `split`: clients can send 16 KiB of commas, and splitting them would take a third of a millisecond.
     for (let end = forwardedFor.length, start = 0; start >= 0; end = start) {
       start = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
       const hop = canonicalAddress(forwardedFor.slice(start + 1, end).trim());
@@ -38,7 +38,10 @@ export class ClientAddresses {
   }
 }
 
-/** Text of the bytes that a socket reports: 4 for IPv4, 16 for IPv6 (an IPv4-mapped address reads as IPv4), none for a dead socket. */
+/**
+ * The text of the address bytes that a socket reports: 4 bytes are IPv4, 16 are IPv6 (an IPv4-mapped address becomes IPv4 text). A closed
+ * socket reports no bytes: `unknown`.
+ */
 export function addressText(bytes: ArrayBuffer): string {
   const view = new Uint8Array(bytes);
   if (view.length === 4) return `${view[0]}.${view[1]}.${view[2]}.${view[3]}`;
@@ -52,10 +55,12 @@ export function addressText(bytes: ArrayBuffer): string {
 export function canonicalAddress(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   const family = isIP(bare);
-  // A copy: V8 keeps the whole header, which clients fill, as long as a part of it is in use. The limits remember 100,000 addresses.
+  // The result is a copy, because the limits remember 100,000 addresses: V8 keeps the whole header in memory as long as a slice of it is in
+  // use.
   if (family === 4) return copyOf(bare);
   if (family === 0) return undefined;
-  // URL gives the canonical form (RFC 5952). It is expanded to eight groups, of which `addressGroup` takes four.
+  // URL gives the canonical form of IPv6 (RFC 5952). The form is then expanded to eight groups, because `addressGroup` takes the first
+  // four.
   const [head = '', tail] = new URL(`http://[${bare.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
@@ -67,12 +72,15 @@ export function canonicalAddress(text: string): string | undefined {
   return groups.join(':');
 }
 
-/** The unit of all limits: an IPv4 address, or the /64 within which an IPv6 client can choose its address. */
+/**
+ * The unit by which all limits count clients: an IPv4 address, or the first 64 bits of an IPv6 address, because an IPv6 client can choose
+ * the rest.
+ */
 export function addressGroup(address: string): string {
   return address.includes(':') ? address.split(':', 4).join(':') : address;
 }
 
-/** The URL at which this machine reaches a server that listens on a host. */
+/** The URL at which a program on this machine reaches a server that listens on the given host. */
 export function urlOnThisMachine(listening: string, port: number): string {
   const host = listening === '0.0.0.0' ? '127.0.0.1' : listening === '::' ? '::1' : listening;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

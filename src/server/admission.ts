@@ -4,26 +4,27 @@ import { RateLimit } from './rate-limit.ts';
 import type { Reservations, Reserved } from './reservations.ts';
 
 export interface AdmissionOptions {
-  /** Undefined: RATE_LIMIT=off. */
+  /** The limit on requests of one client address. Undefined with RATE_LIMIT=off: no address, server key or channel has a limit then. */
   readonly requests: { readonly perSecond: number; readonly burst: number } | undefined;
-  /** Acts a second over the live channels of one address. Ignored with RATE_LIMIT=off. */
+  /** The most acts per second over all live channels of one address. Ignored with RATE_LIMIT=off. */
   readonly actsPerSecond: number;
-  /** Requests a second of one server key. Ignored with RATE_LIMIT=off. */
+  /** The most requests per second with one server key. Ignored with RATE_LIMIT=off. */
   readonly keyedPerSecond: number;
-  /** Events a second of one address that `chargeUncounted` counts. Ignored with RATE_LIMIT=off. */
+  /** The most events per second of one address that `chargeUncounted` counts, such as new connections. Ignored with RATE_LIMIT=off. */
   readonly uncountedPerSecond: number;
-  /** Requests that may be in flight at once. */
+  /** The most requests that may be in flight at the same time (MAX_IN_FLIGHT). */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
-  /** Undefined: ledger entries are not limited. */
+  /** The daily budget of ledger entries of each address. Undefined: ledger entries are not limited. */
   readonly entries: EntryBudget | undefined;
-  /** A monotonic clock, in milliseconds. */
+  /** The present time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
 }
 
 /**
- * The limits on requests, requests in flight, creations, misses, sockets and ledger entries. HTTP and the live channels ask here before
- * they do any work. A `group` is an IPv4 address or an IPv6 /64 (`addressGroup`).
+ * The limits on requests, requests in flight, creations (new accounts, logins, rooms and the like), misses (wrong guesses of room codes and
+ * tokens), sockets and ledger entries. HTTP and the live channels ask this class before they do any work. A `group` is an IPv4 address or
+ * an IPv6 /64 (`addressGroup`).
  *
  * Other files hold the limits on connections (`open-connections.ts`), bodies (`http/server.ts`), watchers of a room
  * (`live/open-sockets.ts`), messages a second (`live/socket.ts`) and bytes a second of a room (`live/topic.ts`).
@@ -45,29 +46,38 @@ export class Admission {
     this.#uncounted = requests && new RateLimit(options.uncountedPerSecond, 1000, 2 * options.uncountedPerSecond);
   }
 
-  /** False with RATE_LIMIT=off. */
+  /** Whether requests are limited at all: false with RATE_LIMIT=off. */
   get limitsAddresses(): boolean {
     return this.#requests !== undefined;
   }
 
-  /** Counts a request, or a message on a live channel, which costs as much. 0 if it may pass, else milliseconds to wait. */
+  /**
+   * Counts a request against its address, or a message on a live channel, which costs as much.
+   * @returns 0 if it may pass, else the milliseconds to wait
+   */
   charge(group: string): number {
     return this.#requests?.take(group, this.#options.monotonic()) ?? 0;
   }
 
-  /** As `charge`, for an act over a live channel. Acts have a separate limit, because a household plays behind one address. */
+  /**
+   * Counts an act over a live channel against its address, as `charge` counts requests. Acts have a limit of their own, because several
+   * players may share one address.
+   */
   chargeAct(group: string): number {
     return this.#acts?.take(group, this.#options.monotonic()) ?? 0;
   }
 
-  /** As `charge`, for a request with a server key: it counts for the key, and not for the address. */
+  /**
+   * Counts a request with a server key against the key, in place of the address.
+   * @returns 0 if it may pass, else the milliseconds to wait
+   */
   chargeKey(id: string): number {
     return this.#keyed?.take(id, this.#options.monotonic()) ?? 0;
   }
 
   /**
-   * Counts what `charge` does not: a connection that opens, a request of an `unlimited` endpoint, and the refusal of a request past
-   * a limit or with an invalid header.
+   * Counts the events of an address that `charge` does not count: a connection that opens, a request of an `unlimited` endpoint, and the
+   * refusal of a request past a limit or with an invalid header.
    * @returns false if the address is past the limit: the caller then closes the connection, and answers only a trusted proxy
    */
   chargeUncounted(group: string): boolean {
@@ -75,8 +85,8 @@ export class Admission {
   }
 
   /**
-   * Counts the extra cost of a request, such as a large answer, for its server key or else for its address. 0 if the request may go on,
-   * else milliseconds to wait.
+   * Counts the extra cost of a request, such as a large answer, for its server key or else for its address.
+   * @returns 0 if the request may go on, else the milliseconds to wait
    */
   chargeMore(group: string, keyId: string | undefined, requests: number): number {
     const now = this.#options.monotonic();
@@ -87,12 +97,12 @@ export class Admission {
     return this.#inFlight;
   }
 
-  /** Whether no place is left among the requests in flight. */
+  /** Whether MAX_IN_FLIGHT requests are in flight, so that no further one may begin. */
   get isFull(): boolean {
     return this.#inFlight >= this.#options.maxInFlight;
   }
 
-  /** Takes a place among the requests in flight. @returns false if there is none */
+  /** Counts one more request in flight. @returns false if MAX_IN_FLIGHT requests are in flight already */
   takePlace(): boolean {
     if (this.isFull) return false;
     this.#inFlight++;
@@ -103,12 +113,15 @@ export class Admission {
     this.#inFlight--;
   }
 
-  /** Undefined: ledger entries are not limited. */
+  /** The daily budget of ledger entries of each address. Undefined: ledger entries are not limited. */
   get entries(): EntryBudget | undefined {
     return this.#options.entries;
   }
 
-  /** As `Reservations.take`, and `EntryBudget.take`. */
+  /**
+   * Reserves one of a kind for an address (`Reservations.take`, `EntryBudget.take`).
+   * @returns 0 if it is reserved, else the milliseconds to wait
+   */
   reserve(kind: Reservable, group: string): number | Promise<number> {
     if (kind === 'entries') return this.#options.entries?.take(group) ?? 0;
     return this.#isLimited(kind) ? this.#options.reservations.take(kind, group) : 0;
@@ -123,16 +136,16 @@ export class Admission {
     if (kind !== 'entries' && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
-  /** Kinds without a limit need no reservation: each would cost a worker a message to its primary at every read of a room. */
+  /** Without a limit nothing is reserved: a worker would otherwise send its primary a message at every read of a room. */
   #isLimited(kind: Reserved): boolean {
     return this.limitsAddresses || kind === 'sockets';
   }
 }
 
-/** The kinds of reservations for an address. `entries`: one ledger entry of the address's daily budget. */
+/** What a request can reserve for its address before it does its work. `entries` is one ledger entry of the address's daily budget. */
 export type Reservable = Reserved | 'entries';
 
-/** The reservations of one request for its address. */
+/** The reservations that one request, or one upgrade to a WebSocket, holds for its address. */
 export class Held {
   readonly #admission: Admission;
   readonly #group: string;
@@ -144,15 +157,19 @@ export class Held {
   }
 
   /**
-   * Reserves one. 0 if it is reserved, else milliseconds to wait. No promise if the answer is known at once: the pipeline can
-   * then answer within uWS's route handler.
+   * Reserves one of this kind.
+   * @returns 0 if it is reserved, else the milliseconds to wait; a promise only if a worker has to ask its primary, so that the pipeline
+   * can otherwise answer within uWS's route handler
    */
   reserve(kind: Reservable): number | Promise<number> {
     const waitMs = this.#admission.reserve(kind, this.#group);
     return waitMs instanceof Promise ? waitMs.then((found) => this.#add(kind, found)) : this.#add(kind, waitMs);
   }
 
-  /** Reserves one of each kind in order. 0 if all are held now, else the milliseconds to wait for the first that was refused. */
+  /**
+   * Reserves one of each kind in order.
+   * @returns 0 if all are reserved, else the milliseconds to wait for the first kind that was refused
+   */
   reserveAll(kinds: readonly Reservable[], from = 0): number | Promise<number> {
     for (let index = from; index < kinds.length; index++) {
       const waitMs = this.reserve(kinds[index]!);
@@ -162,17 +179,17 @@ export class Held {
     return 0;
   }
 
-  /** Gives back a reservation that was not needed. Does nothing if none is held. */
+  /** Gives back a reservation of this kind that was not needed. Does nothing if the request has reserved none. */
   giveBack(kind: Reservable): void {
     if (this.#drop(kind)) this.#admission.giveBack(kind, this.#group);
   }
 
-  /** Uses up a reservation. Does nothing if none is held. */
+  /** Uses up a reservation of this kind. Does nothing if the request has reserved none. */
   spend(kind: Reservable): void {
     if (this.#drop(kind)) this.#admission.spend(kind, this.#group);
   }
 
-  /** Spends the reserved miss if the answer is a refusal with one of these codes, else gives it back. */
+  /** Ends the reserved miss (a wrong guess): uses the miss up if the answer is a refusal with one of the codes, else gives it back. */
   settleMiss(answer: unknown, codes: readonly ErrorCode[] | undefined): void {
     if (answer instanceof Refusal && codes?.includes(answer.code) === true) this.spend('misses');
     else this.giveBack('misses');

@@ -1,14 +1,15 @@
 import type { Metrics, ReadGauge } from './metrics.ts';
 
-/** The figures of the background audits that the metrics show. */
+/** The results of the background audits, as the metrics read them. */
 export interface WatchedAudit {
   readonly last: { readonly endedAt: number; readonly seconds: number; readonly findings: number } | undefined;
   readonly failures: number;
 }
 
-/** @param everyHours AUDIT_EVERY_HOURS */
+/** @param everyHours the setting AUDIT_EVERY_HOURS: the interval between two audits */
 export function addAuditMetrics(metrics: Metrics, everyHours: number, audit: WatchedAudit): void {
-  // The last audit of any process. All workers report the same one, some of them a little later.
+  // The gauges show the last audit of the whole service, whichever process ran it. Every worker reports them, some a little later: `max`
+  // picks the newest.
   const gauge = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'max', value });
   gauge('coinop_audit_interval_seconds', 'AUDIT_EVERY_HOURS in seconds.', () => everyHours * 3600);
   gauge('coinop_audit_last_run_timestamp_seconds', 'End of the last complete audit, in seconds since 1970.', () =>

@@ -1,19 +1,19 @@
-/** Most costly requests of one key or address that may wait for their turn. Further ones are refused. */
+/** The most costly requests of one server key or address that may wait for their turn. Further requests are refused with `rate_limited`. */
 export const MOST_WAITING = 16;
 
 /**
- * After a costly request the process rests for as long as the request took, within these bounds, in milliseconds. So costly requests get half
- * of the process's time at most.
+ * The least and the most milliseconds for which the process rests after a costly request. Within these bounds it rests for as long as the
+ * request took, so costly requests get at most half of the process's time.
  */
 const REST_MS = { least: 1, most: 50 };
 
 /**
- * Costly requests of a process run one at a time, with pauses. Each does its work in small parts, so that other requests are served in
- * between. But the parts of ten requests at once came in the same turns of the event loop, and in the same commands of Redis: others then
- * waited for more than 100 ms.
+ * Costly requests of a process run one at a time, with pauses. Each does its work in small parts, so that other requests are served between
+ * the parts. When ten costly requests ran at once, their parts fell into the same turns of the event loop and the same commands of Redis,
+ * and other requests waited for more than 100 ms.
  *
- * The keys take turns, so that a key with many requests delays another key by one request only. So do the addresses, and a key waits for one
- * address only: anybody may have an account exported, from as many addresses as they have.
+ * The server keys take turns, so a key with many requests delays another key by one request only. The addresses take turns in the same way.
+ * Between two requests with keys there is at most one of an address: anybody may request an export of an account from many addresses.
  */
 export class CostlyWork {
   readonly #lines = { key: new Line(), address: new Line() };
@@ -22,7 +22,7 @@ export class CostlyWork {
   #beganAt = 0;
   #isResting = false;
 
-  /** @param of the server key or the address group @returns undefined if too many of its requests wait already */
+  /** @param of the id of the server key, or the address group @returns undefined if MOST_WAITING of its requests wait already */
   enter(of: string, kind: Kind): CostlyTurn | undefined {
     if (this.#lines[kind].countOf(of) >= MOST_WAITING) return undefined;
     const turn = new CostlyTurn(of, kind, this);
@@ -69,7 +69,7 @@ export class CostlyWork {
 
 type Kind = 'key' | 'address';
 
-/** Requests that wait, by key or by address group, in the order of their turns. */
+/** The costly requests that wait, grouped by server key or by address group. The groups take turns. */
 class Line {
   readonly #waiting = new Map<string, CostlyTurn[]>();
 
@@ -102,7 +102,7 @@ class Line {
   }
 }
 
-/** The turn of one costly request. */
+/** The place of one costly request among those that wait or run. */
 export class CostlyTurn {
   readonly of: string;
   readonly kind: Kind;
@@ -125,17 +125,17 @@ export class CostlyTurn {
     this.#begun.resolve();
   }
 
-  /** The work has ended, or will never begin. */
+  /** Ends the turn: the request has finished its work, or will never begin it. */
   leave(): void {
     this.#work.leave(this);
   }
 
-  /** The client has gone. Work that has begun keeps its turn until it ends. */
+  /** The client has disconnected. A request that waits leaves the queue; one that runs keeps its turn until it ends. */
   gone(): void {
     if (!this.#work.isRunning(this)) this.leave();
   }
 
-  /** Leaves the turn to others while the request only waits, as a long-poll does. */
+  /** Ends the turn while the request waits for news, as a long-poll does, and waits for a new turn after that. */
   async rest(wait: () => Promise<void>): Promise<void> {
     this.leave();
     await wait();

@@ -3,10 +3,10 @@ import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } fr
 /** Upper bounds of the buckets in milliseconds. A longer duration counts in the last bucket, `+Inf`. */
 const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 30_000];
 
-/** DurationHistogram under one set of labels: the count in each bucket, and the sum. */
+/** The observations of a histogram under one set of labels: how many fell into each bucket, and their sum. */
 class Series {
   readonly labels: Readonly<Record<string, string>>;
-  /** By the first bound that the duration does not pass; the last place is for durations above all bounds. */
+  /** The observations by the first bound that is not below the duration. The last element counts durations above all bounds. */
   readonly counts = Array<number>(BOUNDS_MS.length + 1).fill(0);
   sumMs = 0;
 
@@ -23,8 +23,8 @@ class Series {
 }
 
 /**
- * A Prometheus histogram in plain numbers, for durations that every request observes. With each observation the library's own
- * histogram finds labels and writes into objects, which costs a tenth of a whole request. The library writes the text.
+ * A Prometheus histogram in plain numbers, for durations that every request observes. With each observation the library's own histogram
+ * finds labels and writes into objects, which costs a tenth of a whole request. The library still writes the text of the metrics.
  */
 export class DurationHistogram {
   readonly name: string;
@@ -51,7 +51,7 @@ export class DurationHistogram {
     }
   }
 
-  /** The values for the registry, in seconds, as Prometheus has them. Series without an observation are left out. */
+  /** The values in the form that the library's registry expects, in seconds. Label sets without an observation are left out. */
   get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
     const values: { metricName: string; labels: Record<string, string | number>; value: number }[] = [];
     for (const { labels, counts, sumMs } of this.#series) {

@@ -1,22 +1,25 @@
 import { LruCache } from './lru-cache.ts';
 import { bundleOf, type Granted, type Reservations } from './reservations.ts';
 
-/** Entries of one address that this process may let through without asking again. */
+/** The ledger entries of one address that this process has taken from the daily budget, and may let through without taking more. */
 interface Bundle {
   left: number;
-  /** Entries that came for the address since it was first met. */
+  /** All entries that the process has taken from the daily budget since it first met the address. */
   came: number;
-  /** Entries that `told` has reported so far. */
+  /** The entries that the process has reported so far (`told`). */
   told: number;
-  /** The pending request for more entries: resolves to 0 or milliseconds to wait. */
+  /**
+   * The call under way that takes more entries from the daily budget. It resolves to 0 once there are entries, else to the milliseconds to
+   * wait.
+   */
   asked: Promise<number> | undefined;
 }
 
 /**
- * The daily budget of ledger entries of each address (LEDGER_ENTRIES_PER_DAY), as a process draws on it. The process takes entries in
- * bundles of a thousandth of the budget. So a worker asks its primary only once in 100 credits of an address, and a process without workers
- * saves the arithmetic of the limit. Other workers cannot use the rest of a worker's bundle, so they may refuse an address a thousandth of
- * its budget too early. No worker lets an entry too many through.
+ * The daily budget of ledger entries of each address (LEDGER_ENTRIES_PER_DAY), as one process uses it. The process takes bundles, each a
+ * thousandth of the budget. So a worker asks its primary only once in 100 credits of an address, and a process without workers saves the
+ * arithmetic of the limit. Other workers cannot use the rest of a worker's bundle, so they may refuse an address a thousandth of its budget
+ * too early. The workers together never let more entries through than the budget has.
  */
 export class EntryBudget {
   readonly #reservations: Reservations;
@@ -24,7 +27,7 @@ export class EntryBudget {
   readonly #notableFrom: number;
   readonly #bundles: LruCache<string, Bundle>;
   readonly #notable = new Set<string>();
-  /** Bundles that the cache has dropped. Their unused entries have to be given back. */
+  /** The bundles of addresses that the cache has dropped. Their unused entries still have to be given back. */
   readonly #forgotten: Generator<[group: string, bundle: Bundle]>[] = [];
 
   constructor(entriesPerDay: number, reservations: Reservations) {
@@ -34,7 +37,7 @@ export class EntryBudget {
     this.#bundles = new LruCache(MOST_ADDRESSES, (dropped) => this.#forgotten.push(dropped));
   }
 
-  /** Takes one entry. 0 if the address has one left, else the milliseconds until it has one. */
+  /** Takes one ledger entry from the address's budget. @returns 0 if there is one, else the milliseconds until there is one */
   take(group: string): number | Promise<number> {
     if (this.#forgotten.length > 0) this.#forget();
     const bundle = this.#bundles.get(group) ?? this.#open(group);
@@ -42,7 +45,7 @@ export class EntryBudget {
       bundle.left--;
       return 0;
     }
-    // The caller that asked takes the first entry of the answer, so each answer serves at least one caller.
+    // The caller whose call took the entries uses the first of them, so each call serves at least one caller.
     if (bundle.asked !== undefined) return bundle.asked.then((waitMs) => (waitMs > 0 ? waitMs : this.take(group)));
     const granted = this.#reservations.takeEntries(group);
     if (!(granted instanceof Promise)) return this.#add(group, bundle, granted);
@@ -64,7 +67,10 @@ export class EntryBudget {
     this.#reservations.giveBackEntries(group, 1);
   }
 
-  /** The addresses that used up a hundredth of their budget or more in this process, and how many entries came since `told`. */
+  /**
+   * The addresses that used up a hundredth of their budget or more in this process, each with the number of entries since the last report
+   * (`told`).
+   */
   grown(): { readonly group: string; readonly entries: number }[] {
     return [...this.#notable]
       .map((group) => ({ group, entries: this.#since(group) }))
@@ -83,7 +89,10 @@ export class EntryBudget {
     return bundle === undefined ? 0 : bundle.came - bundle.left - bundle.told;
   }
 
-  /** The cache drops 50,000 addresses at once. Giving back all their unused entries in one go stopped the event loop for 150 ms. */
+  /**
+   * Gives back the entries of some dropped addresses. The cache drops 50,000 addresses at once, and giving back all their entries at once
+   * stopped the event loop for 150 ms.
+   */
   #forget(): void {
     for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
       const { done, value } = this.#forgotten[0]!.next();
@@ -109,14 +118,16 @@ export class EntryBudget {
   }
 }
 
-/** Most addresses write a few entries a day, which is not worth reporting. */
+/**
+ * The part of the daily budget from which on an address is reported. Most addresses write a few entries a day, which is not worth a report.
+ */
 const NOTABLE_PART = 0.01;
 
 /**
- * Dropped bundles that each taken entry gives back. A taken entry and its return add two addresses to the cache at most, so all dropped
- * bundles are given back before the cache drops the next ones.
+ * How many dropped bundles are given back whenever an entry is taken. A taken entry and its return add at most two addresses to the cache,
+ * so all dropped bundles are given back before the cache drops the next ones.
  */
 const FORGOTTEN_AT_ONCE = 4;
 
-/** About 10 MB. */
+/** The most addresses whose bundles are kept in memory: about 10 MB. */
 const MOST_ADDRESSES = 100_000;

@@ -4,7 +4,7 @@ import { Admission } from './admission.ts';
 import { OwnReservations, type ReservationBounds, type Reservations } from './reservations.ts';
 
 /**
- * @param reservations counts for all workers together; default: this process counts its own
+ * @param reservations counts for all workers of the service together; default: this process counts for itself
  * @param monotonic a monotonic clock, in milliseconds
  */
 export function admissionOf(config: Config, reservations: Reservations | undefined, monotonic: () => number): Admission {
@@ -22,7 +22,7 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
   });
 }
 
-/** Bounds on the reservations of all workers of a service together. */
+/** The bounds on what client addresses may reserve, which hold for all workers of a service together. */
 export function reservationBounds(config: Config): ReservationBounds {
   const { RATE_LIMIT_CREATIONS_PER_MINUTE: creations, RATE_LIMIT_MISSES_PER_MINUTE: misses, SOCKETS_PER_ADDRESS: sockets } = config;
   return { perMinute: unlessOff(config, { creations, misses }), sockets, entriesPerDay: entriesOf(config) };
@@ -32,7 +32,7 @@ function entriesOf(config: Config): number | undefined {
   return config.LEDGER_ENTRIES_PER_DAY === 0 ? undefined : unlessOff(config, config.LEDGER_ENTRIES_PER_DAY);
 }
 
-/** The limits of a client address, or undefined with RATE_LIMIT=off. */
+/** The given limits of a client address, or undefined with RATE_LIMIT=off. */
 export function unlessOff<Limits>({ RATE_LIMIT }: Config, limits: Limits): Limits | undefined {
   return RATE_LIMIT === 'off' ? undefined : limits;
 }

@@ -1,6 +1,7 @@
 /**
- * A bounded cache in two generations. A used entry moves to the young generation; when that is full, the old one is dropped
- * whole. In effect least-recently-used, at the price of a Map look-up.
+ * A bounded cache in two generations. A used entry moves to the young generation. When the young generation is full, the old one is dropped
+ * as a whole, and the young one becomes the old one. The effect is nearly that of a least-recently-used cache, at the price of a Map
+ * look-up.
  */
 export class LruCache<Key, Value> {
   readonly #generationSize: number;
@@ -10,7 +11,7 @@ export class LruCache<Key, Value> {
 
   /**
    * Holds at most `capacity` entries.
-   * @param dropped is called with the entries that make room for others, up to half the capacity. It may read them later
+   * @param dropped is called with the entries that are dropped at once, up to half the capacity. It may read the generator later
    */
   constructor(capacity: number, dropped?: (entries: Generator<[Key, Value]>) => void) {
     this.#generationSize = Math.ceil(capacity / 2);
@@ -35,7 +36,7 @@ export class LruCache<Key, Value> {
     this.#young.set(key, value);
   }
 
-  /** `get`, which does not count as use. */
+  /** Reads an entry as `get` does, but the entry does not count as used. */
   peek(key: Key): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }
@@ -47,7 +48,7 @@ export class LruCache<Key, Value> {
   }
 }
 
-/** The entries of the oldest generation, without those that were used since: they lie in a younger one too. */
+/** The entries of a dropped generation, without those that are in the younger one because they were used since. */
 function* entriesOf<Key, Value>(gone: Map<Key, Value>, kept: Map<Key, Value>, added: Key): Generator<[Key, Value]> {
   for (const entry of gone) if (entry[0] !== added && !kept.has(entry[0])) yield entry;
 }

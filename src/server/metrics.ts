@@ -3,8 +3,8 @@ import { errors, type ErrorCode } from '../errors.ts';
 import { DurationHistogram } from './duration-histogram.ts';
 
 /**
- * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input: a
- * metric must not carry an installId, and the number of series must not grow with traffic.
+ * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input: a metric must not
+ * contain an installId, and the number of series must not grow with traffic.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -24,7 +24,7 @@ export class Metrics {
       help: 'Requests answered; status 0: the client disconnected first.',
       labelNames: ['method', 'route', 'status'],
       registers,
-      // Counted in plain numbers, for the reason that `DurationHistogram` gives.
+      // Counted in plain numbers because the library's counter is slow (see `DurationHistogram`).
       collect: () => {
         requests.reset();
         for (const { labels, count } of this.#requests) requests.inc(labels, count);
@@ -65,12 +65,12 @@ export class Metrics {
     });
   }
 
-  /** Adds a counter whose values are plain numbers, read at each scrape (for the reason that `DurationHistogram` gives). */
+  /** Adds a counter by one label. Its values are plain numbers, read at each scrape (see `DurationHistogram`). */
   countBy({ name, help, label, counts }: CountedBy): void {
     this.countByEach({ name, help, labels: [label], counts: () => counts().map(([value, count]) => [[value], count]) });
   }
 
-  /** Adds a counter by several labels whose values are plain numbers, read at each scrape. */
+  /** Adds a counter by several labels. Its values are plain numbers, read at each scrape. */
   countByEach({ name, help, labels, counts }: CountedByEach): void {
     const counter = new Counter({
       name,
@@ -85,7 +85,7 @@ export class Metrics {
     });
   }
 
-  /** Adds a counter that is read at each scrape. */
+  /** Adds a counter whose value is read at each scrape. */
   count({ name, help, value }: Read): void {
     const counter = new Counter({
       name,
@@ -98,7 +98,7 @@ export class Metrics {
     });
   }
 
-  /** Adds a gauge that is read at each scrape. Without a value there is no sample. */
+  /** Adds a gauge whose value is read at each scrape. While the value is undefined, the gauge has no sample. */
   gauge({ name, help, aggregator = 'sum', value }: ReadGauge): void {
     new Gauge({
       name,
@@ -107,7 +107,7 @@ export class Metrics {
       registers: [this.registry],
       collect() {
         const found = value();
-        // A gauge begins with 0. An audit that ended in 1970 would make CoinopAuditOverdue fire.
+        // The sample is removed, because a gauge begins with 0: an audit that ended in 1970 would make the alert CoinopAuditOverdue fire.
         if (found === undefined) this.remove();
         else this.set(found);
       },
@@ -141,7 +141,10 @@ export class Metrics {
     this.#accountsDeleted.inc();
   }
 
-  /** The recorder of one route, looked up once: a request then only increments numbers (see `DurationHistogram`). */
+  /**
+   * The function that records the answers of one route. It is made once, so that a request only increments numbers (see
+   * `DurationHistogram`).
+   */
   route(method: string, route: string): (status: number, milliseconds: number) => void {
     const observe = this.#requestDurations.series({ method, route });
     const byStatus = new Map<number, { count: number }>();
@@ -168,7 +171,10 @@ export class Metrics {
   };
 }
 
-/** How long a metrics text is served again. Encoding it costs 2 ms, and the endpoint is public; scrapers come every few seconds. */
+/**
+ * Milliseconds for which a metrics text is served again. To encode it takes 2 ms, and the endpoint is public; scrapers come every few
+ * seconds.
+ */
 export const METRICS_KEPT_MS = 1000;
 
 interface Read {
@@ -178,7 +184,7 @@ interface Read {
 }
 
 export interface ReadGauge extends Omit<Read, 'value'> {
-  /** How the values of several workers become one. */
+  /** How the values of several workers are combined. */
   readonly aggregator?: 'sum' | 'max' | 'min';
   readonly value: () => number | undefined;
 }
@@ -193,7 +199,7 @@ export interface CountedBy {
   readonly name: string;
   readonly help: string;
   readonly label: string;
-  /** Every value of the label with its count, those with 0 too: Prometheus sees no increase in a series that begins with 1. */
+  /** Every value of the label with its count, also values with 0: Prometheus sees no increase in a series that begins with 1. */
   readonly counts: () => readonly (readonly [value: string, count: number])[];
 }
 

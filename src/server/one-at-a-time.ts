@@ -1,4 +1,4 @@
-/** Shares a call among all callers that come while it is under way, so that expensive work runs once at a time. */
+/** Shares one call among all callers that come while it is under way, so that expensive work never runs twice at the same time. */
 export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let underWay: Promise<Result> | undefined;
   return () =>

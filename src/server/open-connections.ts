@@ -4,31 +4,31 @@ import { addressGroup, addressText } from './address.ts';
 
 export interface ConnectionsOptions {
   readonly perAddress: number;
-  /** Processes that listen on the same port. */
+  /** How many worker processes listen on the same port. */
   readonly workers: number;
-  /** Whether the address is a trusted proxy. Its connections are those of many clients, and are not counted. */
+  /** Whether the address is a trusted proxy. A proxy opens connections for many clients, so its connections are not counted. */
   readonly isTrusted: (address: string) => boolean;
   readonly log: Logger;
 }
 
 /**
- * Bounds the open connections of each address, before any of them has sent a request.
+ * Bounds the open connections of each address, whether or not they send requests.
  *
- * uWS reports the address of a connection that opens, but not of one that closes. So this class counts connections that open,
- * and asks the kernel how many are open when an address comes near the bound. The kernel counts the connections of all
- * workers, because they share a port.
+ * uWS reports the address of a connection that opens, but not of one that closes. So this class counts connections that open, and reads the
+ * kernel's list of open connections when an address comes near the bound. The list has the connections of all workers, because they share a
+ * port.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  /** The count of an address above which the kernel is asked. */
+  /** The count of an address above which the kernel's list is read. */
   readonly #askAt: number;
-  /** How much a new connection counts until the kernel is asked: every worker may have accepted as many as this process. */
+  /** How many connections a new one counts as until the kernel's list is read: every worker may have accepted as many as this process. */
   readonly #weight: number;
-  /** By address group. Never less than the connections open here, because closed ones count until the kernel is asked. */
+  /** The counts by address group. A count is never too low, because closed connections are counted until the kernel's list is read. */
   #counts = new Map<string, number>();
-  /** Connections that open while the kernel is being asked. */
+  /** The connections that open while the kernel's list is being read, by address group. */
   #meanwhile: Map<string, number> | undefined;
-  /** When the kernel may be asked again, on the clock of `performance.now()`. */
+  /** When the kernel's list may be read again, on the clock of `performance.now()`. */
   #mayAskAt = 0;
   #asking: NodeJS.Timeout | undefined;
   #port = 0;
@@ -36,7 +36,7 @@ export class Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#askAt = options.perAddress / 2;
-    // Between two answers of the kernel at least two connections of an address get in, however many workers there are.
+    // Between two readings of the list an address can open at least two connections, however many workers there are.
     this.#weight = Math.max(1, Math.min(options.workers, Math.floor(options.perAddress / 2)));
   }
 
@@ -74,18 +74,19 @@ export class Connections {
       const { counts, bytes } = await openConnections(this.#port);
       restMs = Math.max(restMs, bytes / BYTES_A_MS);
       for (const [group, count] of meanwhile) counts.set(group, (counts.get(group) ?? 0) + count);
-      // The kernel may have listed some of `meanwhile` too. A single process has at most as many as it counted.
+      // The kernel's list may already have some of the connections of `meanwhile`. If there is only one process, its own count is an upper
+      // bound.
       if (this.#options.workers === 1)
         for (const [group, count] of counts) counts.set(group, Math.min(count, this.#counts.get(group) ?? 0));
       this.#counts = counts;
     } catch (error) {
-      // Without the kernel's list, closed connections would count for ever. No bound is better than one that locks clients out.
+      // Without the kernel's list, closed connections would be counted for ever. To have no bound is better than to lock clients out.
       this.#counts.clear();
       this.#options.log.warn({ reason: (error as Error).message }, 'could not count the open connections');
     } finally {
       this.#meanwhile = this.#asking = undefined;
       this.#mayAskAt = performance.now() + restMs;
-      // An address near the bound that closes connections must be able to open others.
+      // The list is read again soon, so that an address near the bound can open connections once it has closed others.
       if (this.#counts.values().some((count) => count > this.#askAt)) this.#askSoon();
     }
   }
@@ -93,18 +94,24 @@ export class Connections {
 
 const ASK_INTERVAL_MS = 250;
 
-/** Reading the kernel's list takes 150 bytes and 3 µs a connection: at this pace it costs 5 % of a core. */
+/**
+ * The pace at which the kernel's list is read, in bytes per millisecond. A connection takes 150 bytes and 3 µs, so this costs 5 % of a
+ * core.
+ */
 const BYTES_A_MS = 2500;
 
-/** About 10 MB. Above it the kernel is asked, and addresses without open connections are forgotten. */
+/**
+ * The most address groups with a count, about 10 MB. Beyond that the kernel's list is read, and groups without open connections are
+ * dropped.
+ */
 const MOST_ADDRESSES = 100_000;
 
-/** Every Linux has both, except that one with IPv6 turned off lacks the second. */
+/** The kernel's lists of connections over IPv4 and IPv6. A Linux with IPv6 turned off lacks the second. */
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 /**
- * Open connections to a local port by address group, as the kernel lists them (proc(5), /proc/net/tcp).
- * @returns the counts, and the length of the list in bytes
+ * The number of open connections to a local port by address group, as the kernel lists them (proc(5), /proc/net/tcp).
+ * @returns the counts, and the length of the lists in bytes
  */
 export async function openConnections(port: number): Promise<{ counts: Map<string, number>; bytes: number }> {
   const byAddress = new Map<string, number>();
@@ -118,7 +125,7 @@ export async function openConnections(port: number): Promise<{ counts: Map<strin
   return { counts, bytes };
 }
 
-/** @returns the table's length in bytes */
+/** Adds the connections of one list to `byAddress`. @returns the length of the list in bytes */
 async function readTable(path: string, port: number, byAddress: Map<string, number>): Promise<number> {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0');
   // Number, local address, remote address, state: 01 established, 08 half closed by the client (include/net/tcp_states.h).
@@ -126,7 +133,7 @@ async function readTable(path: string, port: number, byAddress: Map<string, numb
   let rest = '';
   let bytes = 0;
   try {
-    // Chunks of some hundred connections: parsing one does not block the event loop for long.
+    // Read in chunks of some hundred connections, so that parsing one does not block the event loop for long.
     for await (const piece of createReadStream(path, { encoding: 'latin1' })) {
       const text: string = rest + piece;
       bytes += piece.length;
@@ -140,7 +147,7 @@ async function readTable(path: string, port: number, byAddress: Map<string, numb
   return bytes;
 }
 
-/** The address's bytes in network order. The table prints words of 32 bits in the machine's byte order, here x64's. */
+/** The address's bytes in network order. The kernel prints words of 32 bits in the machine's byte order, which is little-endian on x64. */
 function bytesOf(hex: string): ArrayBuffer {
   const words = Buffer.from(hex, 'hex').swap32();
   return new Uint8Array(words).buffer;

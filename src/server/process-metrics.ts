@@ -8,13 +8,13 @@ export interface Build {
   readonly revision: string;
 }
 
-/** Adds the metrics of the process itself. @param build of the service */
+/** Adds the metrics of the process itself. @param build the version and the revision of the service */
 export function addProcessMetrics(metrics: Metrics, { version, revision }: Build): void {
   new Gauge({
     name: 'coinop_build_info',
     help: 'Always 1. The labels have the version and the revision of the service, and the versions of Node and of uWebSockets.js.',
     labelNames: ['version', 'revision', 'node', 'uws'],
-    // Workers have the same versions. Their sum would be their number.
+    // All workers have the same versions. Summed up, the metric would be the number of workers.
     aggregator: 'max',
     registers: [metrics.registry],
   }).set({ version, revision, node: process.versions.node, uws: uwsVersion }, 1);
@@ -31,7 +31,7 @@ export function addProcessMetrics(metrics: Metrics, { version, revision }: Build
     help: 'Delay of the event loop since the last scrape, 99th percentile; with several workers, the longest.',
     aggregator: 'max',
     value() {
-      // The monitor counts its resolution of 10 ms as delay.
+      // The monitor counts its own resolution of 10 ms as delay.
       const seconds = Math.max(0, (delay.percentile(99) || 0) / 1e9 - 0.01);
       delay.reset();
       return seconds;

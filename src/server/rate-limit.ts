@@ -1,6 +1,6 @@
 /**
- * Bounds the requests of each client address: the generic cell rate algorithm (ITU-T I.371), with one number an address. The
- * number is the time at which the address's whole burst is available again. Every request moves it ahead of the clock.
+ * Bounds the requests of each client address: the generic cell rate algorithm (ITU-T I.371), with one number for each address: the time at
+ * which the address's whole burst is available again. Every request moves this time ahead of the clock.
  */
 export class RateLimit {
   readonly #intervalMs: number;
@@ -9,7 +9,7 @@ export class RateLimit {
   readonly #theoreticalArrival = new Map<string, number>();
   #sweptAt = 0;
 
-  /** `count` requests per `periodMs` on average, and up to `burst` at once. */
+  /** Allows `count` requests per `periodMs` on average, and up to `burst` at once. */
   constructor(count: number, periodMs: number, burst: number) {
     this.#intervalMs = periodMs / count;
     this.#burst = burst;
@@ -17,21 +17,22 @@ export class RateLimit {
   }
 
   /**
-   * Counts one request. 0 if it may pass, else the milliseconds until one may.
-   * @param now on a monotonic clock: the addresses' times lie ahead of it, and no clock may be set behind them
+   * Counts one request.
+   * @returns 0 if it may pass, else the milliseconds until one may
+   * @param now on a monotonic clock, because the stored times lie ahead of it and must not fall behind a clock that was set
    */
   take(address: string, now: number): number {
     return this.#take(address, now, 1);
   }
 
   /**
-   * Counts the cost of a passed request beyond one request. At most half a burst is charged, so that a client that waits gets its answer
-   * however small the burst is.
+   * Counts the extra cost of a request that has passed, in requests. At most half a burst is charged, so that a client that waits gets its
+   * answer however small the burst is.
    * @returns 0, or the milliseconds after which the request may be sent again
    */
   takeMore(address: string, now: number, count: number): number {
     const waitMs = this.#take(address, now, Math.min(count, Math.floor(this.#burst / 2)));
-    // The request that is sent again counts, too.
+    // When the request is sent again, it counts as one request too.
     return waitMs === 0 ? 0 : waitMs + this.#intervalMs;
   }
 
@@ -52,7 +53,7 @@ export class RateLimit {
     const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? now) + count * this.#intervalMs;
     const waitMs = arrival - now - this.#toleranceMs;
     if (waitMs > ROUNDING_MS) return waitMs;
-    // Sweeps before the address is added, so that this address is not forgotten.
+    // Sweeps before the address is added, so that the sweep does not drop it.
     if (this.#theoreticalArrival.size >= MAX_ADDRESSES && !this.#theoreticalArrival.has(address)) this.#sweep(now);
     this.#theoreticalArrival.set(address, arrival);
     return 0;
@@ -63,13 +64,13 @@ export class RateLimit {
     return this.#theoreticalArrival.size;
   }
 
-  /** Takes back requests that were counted and turned out not to count. */
+  /** Gives back requests that were counted and turned out not to count against the limit. */
   giveBack(address: string, count = 1): void {
     const arrival = this.#theoreticalArrival.get(address);
     if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - count * this.#intervalMs);
   }
 
-  /** Forgets addresses whose whole burst is available; under a flood of addresses, also those that have used least. */
+  /** Drops addresses whose whole burst is available. If there are still too many, also drops those that have used least. */
   #sweep(now: number): void {
     if (now - this.#sweptAt > 1000) {
       this.#sweptAt = now;
@@ -85,9 +86,9 @@ export class RateLimit {
   }
 
   /**
-   * A time: about FORGOTTEN_AT_ONCE addresses, those that have used least, have their burst back before it. If a flood of addresses made
-   * the limit forget addresses that have used up their burst, their clients could begin anew. The sample is random, so no client knows
-   * which addresses are in it.
+   * A time before which about FORGOTTEN_AT_ONCE addresses have their burst back: those that have used least. If a flood of addresses could
+   * make the limit drop addresses that have used up their burst, their clients would have a new burst. The sample is random, so no client
+   * knows which addresses are in it.
    */
   #leastUsed(): number {
     const sample: number[] = [];
@@ -97,14 +98,17 @@ export class RateLimit {
   }
 }
 
-/** Tolerance for sums of fractions of a millisecond, which are not exact: a burst of n must let exactly n requests pass. */
+/** The tolerance, in milliseconds, for sums of fractions, which are not exact: a burst of n must let exactly n requests pass. */
 const ROUNDING_MS = 1e-6;
 
-/** About 10 MB. */
+/** The most addresses kept in memory: about 10 MB. */
 const MAX_ADDRESSES = 100_000;
 
-/** Forgetting one address for each new one would read all addresses each time. Forgetting ten thousand at once takes some 5 ms. */
+/**
+ * How many addresses are dropped at a time, which takes some 5 ms. Dropping one for each new address would mean reading all addresses each
+ * time.
+ */
 const FORGOTTEN_AT_ONCE = 10_000;
 
-/** Sorting all addresses would take ten times as long as going through them. */
+/** The part of the addresses that is sampled and sorted. To sort all addresses would take ten times as long as to go through them. */
 const SAMPLED_PART = 0.01;

@@ -3,24 +3,24 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Bytes that the kernel may hold of one connection before the service reads them. The kernel doubles the figure, for its own
- * records (socket(7), SO_RCVBUF). Twice the longest head or body, so no client waits.
+ * The most bytes of one connection that the kernel keeps until the service reads them. The kernel doubles the figure, for its own records
+ * (socket(7), SO_RCVBUF). The figure is twice the longest head or body, so no client has to wait.
  */
 const RECEIVE_BUFFER_BYTES = 32 * 1024;
 
 /**
  * Bounds the bytes that one turn of the event loop reads from one connection, by the size of its receive buffer.
  *
- * uWS reads a connection again at once as long as each read fills its 512 KiB, and no timer runs meanwhile. The kernel lets a
- * receive buffer grow to 6 MB (tcp(7), tcp_rmem). So a client that sends bytes that no callback sees, such as empty fragments
- * of a WebSocket message, held everybody else up for as long as it sent. With a smaller receive buffer each read is short, and
- * the other connections have their turns in between. It also bounds the memory that the kernel gives to unread bytes.
+ * uWS reads a connection again at once as long as each read fills uWS's buffer of 512 KiB, and no timer runs in that time. The kernel lets
+ * a receive buffer grow to 6 MB (tcp(7), tcp_rmem). So a client that sends bytes that no callback sees, such as empty fragments of a
+ * WebSocket message, held up all other clients for as long as it sent. With a smaller receive buffer each read is short, and other
+ * connections are read in between. A smaller buffer also bounds the memory that the kernel gives to unread bytes.
  *
- * Neither Node nor uWS can set the option. Connections inherit it from the socket that listens, and a child process can share
- * that socket. perl can set options of sockets, and every Debian has it (perl-base is essential).
+ * Neither Node nor uWS can set the option. Connections inherit it from the socket that listens, and a child process can share that socket.
+ * perl can set options of sockets, and every Debian has it (perl-base is essential).
  *
  * @param port the port that this process listens on
- * @returns why it could not be set; undefined on success
+ * @returns why the option could not be set; undefined on success
  */
 export async function boundReceiveBuffer(port: number): Promise<string | undefined> {
   try {
@@ -28,12 +28,13 @@ export async function boundReceiveBuffer(port: number): Promise<string | undefin
     if (listening.length === 0) return `found no socket that listens on port ${port}`;
     const problem = await setReceiveBuffer(listening);
     if (problem !== undefined) return problem;
-    // Clients that connected in the meantime have a buffer of the old size for as long as they stay. Some may have closed by now.
+    // Clients that connected before the option was set have a buffer of the old size as long as they stay connected. Some may have closed
+    // since.
     await pause(ACCEPTED_AFTER_MS);
     const early = descriptorsOf(port, ESTABLISHED);
     for (let start = 0; start < early.length; start += AT_ONCE) {
-      // During the last child some sockets may have closed, and the system may have given their descriptors to files or to connections to
-      // Redis.
+      // While the last child process ran, sockets may have closed, and the system may have given their descriptors to files or to
+      // connections to Redis.
       const open = start === 0 ? early : descriptorsOf(port, ESTABLISHED);
       await setReceiveBuffer(early.slice(start, start + AT_ONCE).filter((descriptor) => open.includes(descriptor)));
     }
@@ -43,17 +44,20 @@ export async function boundReceiveBuffer(port: number): Promise<string | undefin
   }
 }
 
-/** States of sockets (include/net/tcp_states.h). */
+/** States of sockets in the kernel's lists (include/net/tcp_states.h). */
 const LISTEN = '0A';
 const ESTABLISHED = '01';
 
-/** uWS accepts all connections that wait in one turn of the event loop. */
+/** Milliseconds after which the connections that waited were accepted: uWS accepts all of them in one turn of the event loop. */
 const ACCEPTED_AFTER_MS = 10;
 
-/** Connections for which one child sets the option. */
+/** The most connections for which one child process sets the option. */
 const AT_ONCE = 200;
 
-/** Descriptors of this process for sockets of the port in a state, by their inodes (proc(5), /proc/net/tcp and /proc/PID/fd). */
+/**
+ * The file descriptors of this process for the sockets of a port in a state, found by their inodes (proc(5), /proc/net/tcp and
+ * /proc/PID/fd).
+ */
 function descriptorsOf(port: number, state: string): number[] {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0');
   const inodes = new Set(TABLES.flatMap((table) => inodesOf(table, portHex, state)));
@@ -61,7 +65,7 @@ function descriptorsOf(port: number, state: string): number[] {
     try {
       return inodes.has(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${descriptor}`))?.[1] ?? '');
     } catch {
-      // The folder lists the descriptor that reads it, which is closed by now.
+      // The folder also lists the descriptor by which it was read, and which is closed now.
       return false;
     }
   };
@@ -70,13 +74,13 @@ function descriptorsOf(port: number, state: string): number[] {
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
-/** Inodes of the sockets in the state whose own port it is. */
+/** The inodes of the sockets that are in the wanted state and have this local port. */
 function inodesOf(table: string, portHex: string, wanted: string): string[] {
   let text = '';
   try {
     text = readFileSync(table, 'latin1');
   } catch (error) {
-    // The second is missing where IPv6 is turned off.
+    // The list for IPv6 is missing where IPv6 is turned off.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const fields = text.split('\n').map((line) => line.trim().split(/\s+/));
@@ -88,7 +92,7 @@ function inodesOf(table: string, portHex: string, wanted: string): string[] {
   return sockets.filter(({ local, state }) => state === wanted && local?.endsWith(`:${portHex}`) === true).map(({ inode }) => inode!);
 }
 
-/** The child finds the sockets as descriptors from 3 on. */
+/** The program that sets the option. The child process has the sockets as descriptors from 3 on. */
 const PROGRAM =
   'for my $n (3 .. 2 + $ARGV[1]) { open(my $socket, "+<&=", $n) or die "$!\\n"; ' +
   'setsockopt($socket, SOL_SOCKET, SO_RCVBUF, pack("i", $ARGV[0])) or die "$!\\n"; }';

@@ -3,16 +3,16 @@ import type { RedisFigures } from '../redis/figures.ts';
 import type { Metrics, ReadGauge } from './metrics.ts';
 
 export interface WatchedRedis {
-  /** Whether the process can run scripts. */
+  /** Whether the process can run scripts in Redis. */
   readonly isUp: () => boolean;
-  /** Whether Redis has other data than the process knows. */
+  /** Whether Redis has other data than the process knows: it lost data, or an older state was restored. */
   readonly isLost: () => boolean;
   readonly figures: () => Promise<readonly RedisFigures[]>;
-  /** The disk of the private Redis's data, if there is a private Redis. */
+  /** Free and total bytes of the disk on which the private Redis keeps its data. Undefined without a private Redis. */
   readonly disk: () => DiskRoom | undefined;
 }
 
-/** Room on a disk. */
+/** The free and the total bytes of a disk. */
 export interface DiskRoom {
   readonly freeBytes: number;
   readonly sizeBytes: number;
@@ -28,7 +28,7 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
   metrics.gauge({
     name: 'coinop_data_lost',
     help: 'Whether Redis has other data than the process knows, 0 or 1: it lost its data, or has an older state. Nothing of it is served.',
-    // One worker that knows is enough.
+    // If one worker knows of the loss, the metric is 1.
     aggregator: 'max',
     value: () => (isLost() ? 1 : 0),
   });
@@ -41,7 +41,7 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
       registers: [metrics.registry],
       async collect() {
         const nodes = await figures();
-        // A node that is away has no sample.
+        // The samples are removed first, so that a node that is away has none.
         this.reset();
         for (const of of nodes) {
           const figure = value(of);

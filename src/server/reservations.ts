@@ -1,47 +1,53 @@
 import { Misses } from './misses.ts';
 import { RateLimit } from './rate-limit.ts';
 
-/** The limits of an address that all workers of a service share: `creations` and `misses` a minute, and `sockets` open at once. */
+/**
+ * What an address reserves, with a limit that all workers of a service share: `creations` (new accounts, logins, rooms and the like) and
+ * `misses` (wrong guesses) a minute, and `sockets` open at the same time.
+ */
 export type Reserved = 'creations' | 'misses' | 'sockets';
 
-/** Limits that a request reserves before its work, and gives back if the work did not need them. */
+/** Counts what requests reserve of these limits. A request reserves before its work, and gives back what its work did not use. */
 export interface Reservations {
   /**
-   * Reserves one, if one is left. If work under way has reserved all that are left, the promise resolves once that work used
-   * them up or gave one back.
-   * @returns 0 if it is reserved, else the milliseconds after which to ask again
+   * Reserves one, if one is left. If other requests have reserved all that are left, the promise resolves once they have used them up or
+   * given one back.
+   * @returns 0 if it is reserved, else the milliseconds after which the client may try again
    */
   take(kind: Reserved, group: string): number | Promise<number>;
   /** Gives back a reservation that was not needed, or is no longer needed. */
   giveBack(kind: Reserved, group: string): void;
   /** Uses up a reserved miss, so that calls that wait for it are refused. Does nothing for the other kinds. */
   spend(kind: Reserved, group: string): void;
-  /** Takes entries of the address's daily budget, as many as a bundle holds (entry-budget.ts) or are left. */
+  /** Takes ledger entries from the address's daily budget: as many as a bundle has (entry-budget.ts), or as are left. */
   takeEntries(group: string): Granted | Promise<Granted>;
-  /** Gives back entries that were not written. */
+  /** Gives back ledger entries that were not written. */
   giveBackEntries(group: string, count: number): void;
 }
 
-/** Entries that an address may write now. If there are none: the milliseconds until there is one. */
+/** The number of ledger entries that an address may write now. If it is 0: the milliseconds until it may write one. */
 export interface Granted {
   readonly count: number;
   readonly waitMs: number;
 }
 
 export interface ReservationBounds {
-  /** Undefined: RATE_LIMIT=off. */
+  /** The limits of each address per minute. Undefined with RATE_LIMIT=off. */
   readonly perMinute: { readonly creations: number; readonly misses: number } | undefined;
   readonly sockets: number;
-  /** Ledger entries. Undefined: RATE_LIMIT=off, or LEDGER_ENTRIES_PER_DAY=0. */
+  /** The most ledger entries of an address per day. Undefined with RATE_LIMIT=off or LEDGER_ENTRIES_PER_DAY=0. */
   readonly entriesPerDay: number | undefined;
 }
 
-/** When to ask again for a socket. A guess: the service cannot know when another one closes. */
+/**
+ * Milliseconds after which a client may try again to open a socket. It is a guess, because the service cannot know when another socket of
+ * the address closes.
+ */
 const SOCKET_WAIT_MS = 10_000;
 
 /**
- * How many entries a process takes of an address's daily budget at a time: a thousandth, 100 of 100,000. With a small budget it is one,
- * so that workers together are exact.
+ * How many ledger entries a process takes from an address's daily budget at a time: a thousandth, so 100 of 100,000. With a small budget it
+ * is one, so that several workers together use exactly the budget.
  */
 export function bundleOf(entriesPerDay: number): number {
   return Math.max(1, Math.floor(entriesPerDay / 1000));
@@ -49,7 +55,7 @@ export function bundleOf(entriesPerDay: number): number {
 
 const DAY_MS = 86_400_000;
 
-/** Counts in this process, which is the only one of its service or the primary of several workers. */
+/** Counts the reservations in this process, which is the only process of its service or the primary of several workers. */
 export class OwnReservations implements Reservations {
   readonly #bounds: ReservationBounds;
   readonly #creations: RateLimit | undefined;

@@ -1,5 +1,5 @@
 /**
- * Parses Retry-After, which is seconds or a date (RFC 9110, section 10.2.3), into milliseconds.
+ * Parses a Retry-After header, which is a number of seconds or a date (RFC 9110, section 10.2.3), into milliseconds from now.
  * @param now milliseconds since 1970
  */
 export function retryAfter(header: string | null | undefined, now: number): number | undefined {

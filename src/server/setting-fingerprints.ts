@@ -3,7 +3,7 @@ import { Gauge } from '@prometheus-io/client';
 import type { Config } from '../config.ts';
 import type { Metrics } from './metrics.ts';
 
-/** The settings that affect the findings of the doctor. None holds a secret. */
+/** The settings that affect what the doctor finds. No secret is among them. */
 const COMPARED = [
   'NODE_ENV',
   'PUBLIC_URL',
@@ -21,10 +21,12 @@ const COMPARED = [
   'WEBHOOKS_PRIVATE',
 ] as const satisfies readonly (keyof Config)[];
 
-/** Length of a fingerprint: enough to tell two values apart, too little to name the value of a setting that nobody can guess. */
+/** Characters of a fingerprint: enough to tell two values of a setting apart, but too few to find out a value that cannot be guessed. */
 const DIGITS = 8;
 
-/** A fingerprint of each compared setting, by its name. The order of a list does not count. */
+/**
+ * A fingerprint of each compared setting, by the setting's name. Lists with the same elements in another order have the same fingerprint.
+ */
 export function settingFingerprints(config: Config): ReadonlyMap<string, string> {
   return new Map(
     COMPARED.map((name) => {
@@ -35,7 +37,7 @@ export function settingFingerprints(config: Config): ReadonlyMap<string, string>
   );
 }
 
-/** Adds the fingerprints to /metrics, by which the doctor notices that the service runs with other settings than itself. */
+/** Adds the fingerprints to /metrics. By them the doctor notices that the service runs with other settings than the doctor. */
 export function addSettingMetrics(metrics: Metrics, config: Config): void {
   const gauge = new Gauge({
     name: 'coinop_setting_info',

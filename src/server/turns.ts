@@ -1,4 +1,4 @@
-/** Work in turns: of pieces of work with the same name, each begins when the one before has ended. */
+/** Runs pieces of work with the same name one after the other: each begins when the one before has ended. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 

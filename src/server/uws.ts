@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * The part of the API of uWebSockets.js that the service uses: its npm packages carry no types. Builds 20.51.4 and 20.69.0
- * both have all of it.
+ * The part of the API of uWebSockets.js that the service uses, written by hand because the npm packages have no types. Builds 20.51.4 and
+ * 20.69.0 both have all of it.
  */
 
 export interface HttpRequest {
@@ -17,9 +17,11 @@ export interface HttpResponse {
   writeStatus(status: string): HttpResponse;
   writeHeader(name: string, value: string): HttpResponse;
   end(body?: string | Uint8Array, closeConnection?: boolean): HttpResponse;
-  /** Sends as much as fits. @returns whether all of it did, and whether the response is complete */
+  /** Sends as many bytes as the socket takes. @returns whether it took all of them, and whether the response is complete */
   tryEnd(rest: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean];
-  /** Calls back when more fits, with the number of body bytes sent so far; the callback returns whether it wrote all. */
+  /**
+   * Calls back when the socket takes more, with the number of body bytes sent so far. The callback returns whether it wrote all the rest.
+   */
   onWritable(callback: (offset: number) => boolean): HttpResponse;
   endWithoutBody(): HttpResponse;
   close(): HttpResponse;
@@ -29,7 +31,7 @@ export interface HttpResponse {
   getRemoteAddress(): ArrayBuffer;
 }
 
-/** The context of an upgrade request. */
+/** uWS's data about an upgrade request, to be passed on to `upgrade`. */
 export type UpgradeContext = object;
 
 export interface UpgradeResponse extends HttpResponse {
@@ -38,24 +40,24 @@ export interface UpgradeResponse extends HttpResponse {
 
 export interface WebSocket<Data> {
   getUserData(): Data;
-  /** 1 sent, 0 buffered, 2 dropped for backpressure. */
+  /** @returns 1: sent, 0: buffered, 2: dropped because too many bytes wait */
   send(message: string, isBinary?: boolean): number;
   end(code: number, reason?: string): void;
   close(): void;
   getBufferedAmount(): number;
   subscribe(topic: string): boolean;
   unsubscribe(topic: string): boolean;
-  /** All that is sent within the callback goes out in one write. */
+  /** Runs the callback, and sends all that it writes in one write. */
   cork(callback: () => void): void;
 }
 
 export interface WebSocketBehavior<Data> {
-  /** In bytes. uWS cuts the connection of a larger message without a close frame. */
+  /** The most bytes of a message. If one is larger, uWS cuts the connection without a close frame. */
   maxPayloadLength: number;
-  /** Seconds without received data, pongs included, before uWS closes the connection: 0 or 8 to 960. */
+  /** Seconds without any data, pongs included, after which uWS closes the connection: 0, or 8 to 960. */
   idleTimeout: number;
   sendPingsAutomatically: boolean;
-  /** Bytes buffered in a socket, above which uWS drops messages and calls `dropped`. */
+  /** The most bytes that wait in a socket. Beyond that uWS drops messages and calls `dropped`. */
   maxBackpressure: number;
   closeOnBackpressureLimit: boolean;
   upgrade(response: UpgradeResponse, request: HttpRequest, context: UpgradeContext): void;
@@ -79,8 +81,8 @@ export interface TemplatedApp {
   ws<Data>(pattern: string, behavior: WebSocketBehavior<Data>): TemplatedApp;
   publish(topic: string, message: string, isBinary?: boolean): boolean;
   /**
-   * Calls back when a connection opens (change 1), which the callback may close, and when an HTTP connection closes (-1), which
-   * then has no address any more. A connection that became a WebSocket closes without a call.
+   * Calls back when a connection opens (change 1), and when an HTTP connection closes (change -1). The callback may close a connection that
+   * opens; one that has closed has no address any more. A connection that became a WebSocket closes without a call.
    */
   filter(callback: (response: HttpResponse, change: 1 | -1) => void): TemplatedApp;
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): TemplatedApp;
@@ -91,7 +93,7 @@ export type RouteHandler = (response: HttpResponse, request: HttpRequest) => voi
 
 interface UWebSockets {
   App(): TemplatedApp;
-  /** `silent` leaves the header `uWebSockets: 20` out of responses. */
+  /** `silent` keeps uWS from adding the header `uWebSockets: 20` to responses. */
   _cfg(option: 'silent'): void;
   us_listen_socket_close(socket: ListenSocket): void;
   us_socket_local_port(socket: ListenSocket): number;
@@ -99,8 +101,8 @@ interface UWebSockets {
 }
 
 /**
- * The official builds by Node line, the newest first. Builds 20.69.0 need glibc 2.38, 20.51.4 needs 2.35. Set-up chooses its
- * Node by the same figures (`scripts/node.mjs`).
+ * The npm packages of the official builds by the major version of Node, the newest build first. Build 20.69.0 needs glibc 2.38, 20.51.4
+ * needs 2.35. Set-up chooses its Node by the same figures (`scripts/node.mjs`).
  */
 const builds: Record<string, readonly string[]> = {
   22: ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'],
@@ -108,8 +110,8 @@ const builds: Record<string, readonly string[]> = {
 };
 
 /**
- * Bytes of request line and headers, above which uWS answers 431. Its default of 4 KiB is less than browsers send to a site
- * with many cookies. uWS reads the limit only from the environment, when the library loads.
+ * The most bytes of request line and headers. Beyond that uWS answers 431. Its default of 4 KiB is less than browsers send to a site with
+ * many cookies. uWS reads the limit only from the environment, when the library loads.
  */
 const MAX_HEADERS_BYTES = 16 * 1024;
 
@@ -136,8 +138,8 @@ const { library, version } = load();
 
 export const uws = library;
 
-/** The version of the build that has loaded: `20.69.0`. */
+/** The version of the build that was loaded, such as `20.69.0`. */
 export const uwsVersion = version;
 
-// The header would reveal the software and its version to attackers (RFC 9110, section 17.12).
+// Leaves out uWS's header, which would reveal the software and its version to attackers (RFC 9110, section 17.12).
 uws._cfg('silent');

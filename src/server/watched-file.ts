@@ -5,27 +5,27 @@ import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 
 /**
- * Interval of the polls. A changed file is read once two polls in a row saw the same state, so that it is not read while it is being
- * written.
+ * The interval between two polls of a file, in milliseconds. A changed file is read once two polls in a row saw the same state, so that it
+ * is not read while it is being written.
  */
 const POLL_MS = 500;
 
 interface WatchedFileOptions<Content> {
-  /** The name of the setting that names the file. */
+  /** The name of the setting whose value is the path of the file. */
   readonly setting: string;
   readonly path: string;
-  /** @throws Error that names the bad places */
+  /** Makes the content from the file's text. @throws Error that names the invalid parts of the text */
   readonly parse: (text: string) => Content;
-  /** Called after a valid change. */
+  /** Called after a valid change of the file. */
   readonly changed?: () => void;
-  /** The content as log lines name it: "NAME changed", "the old NAME stays". */
+  /** What the content is called in log lines: "NAME changed", "the old NAME stays". */
   readonly named: string;
   readonly log: Logger;
 }
 
 /**
- * A file of the operator's, read at the start and again when it changes. After an invalid edit the old content stays, and the log gets the
- * problem. The file is polled, because editors and volume mounts replace files in ways that file-system events miss.
+ * A file that the operator edits. It is read at the start, and again when it changes. After an invalid edit the old content stays, and the
+ * problem is logged. The file is polled, because editors and volume mounts replace files in ways that file-system events miss.
  */
 export class WatchedFile<Content> {
   readonly #options: WatchedFileOptions<Content>;
@@ -36,12 +36,12 @@ export class WatchedFile<Content> {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** @throws SettingError that names the file and the bad places in it */
+  /** @throws SettingError that names the file and its invalid parts */
   constructor(options: WatchedFileOptions<Content>) {
     this.#options = options;
     this.#path = resolve(options.path);
     try {
-      // The signature comes before the read: the next poll then sees a change in between.
+      // The signature is taken before the file is read, so that the next poll notices a change between the two.
       this.#read = this.#seen = signatureOf(statSync(this.#path, { bigint: true }));
       this.#content = parseFile(this.#path, options.parse);
     } catch (error) {
@@ -50,7 +50,10 @@ export class WatchedFile<Content> {
     this.#pollLater();
   }
 
-  /** Problems of the file that a setting names, for the check of the settings: a line each, if the error of `parse` has lines. */
+  /**
+   * The problems of the file that a setting names, for the check of the settings. If the error of `parse` has lines, each line is a
+   * problem.
+   */
   static problemsOf(setting: string, path: string | undefined, parse: (text: string) => unknown): string[] {
     if (path === undefined) return [];
     try {
@@ -110,7 +113,7 @@ function parseFile<Content>(path: string, parse: (text: string) => Content): Con
   return parse(withoutMark(readFileSync(path, 'utf8')));
 }
 
-/** The byte order mark, which some editors write. */
+/** The text without the byte order mark, which some editors write. */
 function withoutMark(text: string): string {
   return text.replace(/^\uFEFF/, '');
 }

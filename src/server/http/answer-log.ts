@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 import type { Exchange } from './exchange.ts';
 import { SampledLines } from './sampled-lines.ts';
 
-/** The route of a request, as metrics and log name it. It contains no text of the client. */
+/** The route of a request, as the metrics and the log name it. It never contains text from the client. */
 export interface RouteName {
   readonly method: string;
   /** The template of the path: `/v1/rooms/{code}`. */
@@ -16,11 +16,11 @@ interface FailureLine {
   readonly reason: unknown;
 }
 
-/** LOG_REQUESTS: which requests have a line of their own besides failed and slow ones. `refused`: those answered 400 and above. */
+/** The values of LOG_REQUESTS: which answers have a line besides failed and slow ones. `refused`: those with status 400 and above. */
 export type LoggedRequests = 'off' | 'refused' | 'all';
 
 export interface AnswerLogSettings {
-  /** An answer is slow if the service works on it for this long. 0: no answer is slow. */
+  /** Milliseconds of work from which on an answer counts as slow. 0: no answer is slow. */
   readonly slowMs: number;
   readonly requests: LoggedRequests;
 }
@@ -49,7 +49,7 @@ export class AnswerLog {
     this.#fromStatus = requests === 'off' ? 500 : requests === 'refused' ? 400 : 0;
     this.#samples = requests === 'off';
     this.#refused = new SampledLines((line, counts) => log.warn({ ...line, refused: counts }, 'requests refused'));
-    // If only one request failed within a second, its failure gets an ordinary line.
+    // If only one request failed within a second, the line says so and needs no counts.
     this.#failed = new SampledLines((line, { failed = 0, unknown }) => {
       if (failed === 1) log.warn(line, 'request failed');
       else log.warn({ ...line, failed, unknown }, 'requests failed');
@@ -65,7 +65,10 @@ export class AnswerLog {
     if (status >= this.#fromStatus || status === 429 || exchange.workedMs(now) >= this.#slowMs) this.#tell(exchange, name, status, now);
   }
 
-  /** Writes the lines of the answers that were sampled since the last call. Called every 100 ms. @param now as above */
+  /**
+   * Writes the lines of the answers that were sampled since the last call. Called every 100 ms.
+   * @param now on the clock of `performance.now()`
+   */
   sweep(now: number): void {
     this.#refused.sweep(now);
     this.#failed.sweep(now);
@@ -92,7 +95,8 @@ export class AnswerLog {
   }
 
   /**
-   * During an outage the first failures with an unknown outcome get a line each: an operator has to find out what these requests did.
+   * During an outage the first failures of a second whose outcome is unknown have a line each, because an operator has to find out what
+   * such a request did.
    */
   #tellFailed(line: FailureLine, now: number): void {
     const isUnknown = line.outcome === 'unknown';
@@ -103,8 +107,8 @@ export class AnswerLog {
 }
 
 /**
- * An error with nothing but its type, message, stack and cause: pino logs every further field. An error of ioredis has the command
- * as a field, and with it keys that clients must keep secret, such as those of pairings.
+ * An error with its type, message, stack and cause only: pino would log every further field. An error of ioredis has the command as a
+ * field, with Redis keys that contain secrets of clients, such as the tokens of pairings.
  */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

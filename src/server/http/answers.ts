@@ -15,9 +15,12 @@ export class Answers {
   readonly #endpoint: EndpointDeclaration;
   readonly #options: AnswersOptions;
   readonly #mediaType: string;
-  /** The CORS headers of most replies: those to a request without an allowed origin. */
+  /** The CORS headers of most replies: the replies to requests without an allowed origin. */
   readonly #usualCors: Headers;
-  /** The header lines of most replies: status 200, no cookie. Computing them takes 0.2 µs (bench:micro) of some 6 a request. */
+  /**
+   * The header lines of most replies: status 200, no cookie. To compute them for each reply would take 0.2 of the 6 µs that a request takes
+   * (bench:micro).
+   */
   readonly #usualLines: string;
 
   constructor(endpoint: EndpointDeclaration, options: AnswersOptions) {
@@ -28,14 +31,17 @@ export class Answers {
     this.#usualLines = responseLines(200, this.#mediaType, this.#usualCors);
   }
 
-  /** Replies. A reserved creation stays used up even if the call failed: failing must not be a way around the limit. */
+  /**
+   * Settles the reservations of a request, and replies. A reserved creation stays used up even if the call failed: otherwise failing calls
+   * would not be limited.
+   */
   settle(exchange: Exchange, answer: unknown): void {
     exchange.reserved?.settleMiss(answer, this.#endpoint.misses);
     if (this.#endpoint.writesEntry !== undefined) this.#settleEntry(exchange, answer);
     this.reply(exchange, answer);
   }
 
-  /** Gives the reserved ledger entry back, if none was written. */
+  /** Gives the reserved ledger entry back if no entry was written. */
   #settleEntry(exchange: Exchange, answer: unknown): void {
     const reply = answer instanceof Reply ? answer.body : answer;
     const mayBeWritten =
@@ -45,16 +51,16 @@ export class Answers {
     if (!mayBeWritten) exchange.reserved?.giveBack('entries');
   }
 
-  /** As `settle`, with the refusal for an error. */
+  /** Replies to a request whose handling threw an error, with the refusal for this error (`refusalOf`), and settles the reservations. */
   fail(exchange: Exchange, error: unknown): void {
     this.settle(exchange, refusalOf(error, exchange, this.#endpoint.path, this.#options.log));
   }
 
-  /** Replies to a request that has reserved nothing. */
+  /** Replies without settling reservations, to a request that has made none. */
   reply(exchange: Exchange, answer: unknown): void {
     const cors = this.#endpoint.anyOrigin === true ? ANY_ORIGIN : this.#options.origins.corsHeaders(exchange.headers.origin);
     if (answer instanceof Refusal) {
-      // The connection closes, because the rest of the body stays unread.
+      // The connection closes after this answer, because the rest of the body stays unread.
       if (answer.code === 'payload_too_large') exchange.closeAfterAnswer();
       return sendRefusal(exchange, answer, cors);
     }
@@ -72,8 +78,8 @@ export class Answers {
   }
 
   /**
-   * Charges the client for a large answer, and refuses the request if the client has to wait for it. A POST has already done its work, so
-   * its answer is never refused. No such answer is much larger than a room.
+   * Charges the client for a large answer, and refuses the request if the client is past its limit. A POST has already done its work, so
+   * its answer is never refused. No answer to a POST is much larger than the state of a room.
    */
   #refuseLarge(exchange: Exchange, body: string | Buffer, cors: Headers): boolean {
     const { method, unlimited } = this.#endpoint;
@@ -85,7 +91,7 @@ export class Answers {
   }
 }
 
-/** The answer with cookies. */
+/** The same answer, with these cookies added. A refusal gets no cookies. */
 export function withCookies(answer: unknown, cookies: readonly string[]): unknown {
   if (answer instanceof Refusal) return answer;
   if (!(answer instanceof Reply)) return new Reply(answer as object, { cookies });
@@ -97,15 +103,15 @@ function encode(body: object | Encoded): string | Buffer {
 }
 
 /**
- * A request pays for this many bytes of its answer. The rest of a large answer counts as further requests: at 50 a second an address gets
- * 800 KiB a second, and not 25 MB.
+ * Bytes of an answer that are covered by the request itself. Each further 16 KiB of a large answer counts as another request: at 50
+ * requests a second an address gets 800 KiB a second, and not 25 MB.
  */
 const BYTES_PER_REQUEST = 16 * 1024;
 
-/** A text of up to this many UTF-16 units has at most BYTES_PER_REQUEST bytes. */
+/** A text of up to this many UTF-16 units has at most BYTES_PER_REQUEST bytes in UTF-8. */
 const SMALL_LENGTH = BYTES_PER_REQUEST / 3;
 
-/** For pages of any origin, those with `Cross-Origin-Embedder-Policy` too. */
+/** The CORS headers of endpoints that pages of every origin may read, also pages that set `Cross-Origin-Embedder-Policy`. */
 const ANY_ORIGIN: Headers = [
   ['access-control-allow-origin', '*'],
   ['cross-origin-resource-policy', 'cross-origin'],

@@ -6,15 +6,15 @@ import { parseJson } from './json.ts';
 import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
-/** The most bytes of a body, except for endpoints with a `bodyLimitBytes`. The bound holds for chunked bodies too. */
+/** The most bytes of a request's body, except for endpoints with a `bodyLimitBytes`. Chunked bodies have the same limit. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
-/** The server closes the connection of a client that takes longer than this to send its body. */
+/** Milliseconds that a client may take to send its body. After that the server closes the connection. */
 export const BODY_DEADLINE_MS = 10_000;
 
 type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
 
-/** The most bytes of the body of a request to this endpoint. */
+/** The most bytes of the body of this request: an endpoint may take longer bodies with a server key. */
 export function bodyLimitOf({ bodyLimitBytes, keyScope }: EndpointDeclaration, key: ServerKey | undefined): number {
   const mayBeLonger = bodyLimitBytes !== undefined && keyScope !== undefined && key?.scopes.includes(keyScope) === true;
   return mayBeLonger ? bodyLimitBytes : BODY_LIMIT_BYTES;
@@ -60,17 +60,17 @@ function parseForm(text: string): unknown {
   return Object.fromEntries(new URLSearchParams(text));
 }
 
-/** 16 KiB of empty fields would take more than a millisecond to parse. */
+/** The most fields of a form. 16 KiB of empty fields would take more than a millisecond to parse. */
 const MOST_FORM_FIELDS = 64;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(;|$)/i;
-/** A list of codings, in any case; a coding may be `identity` only (RFC 9110, section 8.4). */
+/** Matches a Content-Encoding header that names no coding but `identity`, in any case (RFC 9110, section 8.4). */
 const NOT_ENCODED = /^[\s,]*(?:identity\s*(?:,[\s,]*|$))*$/i;
 
 const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
- * A line with the size of a chunk. Such a line in a body means that uWS cut the body in the wrong place: uWS reads the
- * extension in `2;a` as a part of the size, 698, and takes the following bytes for data.
+ * Matches the line of a chunked body that has the size of a chunk. Such a line within the decoded body means that uWS cut the body in the
+ * wrong place: in `2;a` uWS takes the extension for a part of the size, 698, and the following bytes for data.
  */
 const CHUNK_FRAMING = /\n[\da-f]+[ \t]*(?:;[^\r\n]*)?\r?\n/i;

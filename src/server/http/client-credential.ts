@@ -19,16 +19,19 @@ export interface ClientCredentialsOptions {
   readonly checkCaller: (caller: Caller) => Promise<unknown>;
 }
 
-/** The credentials of an endpoint's clients. */
+/** Finds the credential (session or installId) of each request to one endpoint, by the endpoint's caller rule. */
 export class ClientCredentials {
   readonly rule: CallerRule;
-  /** `lenient`, `any` and `public` go on without a credential that was refused. */
+  /** Whether the request goes on without a credential that was refused: with the rules `lenient`, `any` and `public`. */
   readonly isLenient: boolean;
-  /** `any` and `public` refuse no credential. */
+  /** Whether no credential leads to a refusal: with the rules `any` and `public`. */
   readonly refusesNone: boolean;
-  /** A session comes before an installId. */
+  /** Whether a session names the caller even if the request has an installId too. */
   readonly isSessionFirst: boolean;
-  /** Counts the creation of the caller's account. Undefined: the endpoint counts a creation with every call already. */
+  /**
+   * Counts the account that the call may create against the client's address. Undefined: the endpoint counts a creation with every call
+   * already.
+   */
   readonly countsCreation: Admission | undefined;
   readonly sessions: Sessions;
   readonly #checkCaller: ClientCredentialsOptions['checkCaller'];
@@ -47,12 +50,12 @@ export class ClientCredentials {
     this.#checkCaller = checkCaller;
   }
 
-  /** The credential of a request. */
+  /** The credential with which the first attempt to answer the request is made. */
   of(exchange: Exchange): Credential | Refusal | Promise<Credential | Refusal> {
     if (this.rule === 'none') return this.#withoutSession;
     const { bearer, cookie } = exchange.headers;
     if (bearer !== undefined) return this.#ofBearer(bearer, this.sessions.find(bearer), exchange);
-    // A malformed cookie counts as no session.
+    // A cookie that does not verify is treated as if the request had no session.
     return this.rule === 'install' ? this.#withoutSession : this.#ofSession(this.sessions.ofCookies(cookie));
   }
 
@@ -68,7 +71,10 @@ export class ClientCredentials {
     return this.rule === 'install' ? this.#besideInstallId(session, exchange) : this.#ofSession(session);
   }
 
-  /** The installId names the caller here, so no script checks the session. A bearer whose session has ended must still be refused. */
+  /**
+   * Returns the credential of a request whose caller is named by its installId. No script checks the session then, but a bearer whose
+   * session has ended must still be refused.
+   */
   async #besideInstallId(session: Session, exchange: Exchange): Promise<Credential> {
     try {
       await this.#checkCaller(callerFrom(exchange, session.accountId, session, undefined));
@@ -96,7 +102,7 @@ class ClientCredential implements Credential {
   callerOf(call: PlainCall): Identified {
     const { rule, countsCreation } = this.#endpoint;
     if (rule === 'none') return undefined;
-    // If a session comes first, validation has dropped the installId.
+    // Where a session comes first, validation has already removed the installId from query and body.
     const installId = call.body?.['installId'] ?? call.query?.['installId'];
     if (typeof installId === 'string') return callerFrom(call.meta, accountIdOf(installId), undefined, countsCreation);
     const { session } = this;
@@ -107,8 +113,8 @@ class ClientCredential implements Credential {
   }
 
   /**
-   * A cookie whose session has ended counts as not sent. On a lenient endpoint a bearer whose session has ended, and a credential of a
-   * moved or deleted account, count as not sent too.
+   * The credential without the part that a script refused. A cookie whose session has ended is left out. A lenient endpoint also leaves out
+   * a bearer whose session has ended, and the credential of a moved or deleted account.
    */
   after(error: unknown, { caller, meta }: PlainCall): Credential | undefined {
     if (caller === undefined) return undefined;
@@ -122,7 +128,7 @@ class ClientCredential implements Credential {
     return new ClientCredential(this.#endpoint, undefined, this.ignoresInstallId && !isSessionFirst);
   }
 
-  /** Whether a lenient endpoint goes on without the credential that was refused. */
+  /** Whether a lenient endpoint goes on without the credential that led to this refusal. */
   #isIgnored({ code }: Refusal): boolean {
     return code === 'sign_in_required' || code === 'account_deleted' || (code === 'account_banned' && this.#endpoint.refusesNone);
   }

@@ -4,11 +4,14 @@ import type { ServerKey } from '../identity/server-keys.ts';
 import type { Session } from '../identity/sessions.ts';
 import type { RequestMeta } from './endpoint.ts';
 
-/** How a request names its caller in one attempt to answer it. The next attempt has another credential. */
+/**
+ * How a request names its caller in one attempt to answer the request. If the credential is refused, a second attempt may follow with
+ * another credential.
+ */
 export interface Credential {
   readonly session: Session | undefined;
   readonly key: ServerKey | undefined;
-  /** The installId of the request is dropped unchecked, even if it is malformed. */
+  /** Whether the installId of the request is removed without a check, even if it is malformed. */
   readonly ignoresInstallId: boolean;
   /**
    * The caller of a validated call, by the rules of `CallerRule`.
@@ -16,7 +19,8 @@ export interface Credential {
    */
   callerOf(call: PlainCall): Identified | Promise<Identified>;
   /**
-   * The credential of the attempt that follows a failed one. Undefined: the error is the answer.
+   * The credential for another attempt, after an attempt has failed with this error. Undefined: there is no other attempt, and the error is
+   * the answer.
    * @throws Refusal
    */
   after(error: unknown, call: PlainCall): Credential | undefined | Promise<Credential>;
@@ -24,7 +28,7 @@ export interface Credential {
 
 export type Identified = Caller | undefined | Refusal;
 
-/** As `Call`, without the types of an endpoint. */
+/** The data of a request, as `Call` has them, without the types of an endpoint. */
 export interface PlainCall {
   readonly params: unknown;
   readonly query: Record<string, unknown> | undefined;
@@ -32,6 +36,6 @@ export interface PlainCall {
   readonly session: Session | undefined;
   readonly key: ServerKey | undefined;
   readonly meta: RequestMeta;
-  /** Set after the data was validated. */
+  /** The caller, once the data was validated and the caller was found. */
   caller: Caller | undefined;
 }

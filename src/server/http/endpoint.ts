@@ -6,7 +6,7 @@ import type { Reach, Scope, ServerKey } from '../identity/server-keys.ts';
 import type { Session } from '../identity/sessions.ts';
 
 /**
- * An endpoint is data. The router, validation, OpenAPI, the discovery list, metrics labels and tests all read this one
+ * Endpoints are declared as data. The router, validation, OpenAPI, the discovery list, metrics labels and tests all read the same
  * declaration.
  */
 
@@ -24,19 +24,19 @@ export type Method = 'GET' | 'POST';
  * - `any`: the session, else the installId where the endpoint takes one, else no caller.
  * - `public`: the session, else the installId, else no caller. The answer is for everybody, and has a part for its caller.
  *
- * The installId comes in the query or the body, or in the header x-install-id. If the two disagree, the request is 400 `invalid_request`,
- * unless a session comes first.
+ * The installId comes in the query or the body, or in the header x-install-id. If the header and the query or body disagree, the request is
+ * 400 `invalid_request`, unless a session comes first.
  *
- * A session comes as the cookie svc_session or as a bearer. A request with a bearer has no cookie svc_session: the bearer alone
- * names the session.
+ * A session comes as the cookie svc_session or as a bearer. A request with a bearer has no cookie svc_session: the bearer alone names the
+ * session.
  *
- * A cookie that does not verify, or whose session has ended, counts as not sent. Such a bearer is refused with 401 `session_required`, also
- * by `install`, and no other credential takes its place. A credential of a moved account is refused with 401 `sign_in_required`. `lenient`
- * treats a bearer whose session has ended, and every credential of a moved account, as not sent. `any` and `public` treat every invalid
- * credential, and every credential of a banned account, as not sent.
+ * A cookie that does not verify, or whose session has ended, is ignored. A bearer that does not verify, or whose session has ended, is
+ * refused with 401 `session_required`, also by `install`: no other credential takes its place. A credential of a moved account is refused
+ * with 401 `sign_in_required`. `lenient` ignores a bearer whose session has ended, and every credential of a moved account. `any` and
+ * `public` ignore every invalid credential, and every credential of a banned account.
  *
- * A deleted account is 410 `account_deleted`, a banned one 403 `account_banned`. `lenient` treats a credential of a deleted account as not
- * sent.
+ * A credential of a deleted account is refused with 410 `account_deleted`, one of a banned account with 403 `account_banned`. `lenient`
+ * ignores the credential of a deleted account.
  */
 export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient' | 'any' | 'public';
 
@@ -44,7 +44,7 @@ export type Shape = z.ZodType;
 
 export interface EndpointDeclaration {
   readonly method: Method;
-  /** With parameters in braces: `/v1/rooms/{code}`. */
+  /** The path, with parameters in braces: `/v1/rooms/{code}`. */
   readonly path: string;
   /** The operation's name in OpenAPI. Generated clients name their methods after it. Default: made of method and path. */
   readonly operationId?: string;
@@ -52,22 +52,28 @@ export interface EndpointDeclaration {
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
   /**
-   * The scope of the server keys that may call too. Undefined: no key may; with `caller: 'none'` a key makes no difference.
+   * The scope that a server key needs to call the endpoint. Undefined: requests with a server key are refused; with `caller: 'none'` a key
+   * makes no difference.
    *
-   * A request with a key names the account by `accountId` or installId, in the query of a GET and in the body of a POST. Its cookies
-   * do not count.
+   * A request with a key names the account by `accountId` or installId, in the query of a GET and in the body of a POST. Its cookies are
+   * ignored.
    */
   readonly keyScope?: Scope;
-  /** With `keyScope`: the data that a key of one game reaches. Undefined: such a key may not call. */
+  /**
+   * With `keyScope`: which data a server key of one game reaches by this endpoint. Undefined: a key of one game may not call the endpoint.
+   */
   readonly reach?: Reach;
   /**
-   * A page of the service's own origin may send the key, because its user types it: the sign-in of the console. Everywhere else a key from a
-   * browser is refused.
+   * Whether a page of the service itself may send a server key that its user has typed: the sign-in of the console. At all other endpoints
+   * a key from a browser is refused.
    */
   readonly takesTypedKey?: boolean;
-  /** False: a request with a key need not name an account, and has no caller then. */
+  /** Whether a request with a server key must name an account. False: it need not, and has no caller if it names none. */
   readonly keyNeedsAccount?: boolean;
-  /** The documented `auth`, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */
+  /**
+   * The `auth` that the documentation shows, if it does not follow from the caller rule. For an endpoint that reads a session but does not
+   * ask for one.
+   */
   readonly auth?: 'none';
   readonly summary: string;
   /** Rules that a reader of the API needs beyond the summary. */
@@ -75,57 +81,60 @@ export interface EndpointDeclaration {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
-  /** The body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
+  /** Whether the body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
   readonly form?: boolean;
   /**
    * The most bytes of a body, with a server key of the endpoint's scope. All other requests, and all other endpoints, have
    * `BODY_LIMIT_BYTES`.
    */
   readonly bodyLimitBytes?: number;
-  /** An empty body counts as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
+  /** Whether an empty body is read as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
   readonly emptyBody?: boolean;
   /** The fields of the reply beside `ok`. */
   readonly reply: z.ZodObject;
-  /** The error codes beyond those that follow from the rest of the declaration (`declaredErrors`). */
+  /** The error codes that the handler may return, beyond those that follow from the rest of the declaration (`declaredErrors`). */
   readonly errors?: readonly ErrorCode[];
-  /** Each call counts as one creation of the client's address. */
+  /** Whether each call counts as one creation of the client's address (RATE_LIMIT_CREATIONS_PER_MINUTE). */
   readonly creates?: boolean;
   /**
-   * Whether the call with this reply appended an entry to a ledger, or added as much data that stays for ever. The entry counts for the
-   * daily budget of the client's address.
+   * Whether the call with this reply appended an entry to a ledger, or added as much data that is kept for ever. The entry is taken from
+   * the daily budget of the client's address.
    */
   readonly writesEntry?: (reply: never) => boolean;
   /**
-   * The codes of a wrong guess, such as an unknown room code. Each answer with one of them counts as one miss of the client's address,
-   * which limits guessing.
+   * The error codes that mean a wrong guess, such as the code for an unknown room. Each answer with one of them counts as one miss of the
+   * client's address, which limits guessing.
    */
   readonly misses?: readonly ErrorCode[];
-  /** For a long-poll: the seconds that the client asks to wait. A waiting request takes no place among the requests in flight. */
+  /** For a long-poll: the seconds that the client asks to wait. A waiting request does not count as a request in flight. */
   readonly waitSeconds?: (query: never) => number;
   /**
-   * The request reads much. A process runs such requests one at a time, with pauses (`costly-work.ts`). The handler works in parts of a few
-   * milliseconds, and stops once `meta.isOver`.
+   * Whether the request reads so much that it is handled apart from others. A process runs such requests one at a time, with pauses
+   * (`costly-work.ts`). The handler works in parts of a few milliseconds, and stops once `meta.isOver`.
    */
   readonly costly?: boolean;
-  /** Milliseconds that the answer may take, for an endpoint that calls more than Redis. Otherwise `REDIS_DEADLINE_MS`. */
+  /** The milliseconds that the answer may take, for an endpoint that calls other services than Redis. Default: `REDIS_DEADLINE_MS`. */
   readonly deadlineMs?: number;
-  /** Served on METRICS_PORT instead, where that is set. */
+  /** Whether the endpoint is served on METRICS_PORT in place of the main port, if METRICS_PORT is set. */
   readonly hasOwnPort?: boolean;
-  /** For monitoring: answered under any load, outside the bound on requests in flight. */
+  /** Whether the endpoint is for monitoring: it is answered under any load, and MAX_IN_FLIGHT does not apply. */
   readonly probe?: boolean;
-  /** Exempt from the rate limit. */
+  /** Whether the endpoint is exempt from the rate limit. */
   readonly unlimited?: boolean;
   /** The media type of an answer that is not JSON with `ok`. */
   readonly mediaType?: string;
-  /** The endpoint answers with a page (text/html), unless this is the query: `format=json`. */
+  /** The query parameter and value, `format=json`, with which the endpoint answers JSON; without it the answer is a page (text/html). */
   readonly pageUnless?: string;
-  /** A page of any origin may read the answer, without credentials. */
+  /** Whether pages of every origin may read the answer. They send no cookies. */
   readonly anyOrigin?: boolean;
   /** Further request headers that the handler reads, each with a description. With `if-none-match` it may answer 304. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A curl command that works against a local service; `$base` stands for its address. */
   readonly example: string;
-  /** For an endpoint whose last path parameter decides which fields the body needs: an operation for each value. */
+  /**
+   * Only for an endpoint whose last path parameter decides which fields the body needs: one OpenAPI operation for each value of the
+   * parameter.
+   */
   readonly variants?: readonly OperationVariant[];
 }
 
@@ -134,7 +143,7 @@ export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 
   readonly operationId: string;
   /** The value of the path parameter. */
   readonly value: string;
-  /** False: the endpoint refuses server keys for this value. */
+  /** False: a request with a server key is refused for this value. */
   readonly takesKey?: boolean;
   /** The codes of the endpoint's `errors` that apply to this value, in place of all of them. */
   readonly errors: readonly ErrorCode[];
@@ -145,10 +154,11 @@ export interface Call<Params, Query, Body, Who> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** With a server key: the account that the request names, or the one that it moved into. */
+  /** The account that calls. With a server key: the account that the request names, or the account into which the named account moved. */
   readonly caller: Who;
   /**
-   * The session that the request brought, even if an installId names the caller: then no script has checked whether the session has ended.
+   * The session that the request brought, even if an installId names the caller. In that case no script has checked whether the session has
+   * ended.
    */
   readonly session: Session | undefined;
   /** The server key of the request, with the endpoint's `keyScope`. */
@@ -162,9 +172,9 @@ export interface RequestMeta {
   readonly userAgent: string;
   readonly cookie: string;
   readonly authorization: string;
-  /** The request has a bearer: its answer sets no session cookie. */
+  /** Whether the request has a bearer. Its answer then sets no session cookie. */
   readonly hasBearer: boolean;
-  /** The answer's body is not sent (HEAD), so the handler must not spend anything that is given only once. */
+  /** Whether the request is a HEAD, whose answer has no body: the handler must not use up anything that is given only once. */
   readonly isHead: boolean;
   /** The header traceparent for calls to other services that this request causes. */
   readonly traceparent: string | undefined;
@@ -173,22 +183,22 @@ export interface RequestMeta {
   readonly ifNoneMatch: string;
   readonly accept: string;
   readonly acceptEncoding: string;
-  /** `https://coinop.example`: how the client reached the service. */
+  /** The address at which the client reached the service, such as `https://coinop.example`. */
   readonly origin: string;
-  /** For the cookies that the answer sets. */
+  /** The attributes of the cookies that the answer sets. */
   readonly cookieScope: CookieScope;
-  /** The client has gone, or the request was answered at its deadline: nothing more can be sent. */
+  /** Whether nothing more can be sent: the client has gone, or the request was answered at its deadline. */
   readonly isOver: boolean;
-  /** Waits for news. A costly request leaves its turn to others meanwhile. */
+  /** Waits for news by calling `wait`. A costly request lets other costly requests run while it waits. */
   rest(wait: () => Promise<void>): Promise<void>;
-  /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
+  /** Registers a callback for the client's abort before the answer. The callback is called at once if the exchange has finished. */
   onGone(callback: () => void): void;
   /**
-   * Counts an answer that costs as much as this number of further requests. 0 if the client may have it, else the milliseconds to wait: the
-   * handler then throws `rateLimited`.
+   * Counts the extra cost of an answer, as this number of further requests.
+   * @returns 0 if the client may have the answer, else the milliseconds to wait: the handler then throws `rateLimited`
    */
   charge(requests: number): number;
-  /** Gives the reserved miss back: the room or pairing exists, and its answer may take long. */
+  /** Gives the reserved miss back, because the guess was right: the room or pairing exists. A long-poll calls it before it waits. */
   found(): void;
 }
 
@@ -205,7 +215,7 @@ export class Reply<Body> {
   readonly cookies: readonly string[];
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly status: number;
-  /** Undefined: the endpoint's. */
+  /** The media type of this answer. Undefined: the one that the endpoint declares. */
   readonly mediaType: string | undefined;
 
   constructor(body: Body | Encoded, more: ReplyExtras = {}) {
@@ -217,7 +227,7 @@ export class Reply<Body> {
   }
 }
 
-/** An answer whose body is text already: a script made it, or the service keeps it and sends it many times. */
+/** An answer whose body is text already, because a script made it, or because the service keeps it and sends it many times. */
 export class Encoded {
   readonly text: string;
   #bytes: Buffer | undefined;
@@ -233,8 +243,8 @@ export class Encoded {
   }
 
   /**
-   * The text for the first answer, its bytes for later ones: uWS measures and converts a text for each answer, which costs 1 µs for a top
-   * ten.
+   * The body to send: the text at the first answer, its bytes at later ones. From a text uWS makes the bytes at each answer, which costs 1
+   * µs for a top ten.
    */
   get wire(): string | Buffer {
     if (this.#wasSent) return (this.#bytes ??= Buffer.from(this.text));
@@ -243,7 +253,7 @@ export class Encoded {
   }
 }
 
-/** An answer whose bytes are made already, such as a compressed one. */
+/** An answer whose body is bytes already, such as a compressed body. */
 export class EncodedBytes extends Encoded {
   readonly #given: Buffer;
 
@@ -270,13 +280,13 @@ export class Unchecked<Answer> {
   }
 }
 
-/** `{"ok":true, …}` */
+/** The JSON of a reply: `{"ok":true, …}`, with the fields of the body. */
 export function okBody(body: object): string {
   const text = JSON.stringify(body);
   return text === '{}' ? '{"ok":true}' : `{"ok":true,${text.slice(1)}`;
 }
 
-/** The query's `wait`: how long a long-poll waits for news. */
+/** The query parameter `wait`: how many seconds a long-poll waits for news. */
 export const WaitSeconds = z
   .string()
   .regex(/^\d{1,2}$/, 'Must be a whole number of seconds from 0 to 25')
@@ -285,7 +295,7 @@ export const WaitSeconds = z
   .meta({ type: 'integer', minimum: 0, maximum: 25, description: 'Seconds to wait for news, 0 to 25.' });
 
 /**
- * The query's `limit`, as text.
+ * The query parameter `limit`, as text.
  * @param most the highest that is allowed, 9,999 or less
  * @param description names what is limited, and the default
  */
@@ -299,7 +309,7 @@ export function limitParameter(most: number, description: string) {
     .meta({ type: 'integer', minimum: 1, maximum: most, description });
 }
 
-/** The codes that follow from the caller rule: a handler may return them without declaring them (`declaredErrors`). */
+/** The error codes that follow from the caller rule. A handler may return them without declaring them (`declaredErrors`). */
 type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any' | 'public'
   ? never
   : Rule extends 'lenient'
@@ -319,9 +329,9 @@ type Plain<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded
 
 export type Answered<Body, Code extends ErrorCode> = Plain<Body, Code> | Unchecked<Plain<Body, Code>>;
 
-/** The part of a declaration that the client library uses. A type only: no endpoint has a value of it. */
+/** The part of a declaration that the client library uses. It is only a type: no endpoint has such a value. */
 export interface Wire<Route extends string, Input, ReplyBody, Code extends ErrorCode> {
-  /** `POST /v1/coins/credit` */
+  /** Method and path: `POST /v1/coins/credit`. */
   readonly route: Route;
   /** Path parameters, query and body of the request as one object. */
   readonly input: Input;
@@ -332,7 +342,7 @@ export interface Wire<Route extends string, Input, ReplyBody, Code extends Error
 
 type Input<S> = S extends Shape ? z.input<S> : unknown;
 
-/** As `declaredErrors`, for types. It has a few codes that a probe or an endpoint without input cannot give. */
+/** The codes of `declaredErrors`, as a type. The type also has a few codes that a probe or an endpoint without input never gives. */
 type WireCode<M extends Method, Rule extends CallerRule, Code extends ErrorCode> =
   | Code
   | 'invalid_request'
@@ -343,9 +353,10 @@ type WireCode<M extends Method, Rule extends CallerRule, Code extends ErrorCode>
   | (Rule extends 'required' ? 'identity_required' : never)
   | (Rule extends 'session' ? 'session_required' : never);
 
-/** @typeParam Taken the services that the handler takes. The endpoint then fits into any list of endpoints whose services include these. */
+/** @typeParam Taken the services that the handler takes. The endpoint fits into any list of endpoints whose services include them. */
 export interface Endpoint<Taken> extends EndpointDeclaration {
-  // `endpoint` types each handler by the declared shapes, and the pipeline validates by the same shapes.
+  // The parameters are `never` because `endpoint` has checked the handler against the declared shapes, and the pipeline validates by the
+  // same shapes.
   readonly handle: (call: Call<never, never, never, never>, services: Taken) => unknown;
 }
 
@@ -362,7 +373,7 @@ export function endpoint<
   const M extends Method = Method,
   const Path extends string = string,
   const KeyNeedsAccount extends boolean = true,
-  // A second parameter without a type gives nothing to infer from. Then the handler has no service.
+  // Default: no services. A handler without a second parameter gives TypeScript nothing to infer `Taken` from.
   Taken extends object = object,
 >(
   declaration: Omit<
@@ -386,7 +397,7 @@ export function endpoint<
         WhoFor<Rule> | (KeyNeedsAccount extends true ? never : undefined)
       >,
       services: Taken,
-      // Without NoInfer TypeScript infers Code from the handler too, and every code it returns counts as declared.
+      // Without NoInfer TypeScript infers Code from the handler too, and accepts every code that the handler returns as declared.
     ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
   },
 ): Endpoint<Taken> & {
@@ -395,7 +406,7 @@ export function endpoint<
   return declaration as unknown as Endpoint<Taken>;
 }
 
-/** The `auth` that the list of endpoints and OpenAPI show. */
+/** The `auth` of the endpoint, as the discovery list and OpenAPI show it. */
 export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (optional)' | 'session (required)' {
   if (endpoint.auth !== undefined) return endpoint.auth;
   if (endpoint.caller === 'none' || endpoint.caller === 'install' || endpoint.caller === 'public') return 'none';
@@ -420,7 +431,10 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   return [...codes];
 }
 
-/** Any endpoint refuses a bad key. Endpoints that no key may call are documented without these codes. */
+/**
+ * The codes with which an endpoint refuses a server key. Every endpoint may answer with them, but only endpoints that take keys document
+ * them.
+ */
 export const KEY_CODES = ['bad_key', 'forbidden'] as const;
 const POST_CODES = ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const;
 const OUTAGE_CODES = ['overloaded', 'store_unavailable', 'internal'] as const;

@@ -13,11 +13,14 @@ import { UnreadBody } from './unread-body.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
 
-/** The parts that all requests of a route share. Made once per route, so that a request creates no closures. */
+/** The parts that all requests of a route share. They are made once for each route, so that a request creates no closures. */
 export interface ExchangeRoute {
-  /** The method of all requests of the route, in small letters. Undefined: each request reads its method and its path. */
+  /**
+   * The method of all requests of the route, in small letters. Undefined: the route takes every method and path, and each request reads its
+   * own.
+   */
   readonly method: string | undefined;
-  /** False for an endpoint without a query: its requests save one call into uWS, a fifth of a microsecond. */
+  /** Whether requests read their query. False for an endpoint without a query, which saves one call into uWS: a fifth of a microsecond. */
   readonly readsQuery: boolean;
   readonly admission: Admission;
   /** Called once per exchange, after its answer or the client's abort (status 0). */
@@ -27,25 +30,25 @@ export interface ExchangeRoute {
 /**
  * One request and its response. The pipeline and the live channels reach uWS's HTTP objects only through this class.
  *
- * The request object is invalid after the route handler returns, the response object after an abort, a body chunk after its
- * callback. So the constructor copies everything, and `send` does nothing after an abort or an earlier answer.
+ * The request object is invalid after the route handler returns, the response object after an abort, a body chunk after its callback. So
+ * the constructor copies everything, and `send` does nothing after an abort or an earlier answer.
  *
- * While the route handler runs, uWS holds the socket corked and reports no abort. An exchange that is answered by then needs
- * neither a cork nor an abort handler, which together cost 1 µs of the 5 µs that a request costs beyond bare uWS. For every
- * other exchange the server calls `leaveHandler`.
+ * While the route handler runs, uWS holds the socket corked and reports no abort. An exchange that is answered before the handler returns
+ * needs neither a cork nor an abort handler. Together these cost 1 µs of the 5 µs that a request takes beyond bare uWS. For every other
+ * exchange the server calls `leaveHandler`.
  */
 export class Exchange {
-  /** In small letters. */
+  /** The method in small letters, such as `get`. */
   readonly method: string;
-  /** '' on a route with a method: the route knows its path, and two calls into uWS take 0.3 µs. */
+  /** The path; '' if the route has a method, and so knows its path: reading it would take two calls into uWS, 0.3 µs. */
   readonly path: string;
   readonly query: string;
   readonly headers: RequestHeaders;
   readonly requestId: string;
-  /** On the clock of `performance.now()`, in milliseconds, as is `#deadline`. */
+  /** When the request arrived, in milliseconds on the clock of `performance.now()`, which `#deadline` uses too. */
   readonly startedAt = performance.now();
   #deadline = Infinity;
-  /** When the present phase began, and how many of its milliseconds do not count as work (`workedMs`). */
+  /** When the present phase of the exchange began, and how many milliseconds of it are waiting, not work (`workedMs`). */
   #phaseStartedAt = this.startedAt;
   #waitsMs = 0;
   #workedMs = 0;
@@ -59,7 +62,7 @@ export class Exchange {
   #hasPlace = false;
   #mayHaveWritten = false;
   #held: Held | undefined;
-  /** The turn of a costly request. */
+  /** The exchange's turn among the costly requests, if its endpoint is costly. */
   costlyTurn: CostlyTurn | undefined;
   #unread: UnreadBody | undefined;
   #bodyIsComplete = false;
@@ -85,22 +88,22 @@ export class Exchange {
     this.requestId = given !== '' && WELL_FORMED_REQUEST_ID.test(given) ? given : nextRequestId();
   }
 
-  /** Answered, or aborted by the client. */
+  /** Whether the request was answered whole, or aborted by the client. */
   get isFinished(): boolean {
     return this.#isFinished;
   }
 
-  /** Finished, or answered although the client has not read the whole answer yet. Nothing more can be sent. */
+  /** Whether nothing more can be sent: the exchange has finished, or was answered and the client is still reading. */
   get isAnswered(): boolean {
     return this.#isFinished || this.#isWriting;
   }
 
-  /** True while the client still has to send the rest of its body, or to read the rest of the answer. */
+  /** Whether the client still has to send the rest of its body, or to read the rest of the answer. */
   get waitsForClient(): boolean {
     return this.#isReading || this.#isWriting;
   }
 
-  /** Whether it is a long-poll that has no news yet. */
+  /** Whether the exchange is a long-poll that has no news yet. */
   get isWaiting(): boolean {
     return this.#waitsMs > 0 && !this.isAnswered;
   }
@@ -119,12 +122,12 @@ export class Exchange {
     return this.#mayHaveWritten;
   }
 
-  /** From now on a write may reach Redis. */
+  /** Notes that from now on a write may reach Redis. */
   mayWrite(): void {
     this.#mayHaveWritten = true;
   }
 
-  /** The refusal that was the answer. */
+  /** The refusal with which the request was answered, if it was refused. */
   get refusal(): Refusal | undefined {
     return this.#refusal;
   }
@@ -138,13 +141,13 @@ export class Exchange {
     this.#accountId = accountId;
   }
 
-  /** The trace that the client names. Read only for log lines and for calls to the app store. */
+  /** The trace that the client's header traceparent names. Computed on demand, for log lines and for calls to the app store. */
   get trace(): Trace | undefined {
     const { traceparent } = this.headers;
     return traceparent === '' ? undefined : traceOf(traceparent);
   }
 
-  /** The valid server key of the request. */
+  /** The server key of the request, if it has a valid one. */
   get key(): ServerKey | undefined {
     return this.#key;
   }
@@ -162,7 +165,7 @@ export class Exchange {
     return this.#workedMs + Math.max(0, now - this.#phaseStartedAt - this.#waitsMs);
   }
 
-  /** The place in the server's list of unanswered exchanges (unanswered.ts). Undefined: not in the list. */
+  /** The index of the exchange in the server's list of unanswered exchanges (unanswered.ts). Undefined: it is not in the list. */
   get unansweredPlace(): number | undefined {
     return this.#unansweredPlace;
   }
@@ -176,19 +179,25 @@ export class Exchange {
     this.#isLast = true;
   }
 
-  /** Takes a place among the requests in flight, and keeps it until the exchange parks or finishes. False if no place is left. */
+  /**
+   * Counts the exchange among the requests in flight until it parks or finishes.
+   * @returns false if MAX_IN_FLIGHT requests are in flight already
+   */
   takePlace(): boolean {
     this.#hasPlace = this.#route.admission.takePlace();
     return this.#hasPlace;
   }
 
-  /** Counts the extra cost of the request. 0 if it may go on, else milliseconds to wait. */
+  /** Counts the extra cost of the request. @returns 0 if it may go on, else the milliseconds to wait */
   chargeMore(requests: number): number {
     const { admission } = this.#route;
     return admission.limitsAddresses && !this.isAnswered ? admission.chargeMore(this.group, this.#key?.id, requests) : 0;
   }
 
-  /** Reserves one of each kind for the client's address. A second call does nothing. 0 on success, else milliseconds to wait. */
+  /**
+   * Reserves one of each kind for the client's address. A second call does nothing.
+   * @returns 0 if all are reserved, else the milliseconds to wait
+   */
   reserve(kinds: readonly Reservable[]): number | Promise<number> {
     if (this.#held !== undefined) return 0;
     this.#held = new Held(this.#route.admission, this.group);
@@ -212,10 +221,10 @@ export class Exchange {
 
   /**
    * The address of the peer: the client, or a proxy in front of it. Read on first use: with RATE_LIMIT=off most requests need no address,
-   * and this is one of the most expensive calls into uWS.
+   * and to read it is one of the most expensive calls into uWS.
    */
   get peer(): string {
-    // After its end, a response allows no call.
+    // uWS allows no call on a response that has ended.
     return (this.#peer ??= this.#isFinished ? 'unknown' : addressText(this.#response.getRemoteAddress()));
   }
 
@@ -224,7 +233,7 @@ export class Exchange {
     return (this.#address ??= this.#addresses.resolve(this.peer, this.headers.forwardedFor));
   }
 
-  /** The client's address group: the limits count per group. */
+  /** The client's address group, by which the limits count (`addressGroup`). */
   get group(): string {
     return (this.#group ??= addressGroup(this.address));
   }
@@ -235,7 +244,7 @@ export class Exchange {
 
   /**
    * Reads the whole body and passes it to `done`. Passes undefined as soon as the body exceeds `limitBytes`, or comes in more pieces than
-   * one for each LEAST_PIECE_BYTES of the limit. `done` must not keep the buffer: its memory may be uWS's.
+   * one for each LEAST_PIECE_BYTES of the limit. `done` must not keep the buffer, because its memory may belong to uWS.
    */
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
@@ -256,7 +265,8 @@ export class Exchange {
         const body = Buffer.concat([...(chunks ?? []), Buffer.from(chunk)]);
         return void setImmediate(() => this.#isFinished || done(body));
       }
-      // The chunk's memory belongs to uWS until this callback returns. `done` parses a body of one chunk before that: no copy.
+      // The chunk's memory belongs to uWS until this callback returns. `done` parses a body of one chunk before the callback returns, so no
+      // copy is needed.
       if (isLast && chunks === undefined) return done(Buffer.from(chunk));
       // The inner call shares the chunk's memory, the outer one copies it.
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
@@ -264,7 +274,7 @@ export class Exchange {
     });
   }
 
-  /** Drops a piece of a body that is not read. Past the bounds of UnreadBody the connection is cut. */
+  /** Drops a piece of a body that the service does not read. If more comes than UnreadBody allows, the connection is closed. */
   #drop(piece: ArrayBuffer): void {
     this.#unread ??= new UnreadBody();
     if (this.#unread.isPast(piece.byteLength)) this.closeNow();
@@ -341,9 +351,9 @@ export class Exchange {
   }
 
   /**
-   * Sends as much as the client takes now, and the rest as the client reads. Until then the response is pending, and uWS
-   * closes the connection if another request arrives on it. With `end` the next request would run, and the unread answers of
-   * a client that never reads would fill the memory.
+   * Sends as much as the client takes now, and the rest as the client reads. Until the client has read everything, the response is pending,
+   * and uWS closes the connection if another request arrives on it. With `end` the next request would run, and the unread answers of a
+   * client that never reads would fill the memory.
    */
   #tryEnd(status: number, body: string | Buffer): boolean {
     const totalBytes = byteLength(body);
@@ -360,9 +370,9 @@ export class Exchange {
   }
 
   /**
-   * Begins a phase of the exchange with a deadline of its own. Within the route handler, now is `startedAt`: saves a reading of
-   * the clock.
-   * @param milliseconds from now
+   * Begins a phase of the exchange with a deadline of its own. Within the route handler `startedAt` stands for the present time, which
+   * saves a reading of the clock.
+   * @param milliseconds the time until the deadline
    * @param waitsMs how much of the time from now on does not count as work (`workedMs`)
    */
   setDeadline(milliseconds: number, waitsMs = 0): void {
@@ -373,7 +383,10 @@ export class Exchange {
     this.#deadline = now + milliseconds;
   }
 
-  /** As `setDeadline`. Gives up the place among the requests in flight: the exchange waits for news or for its client now. */
+  /**
+   * Begins a phase in which the exchange waits for news or for its client (`setDeadline`). The exchange no longer counts as a request in
+   * flight.
+   */
   park(milliseconds: number, waitsMs: number): void {
     this.setDeadline(milliseconds, waitsMs);
     this.#leavePlace();
@@ -385,14 +398,14 @@ export class Exchange {
     this.#response.close();
   }
 
-  /** As `closeNow`, within the route handler. @param refusal the refusal that is not sent, for log and metrics */
+  /** Closes the connection at once, within the route handler. @param refusal the refusal that is not sent, for the log and the metrics */
   closeInHandler(refusal: Refusal): void {
     this.#refusal = refusal;
     this.#response.close();
     this.#finish(errors[refusal.code].status);
   }
 
-  /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
+  /** Registers a callback for the client's abort before the answer. The callback is called at once if the exchange has finished. */
   onGone(callback: () => void): void {
     if (this.#isFinished) return callback();
     this.#onGone = callback;
@@ -427,12 +440,12 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * The least average length of a body's pieces (chunks or TCP segments), if the body is as long as its limit: with a limit of 16 KiB it may
- * come in 64 pieces. Each piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
+ * Bytes of the limit for which a body may have one piece (a chunk or a TCP segment): with a limit of 16 KiB a body may come in 64 pieces.
+ * Each piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
 const LEAST_PIECE_BYTES = 256;
 
-/** The server closes the connection of a client that takes longer than this to read an answer. */
+/** Milliseconds that a client may take to read an answer. After that the server closes the connection. */
 const WRITE_DEADLINE_MS = 30_000;
 
 const WELL_FORMED_REQUEST_ID = /^[\w.-]{1,128}$/;
@@ -440,7 +453,10 @@ const WELL_FORMED_REQUEST_ID = /^[\w.-]{1,128}$/;
 const requestIdPrefix = `${randomBytes(6).toString('base64url').replace(/[_-]/g, 'x')}-`;
 let requestCount = 0;
 
-/** A random prefix per process, then a count. `randomUUID` would take 0.13 µs more a request (mitata). */
+/**
+ * The id of a request that brings none: a random prefix of this process, and a count. `randomUUID` would take 0.13 µs more for each request
+ * (mitata).
+ */
 function nextRequestId(): string {
   return requestIdPrefix + ++requestCount;
 }

@@ -1,12 +1,15 @@
 /**
- * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts it in the place of the value.
- * So a shape that expects a certain type refuses it, and a field that no shape declares is ignored as always. It is a function, because
- * JSON has none: a shape of an object whose fields may all be left out would take any object.
+ * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts an `Unkept` in its place. A
+ * shape that expects a certain type then refuses the field, and a field that no shape declares is ignored as always. `Unkept` is a
+ * function, because no shape takes a function: a shape of an object with optional fields only would take any object.
  */
 interface Unkept {
   (): void;
   readonly message: string;
-  /** A shape that takes any JSON must ask `unkeptIn`. Without that the request fails: it must not store another value in silence. */
+  /**
+   * Throws. A shape that takes any JSON must check with `unkeptIn`; if it does not, the request must fail when the value is stored, rather
+   * than store another value.
+   */
   toJSON(): never;
 }
 
@@ -24,7 +27,7 @@ const IS_INEXACT = unkept('Must be a whole number that a double holds exactly, o
 const HAS_HALVES = unkept('Must have no half surrogates');
 const HAS_HALVES_IN_NAME = unkept('Must have a name without half surrogates');
 
-/** The first value below a list or an object that cannot be kept. */
+/** The first value within a list or an object that cannot be kept: its path, and why. */
 interface UnkeptBelow {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -32,7 +35,9 @@ interface UnkeptBelow {
 
 const BELOW = Symbol('unkept value below');
 
-/** A value of free JSON, or a value below it, that cannot be kept: its path in the value, and why. */
+/**
+ * The first part of a free JSON value that cannot be kept: its path within the value, and why. Undefined if the whole value can be kept.
+ */
 export function unkeptIn(value: unknown): UnkeptBelow | undefined {
   if (isUnkept(value)) return { path: [], message: value.message };
   return typeof value === 'object' && value !== null ? (value as { [BELOW]?: UnkeptBelow })[BELOW] : undefined;
@@ -57,7 +62,7 @@ export function parseJson(text: string): unknown {
   return MAY_BE_UNKEPT.test(text) ? new Marking(text).of(value) : value;
 }
 
-/** Finds every text with an unkept value, and few others. Its parts never overlap, so that it takes linear time. */
+/** Matches every text that has an unkept value, and few others. The parts of the pattern never overlap, so it takes linear time. */
 const MAY_BE_UNKEPT = /[:,[][ \t\r\n]*-?(?:\d{16}|\d[\d.]*[eE]\+?\d{3})|\\u[dD][89a-fA-F]/;
 
 const HALF_SURROGATE = /\\u[dD][89a-fA-F]/;
@@ -66,11 +71,11 @@ const NUMBER_CHARACTERS = /[\d+\-.eE]*/y;
 /** Walks through a text and the value that JSON.parse made of it, side by side. A reviver would take 30 times as long. */
 class Marking {
   readonly #text: string;
-  /** The lists and objects around the current place, and the index or the name of the current member in each. */
+  /** The lists and objects around the present position, and for each the index or the name of the present member. */
   readonly #around: unknown[] = [];
   readonly #path: (string | number)[] = [];
   #isAtName = false;
-  /** The problem of the current member's name. */
+  /** Why the current member's name cannot be kept, if so. */
   #ofName: Unkept | undefined;
 
   constructor(text: string) {
@@ -154,16 +159,19 @@ class Marking {
     if (problem === undefined) return;
     const depth = this.#around.length - 1;
     const name = this.#path[depth]!;
-    // A name that stands twice in an object has its last value only.
+    // If a name comes twice in an object, JSON.parse keeps its last value, which is marked when its text is reached.
     if (ownMember(this.#around[depth], name) === undefined) return;
     setOwn(this.#around[depth] as object, name, problem);
-    // A value with a note lies only in lists and objects that have notes too.
+    // If a list or object has a note already, all lists and objects around it have one too.
     for (let level = depth; level > 0 && !hasNote(this.#around[level]); level--)
       noteBelow(this.#around[level], { path: this.#path.slice(level), message: problem.message });
   }
 }
 
-/** A whole number passes if a double holds it, or if its shortest digits are those that were sent: JSON.stringify writes these. */
+/**
+ * Why a number cannot be kept. A whole number can be kept if a double has exactly its value, or if JSON.stringify would write the same
+ * digits that were sent.
+ */
 function problemOfNumber(digits: string): Unkept | undefined {
   const number = Number(digits);
   if (!Number.isFinite(number)) return IS_OUT_OF_RANGE;
@@ -171,7 +179,7 @@ function problemOfNumber(digits: string): Unkept | undefined {
   return String(number) === digits || BigInt(number) === BigInt(digits) ? undefined : IS_INEXACT;
 }
 
-/** Every whole number of 15 digits is below 2^53. */
+/** The fewest digits of a whole number that may be inexact: every number of 15 digits is below 2^53. */
 const MOST_EXACT_DIGITS = 16;
 
 function ownMember(container: unknown, name: string | number): unknown {
@@ -188,7 +196,7 @@ function noteBelow(container: unknown, below: UnkeptBelow): void {
   Object.defineProperty(container, BELOW, { value: below });
 }
 
-/** An assignment to `__proto__` would set the prototype, and the member would be lost. */
+/** Sets a member, also one named `__proto__`: an assignment to that name would set the prototype, and the member would be lost. */
 export function setOwn(container: object, name: string | number, value: unknown): void {
   if (name === '__proto__') Object.defineProperty(container, name, { value, enumerable: true, configurable: true, writable: true });
   else (container as Record<string | number, unknown>)[name] = value;

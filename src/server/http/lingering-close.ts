@@ -26,8 +26,8 @@ export function answerAndLinger(
   body: string | Buffer | undefined,
   isHead: boolean,
 ): void {
-  // uWS appends CRLF to the status text. Without a body, this CRLF is the empty line that ends the headers. After a body, it
-  // counts as the body's last two bytes.
+  // uWS appends CRLF to the status text. Without a body, this CRLF is the empty line that ends the headers. After a body, this CRLF is the
+  // last two bytes of the body.
   let text = `${statusLine}\r\n${headers}\r\nconnection: close\r\ndate: ${new Date().toUTCString()}\r\n`;
   if (body !== undefined) text += `content-length: ${Buffer.byteLength(body) + (isHead ? 0 : 2)}\r\n`;
   if (body !== undefined && !isHead) text += `\r\n${body}`;
@@ -38,8 +38,8 @@ export function answerAndLinger(
   };
   const closeIfQuiet = (): void => {
     isHeard = false;
-    // A process that was held up has not yet read the bytes that the client sent meanwhile. The event loop reads its sockets before this
-    // runs.
+    // A process that was held up has not yet read the bytes that the client sent in the meantime. The event loop reads its sockets before
+    // it runs this callback.
     setImmediate(() => !isHeard && close());
   };
   const quiet = setTimeout(closeIfQuiet, text.length > SOCKET_BUFFER_BYTES ? SLOW_READER_MS : QUIET_MS);
@@ -56,8 +56,8 @@ export function answerAndLinger(
 }
 
 /**
- * The connection closes after this time without data. A client that is still sending its body sends packets more often than
- * this, and sees the answer within a round trip.
+ * Milliseconds without data after which the connection closes. A client that is still sending its body sends packets more often, and a
+ * client that has finished sees the answer within a round trip.
  */
 const QUIET_MS = 150;
 

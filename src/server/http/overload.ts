@@ -5,12 +5,12 @@ import type { Exchange } from './exchange.ts';
 import { headerLines, responseLines } from './response-headers.ts';
 
 /**
- * Decides which requests are beyond MAX_IN_FLIGHT, and refuses them: `overloaded`. `Admission` counts the requests in flight.
+ * Refuses the requests beyond MAX_IN_FLIGHT, with the code `overloaded`. `Admission` counts the requests in flight.
  *
- * A refusal costs a fifth of a credit (`npm run bench -- overload`). At four times its capacity, a process that sent every refusal at once
- * would serve only half as much as it can. So the process sends REFUSALS_AT_ONCE at once in each interval of the sweep, and holds further
- * refusals back for up to HELD_MS. A connection whose refusal is held back sends no other request, so a client that ignores `Retry-After`
- * cannot take more of the process's time.
+ * A refusal costs a fifth of what a coin credit costs (`npm run bench -- overload`). At four times its capacity, a process that sent every
+ * refusal at once would serve only half as much as it can. So the process sends REFUSALS_AT_ONCE at once in each interval of the sweep, and
+ * holds further refusals back for up to HELD_MS. A connection whose refusal is held back sends no other request, so a client that ignores
+ * `Retry-After` cannot take more of the process's time.
  *
  * A refused connection stays open: accepting it again would cost several times as much as a refusal.
  */
@@ -18,7 +18,10 @@ export class Overload {
   readonly #origins: Origins;
   readonly #admission: Admission;
   #left = REFUSALS_AT_ONCE;
-  /** Exchanges whose refusals are held back, the oldest first, and until when on the clock of `performance.now()`. */
+  /**
+   * Exchanges whose refusals are held back, the oldest first. `untilMs`: when the refusal is sent at the latest, on the clock of
+   * `performance.now()`.
+   */
   #held: { readonly exchange: Exchange; readonly untilMs: number }[] = [];
 
   constructor(origins: Origins, admission: Admission) {
@@ -26,14 +29,14 @@ export class Overload {
     this.#admission = admission;
   }
 
-  /** Refuses a request whose body is not read yet, if no place is left. @returns whether it was refused */
+  /** Refuses a request whose body is not read yet, if MAX_IN_FLIGHT requests are in flight. @returns whether the request was refused */
   refusesUnread(exchange: Exchange): boolean {
     const { isFull } = this.#admission;
     if (isFull) this.#refuse(exchange);
     return isFull;
   }
 
-  /** Takes a place among the requests in flight, or refuses the request. @returns whether it was refused */
+  /** Counts a request among those in flight, or refuses it if MAX_IN_FLIGHT are in flight. @returns whether the request was refused */
   refuses(exchange: Exchange): boolean {
     const hasPlace = exchange.takePlace();
     if (!hasPlace) this.#refuse(exchange);
@@ -42,7 +45,7 @@ export class Overload {
 
   #refuse(exchange: Exchange): void {
     if (this.#left > 0) return this.#send(exchange);
-    // The request's own deadline would answer it 503 `store_unavailable`.
+    // Without a deadline of its own, because at its deadline the request would be answered 503 `store_unavailable`.
     exchange.setDeadline(Infinity);
     this.#held.push({ exchange, untilMs: exchange.startedAt + HELD_MS });
   }
@@ -59,9 +62,9 @@ export class Overload {
     if (sent > 0) this.#held = this.#held.slice(sent);
   }
 
-  /** The bytes are constant except for the request's id. */
+  /** Sends the refusal now. Its bytes are constant except for the request's id. */
   #send(exchange: Exchange): void {
-    // The client of a held refusal may have gone.
+    // The client of a refusal that was held back may have gone.
     if (exchange.isFinished) return;
     this.#left--;
     const cors = this.#origins.corsHeaders(exchange.headers.origin);
@@ -70,13 +73,16 @@ export class Overload {
   }
 }
 
-/** In 100 ms. These take 2 to 4 % of a core. */
+/** The most refusals in one interval of the sweep, 100 ms. To send them takes 2 to 4 % of a core. */
 const REFUSALS_AT_ONCE = 200;
 
-/** `Retry-After` of the refusal. */
+/** The `Retry-After` of the refusal, in milliseconds. */
 const RETRY_AFTER_MS = 1000;
 
-/** `Retry-After` asks the client to wait this long anyway, so holding a refusal back delays no client further. */
+/**
+ * The most milliseconds for which a refusal is held back. `Retry-After` asks the client to wait as long anyway, so no client waits longer
+ * because its refusal is held back.
+ */
 const HELD_MS = RETRY_AFTER_MS;
 
 const REFUSAL = refuse('overloaded', { retryAfterMs: RETRY_AFTER_MS });

@@ -1,6 +1,9 @@
 import type { HttpRequest } from '../uws.ts';
 
-/** The paths of all endpoints and channels, with the methods of each: for 405 and OPTIONS, which uWS's router does not answer. */
+/**
+ * The paths of all endpoints and channels, with the methods of each. The server needs them to answer 405 and OPTIONS, which uWS's router
+ * does not do.
+ */
 export class Paths {
   readonly #byPattern = new Map<string, { readonly pattern: RegExp; readonly methods: string[] }>();
 
@@ -12,14 +15,14 @@ export class Paths {
     else known.methods.push(...methods);
   }
 
-  /** The methods of the path of a request: those of all patterns that it fits. Undefined if there is no such path. */
+  /** The methods of all endpoints and channels whose path pattern fits this path. Undefined if none fits. */
   methodsOf(path: string): readonly string[] | undefined {
     const methods = [...this.#byPattern.values()].filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods);
     return methods.length === 0 ? undefined : [...new Set(methods)];
   }
 }
 
-/** uWS writes the parameter `{code}` as `:code`. */
+/** The path as uWS's router takes it: uWS writes the parameter `{code}` as `:code`. */
 export function uwsPattern(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }
@@ -30,10 +33,10 @@ export function countParameters(path: string): number {
 
 const NO_PARAMETERS: readonly string[] = [];
 
-/** The path parameters in the order of the path, as sent. */
+/** The values of the path parameters, in the order of the path, as sent. */
 export function pathParameters(request: HttpRequest, count: number): readonly string[] {
   if (count === 0) return NO_PARAMETERS;
-  // Almost every path has at most one. `Array.from` would take 0.2 µs more.
+  // Almost every path has at most one parameter. `Array.from` would take 0.2 µs more.
   if (count === 1) return [request.getParameter(0)];
   return Array.from({ length: count }, (_, index) => request.getParameter(index));
 }

@@ -18,13 +18,13 @@ import { redisUnavailable } from './refusals.ts';
 import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';
 import { ignoresKeys, serverKeyCredential, type ServerKeyCredentialOptions } from './server-key-credential.ts';
 
-/** A request that waits longer than this for Redis is answered 503 `store_unavailable`. */
+/** Milliseconds that a request may wait for Redis. After that it is answered 503 `store_unavailable`. */
 export const REDIS_DEADLINE_MS = 2000;
 
-/** A costly request that waits longer than this for its turn is answered 503 `store_unavailable`. */
+/** Milliseconds that a costly request may wait for its turn. After that it is answered 503 `store_unavailable`. */
 const TURN_DEADLINE_MS = 20_000;
 
-/** `Retry-After` if too many costly requests wait. */
+/** Milliseconds of the `Retry-After` with which a costly request is refused if too many others wait. */
 const BUSY_MS = 1000;
 
 export interface PipelineOptions<Services> extends AnswersOptions, ClientCredentialsOptions, ServerKeyCredentialOptions {
@@ -34,13 +34,13 @@ export interface PipelineOptions<Services> extends AnswersOptions, ClientCredent
   readonly admission: Admission;
   readonly overload: Overload;
   readonly costlyWork: CostlyWork;
-  /** Default: REDIS_DEADLINE_MS. */
+  /** Milliseconds that a request may wait for Redis. Default: REDIS_DEADLINE_MS. */
   readonly redisDeadlineMs?: number | undefined;
   /** Notes in the list of the account's sessions that the caller's session was seen, and how long it lives. */
   readonly noteSession: (caller: Caller, userAgent: string) => Promise<void>;
-  /** Marks cookies Secure even on a request that arrived over plain http. */
+  /** Whether cookies are marked Secure even on a request that arrived over plain http. */
   readonly secureCookies: boolean;
-  /** COOKIE_SAME_SITE */
+  /** The setting COOKIE_SAME_SITE: whether browsers send the cookies from pages of other sites. */
   readonly sameSite: CookieScope['sameSite'];
 }
 
@@ -57,7 +57,7 @@ export class Pipeline<Services> {
   readonly #ignoresKeys: boolean;
   readonly #takesInstallId: boolean;
   readonly #redisDeadlineMs: number;
-  /** The reservations that each call makes for its client's address before the handler runs. */
+  /** What each call reserves for its client's address before the handler runs. */
   readonly #reserves: readonly Reservable[];
 
   constructor(endpoint: Endpoint<Services>, options: PipelineOptions<Services>) {
@@ -88,7 +88,7 @@ export class Pipeline<Services> {
     const limitBytes = bodyLimitOf(this.#endpoint, exchange.key);
     const bodyRefusal = refuseBodyOf(headers, this.#endpoint, limitBytes);
     if (bodyRefusal !== undefined) return this.#answers.reply(exchange, bodyRefusal);
-    // Under overload most requests are refused here, before their bodies are read. uWS drops the body of an answered request.
+    // Under overload most requests are refused at this step, before their bodies are read. uWS drops the body of an answered request.
     if (this.#endpoint.probe !== true && this.#options.overload.refusesUnread(exchange)) return;
     exchange.setDeadline(BODY_DEADLINE_MS);
     exchange.readBody(limitBytes, (bytes) => {
@@ -99,7 +99,7 @@ export class Pipeline<Services> {
     });
   }
 
-  /** Counts the request among those in flight. A probe takes no place, so that it is answered under any load. */
+  /** Counts the request among those in flight. A probe is not counted, so that it is answered under any load. */
   #admit(request: Request): void {
     const { exchange } = request;
     exchange.setDeadline(this.#endpoint.deadlineMs ?? this.#redisDeadlineMs);
@@ -107,8 +107,8 @@ export class Pipeline<Services> {
     const credential = this.#credentialOf(request);
     if (!(credential instanceof Promise)) return this.#attempt(request, credential);
     credential.then(
-      // The 503 at the deadline says that nothing was written, so nothing may be written after it. The request of a client that has
-      // gone is still handled, such as the sign-out of a page that closes.
+      // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later. The
+      // request of a client that has gone is still handled, such as the sign-out of a page that closes.
       (found) => this.#attempt(request, exchange.refusal === undefined ? found : redisUnavailable(false)),
       (error: unknown) => this.#answers.fail(exchange, error),
     );
@@ -124,7 +124,7 @@ export class Pipeline<Services> {
       .then((found) => (found instanceof Refusal ? found : credentialOf(found)));
   }
 
-  /** One attempt to answer the request. Another one follows if a script refuses the credential and another credential is left. */
+  /** One attempt to answer the request. Another attempt follows if a script refuses the credential and another credential is left. */
   #attempt(request: Request, credential: Credential | Refusal): void {
     const { exchange } = request;
     if (credential instanceof Refusal) return this.#answers.settle(exchange, credential);
@@ -153,7 +153,7 @@ export class Pipeline<Services> {
     };
   }
 
-  /** The body with the installId of the header, if the endpoint takes one in its body. */
+  /** The body, with the installId of the header x-install-id if the endpoint takes an installId in its body. */
   #named(body: unknown, { headers: { installId } }: Exchange): unknown {
     return installId !== '' && this.#takesInstallId ? withInstallId(body, installId) : body;
   }
@@ -163,12 +163,12 @@ export class Pipeline<Services> {
     if (caller instanceof Refusal) return this.#answers.settle(exchange, caller);
     call.caller = caller;
     exchange.identified(caller?.accountId);
-    // A request with a server key does not count for its address.
+    // A request with a server key reserves nothing for its address.
     if (this.#reserves.length === 0 || exchange.key !== undefined) this.#handle(request, credential, call);
     else this.#reserve(request, credential, call);
   }
 
-  /** Handles the call if the client's address can still reserve all that the call needs. */
+  /** Reserves what the call needs for the client's address, then handles the call; refuses it if the address has reached a limit. */
   #reserve(request: Request, credential: Credential, call: PlainCall): void {
     const { exchange } = request;
     const goOn = (waitMs: number): void => {
@@ -178,7 +178,7 @@ export class Pipeline<Services> {
     const waitMs = exchange.reserve(this.#reserves);
     if (!(waitMs instanceof Promise)) return goOn(waitMs);
     waitMs.then(
-      // The 503 at the deadline says that nothing was written. So nothing may be written after it.
+      // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later.
       (found) => (exchange.isAnswered ? this.#answers.settle(exchange, redisUnavailable(false)) : goOn(found)),
       (error: unknown) => this.#answers.fail(exchange, error),
     );
@@ -189,7 +189,7 @@ export class Pipeline<Services> {
     else this.#run(request, credential, call);
   }
 
-  /** Handles the call when it is its turn among the costly requests. */
+  /** Handles the call of a costly endpoint once its turn has come. */
   #takeTurn(request: Request, credential: Credential, call: PlainCall): void {
     const { exchange } = request;
     const { key, group } = exchange;
@@ -197,7 +197,7 @@ export class Pipeline<Services> {
     const turn = key === undefined ? costlyWork.enter(group, 'address') : costlyWork.enter(key.id, 'key');
     if (turn === undefined) return this.#answers.settle(exchange, rateLimited(BUSY_MS, MANY_WAIT));
     exchange.costlyTurn = turn;
-    // Requests that wait from many addresses would take all places among the requests in flight.
+    // While it waits, the request does not count as in flight: costly requests from many addresses would otherwise fill MAX_IN_FLIGHT.
     exchange.park(TURN_DEADLINE_MS, Infinity);
     exchange.onGone(() => turn.gone());
     void turn.begun.then(() => {
@@ -242,15 +242,15 @@ export class Pipeline<Services> {
   /** Replies, with the renewed session cookie if the session is past half its life. */
   #settleRenewed(exchange: Exchange, answer: unknown, { caller, session, meta }: PlainCall): void {
     const renewal = caller === undefined ? undefined : session?.renewal;
-    // `lenient` and `any` endpoints start or end sessions themselves, so the old session is not renewed. `public` endpoints renew no
-    // session.
+    // `lenient` and `any` endpoints start or end sessions themselves, so the old session is not renewed. `public` endpoints do not renew
+    // sessions either.
     if (renewal === undefined || meta.hasBearer || this.#clients.isLenient) return this.#answers.settle(exchange, answer);
-    // The request may have ended its own session.
+    // The request may have been the sign-out of its own session.
     if (this.#options.sessions.isKnownToHaveEnded(session!.token)) return this.#answers.settle(exchange, answer);
     const renewed = (): void => this.#answers.settle(exchange, withCookies(answer, sessionCookie(renewal.token, meta.cookieScope)));
     if (session!.kind === 'login') return renewed();
-    // A listed session must not outlive its entry. If the entry cannot be prolonged, the client keeps the old token, and a later request
-    // renews it.
+    // A session must not outlive its entry in the account's list of sessions. If the entry's life cannot be prolonged, the client keeps the
+    // old token, and a later request renews it.
     this.#options
       .noteSession(callerFrom(meta, session!.accountId, session, undefined), meta.userAgent)
       .then(renewed, () => this.#answers.settle(exchange, answer));

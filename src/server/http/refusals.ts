@@ -7,15 +7,15 @@ import { errorForLog } from './answer-log.ts';
 import type { Exchange } from './exchange.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
-/** The page that people see instead of the error body at a path that does not exist. */
+/** The page that a person sees in a browser, in place of the error body, at a path that does not exist. */
 export interface NotFoundPage {
   readonly mediaType: string;
   readonly headers: Headers;
-  /** @param near the path without a slash at its end, if that one exists */
+  /** Makes the page. @param near the same path without a slash at its end, if such a path exists */
   readonly text: (near: string | undefined, requestId: string) => string;
 }
 
-/** Answers 404: a browser that opens the address gets a page, everything else the error body. */
+/** Answers 404: with a page if the client accepts HTML, as a browser does, else with the error body. */
 export function sendNotFound(exchange: Exchange, page: NotFoundPage, near: string | undefined, headers: Headers): void {
   const refusal = refuse('not_found');
   const varying: Headers = [['vary', 'Accept'], ...headers];
@@ -34,15 +34,16 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Heade
 }
 
 /**
- * The refusal for a thrown error. SessionEnded arrives here for a bearer only: with a cookie the request is handled again. An
- * unexpected error is logged, and the client receives `internal` without any detail.
+ * The refusal for a thrown error. SessionEnded leads to a refusal only for a bearer; with a cookie the request is handled again without the
+ * cookie. An unexpected error is logged, and the client receives `internal` without any detail.
  */
 export function refusalOf(error: unknown, exchange: Exchange, route: string, log: Logger): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof SessionEnded) return invalidBearer();
   const outcome = redisFailure(error);
   if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown', error);
-  // The log line of an answer holds the error. An exchange that is already answered gets no such line, so the error is logged here.
+  // The error would be in the log line of the answer. An exchange that is already answered gets no such line, so the error has a line of
+  // its own.
   if (exchange.isAnswered) log.error({ err: errorForLog(error), requestId: exchange.requestId, route }, 'request failed');
   return refuse('internal', {}, error);
 }

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { unkeptAt } from './json.ts';
 
 /**
- * Validates a part of a request by the declared shape.
+ * Validates a part of a request (path parameters, query or body) by the declared shape.
  * @throws Refusal `invalid_request` with the first invalid field, and all issues
  */
 export function check(shape: z.ZodObject | undefined, value: unknown): Record<string, unknown> | undefined {
@@ -41,7 +41,7 @@ export function checkParams(shape: z.ZodObject | undefined, values: readonly str
   return check(shape, params);
 }
 
-/** @param ignoringInstallId drops the installId unchecked */
+/** @param ignoringInstallId whether the installId is removed without a check */
 export function checkQuery(
   shape: z.ZodObject | undefined,
   exchange: Exchange,
@@ -61,8 +61,9 @@ export function checkQuery(
 const NO_PARAMETERS = new URLSearchParams();
 
 /**
- * The installId of a query. An empty one counts as not sent.
- * @throws Refusal `invalid_request` if the query names two: a proxy may have read the other one
+ * The installId of a query. An empty one is ignored.
+ * @throws Refusal `invalid_request` if the query has two different ones: a proxy in front may have read the first, and this service the
+ * second
  */
 function installIdIn(parameters: URLSearchParams): string | undefined {
   let named: string | undefined;
@@ -74,20 +75,23 @@ function installIdIn(parameters: URLSearchParams): string | undefined {
   return named;
 }
 
-/** How many values each endpoint remembers, and of how many characters at most: clients choose the values. */
+/**
+ * How many valid values of a path parameter each endpoint remembers. Clients choose the values, so their number and their length are
+ * bounded.
+ */
 const VALUES_AT_HAND = 1000;
 const MAX_LENGTH_AT_HAND = 64;
 
 /**
- * Validates an endpoint's path parameters and query. Remembers valid values of a single path parameter and the result of an
- * empty query: validating them again would take 0.15 to 0.35 and 0.2 to 0.5 µs (mitata). So handlers must not change what
- * they get.
+ * Validates an endpoint's path parameters and query. Remembers the results for a single path parameter and for an empty query: to validate
+ * a parameter again would take 0.15 to 0.35 µs, a query 0.2 to 0.5 µs (mitata). Several requests share a remembered result, so handlers
+ * must not change it.
  */
 export class TargetValidation {
   readonly #params: z.ZodObject | undefined;
   readonly #query: z.ZodObject | undefined;
   readonly #valid = new LruCache<string, Record<string, unknown>>(VALUES_AT_HAND);
-  /** Undefined if the query has a required field. */
+  /** The validated empty query. Undefined if the query has a required field. */
   readonly #emptyQuery: Record<string, unknown> | undefined;
 
   constructor({ params, query }: { readonly params?: z.ZodObject; readonly query?: z.ZodObject }) {
@@ -96,7 +100,7 @@ export class TargetValidation {
     this.#emptyQuery = query?.safeParse({}).data;
   }
 
-  /** As `checkParams`. */
+  /** Validates the path parameters, as `checkParams` does. */
   params(values: readonly string[]): Record<string, unknown> | undefined {
     const [value = ''] = values;
     if (values.length !== 1 || value.length > MAX_LENGTH_AT_HAND) return checkParams(this.#params, values);
@@ -107,7 +111,7 @@ export class TargetValidation {
     return params;
   }
 
-  /** As `checkQuery`. */
+  /** Validates the query, as `checkQuery` does. */
   query(exchange: Exchange, ignoringInstallId: boolean): Record<string, unknown> | undefined {
     if (this.#emptyQuery !== undefined && exchange.query === '' && (ignoringInstallId || exchange.headers.installId === ''))
       return this.#emptyQuery;
@@ -136,7 +140,7 @@ export function withoutInstallId(body: unknown): unknown {
 
 interface MetaOptions {
   readonly addresses: ClientAddresses;
-  /** Cookies are Secure even if the request arrived over plain http. */
+  /** Whether cookies are marked Secure even if the request arrived over plain http. */
   readonly secureCookies: boolean;
   readonly sameSite: CookieScope['sameSite'];
 }
@@ -234,10 +238,10 @@ export class ExchangeMeta implements RequestMeta {
   }
 }
 
-/** X-Forwarded-Proto counts only if a trusted proxy sent it. */
+/** Whether the client's connection uses TLS. X-Forwarded-Proto tells so, but is believed only if a trusted proxy sent it. */
 export function isOverTls(exchange: Exchange, addresses: ClientAddresses): boolean {
   return /^https$/i.test(exchange.headers.forwardedProto) && addresses.isTrusted(exchange.peer);
 }
 
-/** A name or an address, with or without a port. A Host header may hold other characters; such a host is replaced by `localhost`. */
+/** Matches a host name or an address, with or without a port. If a Host header has other characters, `localhost` is used in its place. */
 const HOST = /^[\w.:[\]-]+$/;

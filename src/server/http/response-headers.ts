@@ -15,7 +15,7 @@ export function responseLines(status: number, mediaType: string, headers: Header
 
 /**
  * Header lines in wire format, each with its line break in front.
- * @throws if a value holds a line break: the rest of the value would become a header of the sender's choice
+ * @throws if a value has a line break: whoever chose the value could otherwise add a header of their own
  */
 export function headerLines(headers: Headers): string {
   let lines = '';

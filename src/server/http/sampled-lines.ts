@@ -1,9 +1,9 @@
-/** At most one line a second for events that come in thousands. Each line counts the events since the last one. */
+/** Writes at most one log line a second about events that come in thousands. Each line has the number of events since the line before. */
 export class SampledLines {
   readonly #write: (line: object, counts: Record<string, number>) => void;
   readonly #counts = new Map<string, number>();
   #latest: object | undefined;
-  /** On the clock of `performance.now()`. */
+  /** The earliest time of the next line, on the clock of `performance.now()`. */
   #nextLineAt = 0;
   #aloneUntil = 0;
   #alone = 0;
@@ -26,7 +26,7 @@ export class SampledLines {
     this.#counts.clear();
   }
 
-  /** Whether an event may have a line of its own: MOST_ALONE of them a second. */
+  /** Whether an event may have a log line of its own: the first MOST_ALONE events of each second may. */
   mayStandAlone(now: number): boolean {
     if (now >= this.#aloneUntil) {
       this.#aloneUntil = now + BETWEEN_LINES_MS;
@@ -36,8 +36,11 @@ export class SampledLines {
   }
 }
 
-/** Under overload a process refuses thousands of requests a second. */
+/** The interval between two lines, in milliseconds. Under overload a process refuses thousands of requests a second. */
 const BETWEEN_LINES_MS = 1000;
 
-/** At the start of an outage all requests in flight fail: few on a quiet service, thousands on a busy one. */
+/**
+ * The most events a second that have a line of their own. At the start of an outage all requests in flight fail: few on a quiet service,
+ * thousands on a busy one.
+ */
 const MOST_ALONE = 10;

@@ -15,27 +15,28 @@ import { check, withInstallId } from './request-data.ts';
 export interface ServerKeyCredentialOptions {
   readonly serverKeys: Pick<KeyRing, 'problemOf'>;
   /**
-   * The account into which this one moved, or this one if it has not moved. A move under way is finished or undone first.
+   * Finds the account into which an account has moved; an account that has not moved is its own result. A move under way is first finished
+   * or undone.
    * @throws Refusal `store_unavailable` if the move does not end
    */
   readonly followMove: (accountId: string) => Promise<string>;
 }
 
-/** The parts of a request with a server key that name its account. */
+/** A request with a server key: its key, and what names its account. */
 interface KeyedRequest {
   readonly key: ServerKey;
   readonly exchange: Exchange;
-  /** As sent. */
+  /** The parsed body, not yet validated. */
   readonly body: unknown;
   readonly endpoint: EndpointDeclaration;
 }
 
-/** The credential of a request with a server key, or the refusal of a key that may not call the endpoint. */
+/** The credential of a request with a server key, or the refusal if the key may not call the endpoint. */
 export function serverKeyCredential(request: KeyedRequest, options: ServerKeyCredentialOptions): Credential | Refusal {
   return refuseKey(request.key, request.endpoint) ?? new ServerKeyCredential(request, options, undefined, 0);
 }
 
-/** A server key, and the account that the request names. A key never has a session. */
+/** The credential of a request with a server key: the key, and the account that the request names. Such a request has no session. */
 class ServerKeyCredential implements Credential {
   readonly key: ServerKey;
   readonly session = undefined;
@@ -46,8 +47,8 @@ class ServerKeyCredential implements Credential {
   readonly #followed: number;
 
   /**
-   * @param movedTo the account that the named one was found to have moved into
-   * @param followed how often it was found to have moved
+   * @param movedTo the account into which the named account has moved, if that is known
+   * @param followed how often a script has refused the account because it had moved
    */
   constructor(request: KeyedRequest, options: ServerKeyCredentialOptions, movedTo: string | undefined, followed: number) {
     this.key = request.key;
@@ -75,15 +76,15 @@ class ServerKeyCredential implements Credential {
   }
 
   #identify({ meta }: PlainCall, accountId: string | undefined): Identified {
-    // The 503 at the deadline says that nothing was written. So nothing may be written after it.
+    // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later.
     if (this.#request.exchange.isAnswered) return redisUnavailable(false);
-    // The wait for a body or for the end of a move may take 10 s. The key may have been revoked meanwhile.
+    // The request may have waited 10 s for its body or for the end of a move, and the key may have been revoked in that time.
     const ended = this.#options.serverKeys.problemOf(this.key);
     if (ended !== undefined) return refuseBadKey(ended);
     return accountId === undefined ? undefined : callerFrom(meta, accountId, undefined, undefined);
   }
 
-  /** The account may have moved since it was found. */
+  /** The credential for another attempt, if the script found that the account has moved since `callerOf`. */
   after(error: unknown, { caller }: PlainCall): Promise<Credential> | undefined {
     const hasMoved = error instanceof Refusal && error.code === 'sign_in_required';
     if (caller === undefined || !hasMoved || this.#followed === MOST_FOLLOWED) return undefined;
@@ -93,7 +94,7 @@ class ServerKeyCredential implements Credential {
   }
 }
 
-/** Of an endpoint, or of a channel, which has no rule about its caller. */
+/** What an endpoint or a channel declares about credentials. A channel has no `caller`; an endpoint has no `takesSession`. */
 export interface KeyTraits {
   readonly keyScope?: Scope;
   readonly caller?: CallerRule;
@@ -106,7 +107,7 @@ export function ignoresKeys({ keyScope, caller, takesSession = false }: KeyTrait
   return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none' || caller === 'public');
 }
 
-/** How a request with a server key names the account that it is about. Without a key the service reads no accountId. */
+/** The fields by which a request with a server key names its account. Without a server key the service does not read accountId. */
 export const AccountNames = z.object({
   accountId: AccountId.regex(ACCOUNT_ID, 'Must be the accountId that this service gave')
     .optional()
@@ -114,7 +115,7 @@ export const AccountNames = z.object({
   installId: InstallId.optional(),
 });
 
-/** The refusal of a key that may not call the endpoint. */
+/** The refusal of a server key that lacks the endpoint's scope. Undefined if it has the scope. */
 export function refuseKey(key: ServerKey, { keyScope }: { readonly keyScope?: Scope }): Refusal | undefined {
   if (keyScope === undefined) return refuse('forbidden', { message: 'No server key may do this.' });
   if (key.scopes.includes(keyScope)) return undefined;
@@ -122,8 +123,8 @@ export function refuseKey(key: ServerKey, { keyScope }: { readonly keyScope?: Sc
 }
 
 /**
- * The ids of the accounts that a request names: none, one, or two if its accountId and its installId differ. They may still be the
- * same account: the install may have moved into it.
+ * The ids of the accounts that a request names: none, one, or two if its accountId and its installId differ. Two ids may still mean one
+ * account: the install's account may have moved into the other.
  * @throws Refusal `invalid_request`
  */
 function accountsNamed(exchange: Exchange, body: unknown, { method }: EndpointDeclaration): readonly string[] {
@@ -136,7 +137,10 @@ function accountsNamed(exchange: Exchange, body: unknown, { method }: EndpointDe
   return [...new Set(ids.filter((id) => id !== undefined))];
 }
 
-/** @throws Refusal `invalid_request` if the query has a name twice: a proxy may have read the other one */
+/**
+ * @throws Refusal `invalid_request` if the query has a name twice with different values: a proxy in front may have read the first, and this
+ * service the second
+ */
 function namesIn(query: URLSearchParams): Record<string, string> {
   const names: Record<string, string> = {};
   for (const name of ['accountId', 'installId']) {

@@ -31,11 +31,11 @@ import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
-/** How often the server checks for overdue requests. One interval replaces a timer per request. */
+/** The interval, in milliseconds, at which the server ends overdue requests. One timer for all replaces a timer for each request. */
 const SWEEP_EVERY_MS = 100;
 
 export interface ServerOptions<Services> extends Omit<PipelineOptions<Services>, 'overload' | 'costlyWork'> {
-  /** A monotonic clock, in milliseconds. */
+  /** The present time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
   readonly endpoints: readonly Endpoint<Services>[];
   readonly channels: readonly Channel<Services>[];
@@ -43,15 +43,15 @@ export interface ServerOptions<Services> extends Omit<PipelineOptions<Services>,
   readonly watchersPerTopic: number;
   readonly metrics: Metrics;
   readonly serverKeys: KeyRing;
-  /** Undefined: requests with every Host are served. */
+  /** Refuses requests with a foreign Host. Undefined: requests with every Host are served. */
   readonly servedHosts: ServedHosts | undefined;
-  /** Whether the cookie of a session of the console stands for a key. */
+  /** Whether the session cookie of the console is accepted in place of a server key. */
   readonly takesConsole: boolean;
-  /** Undefined: the number of connections per address has no bound. */
+  /** Counts the connections of each address. Undefined: their number is not limited. */
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
   readonly bodiesPerAddress: number;
-  /** An answer is logged as slow if the service works on it for this long. 0: no answer is. */
+  /** Milliseconds of work from which on an answer is logged as slow. 0: no answer is. */
   readonly slowRequestMs: number;
   readonly loggedRequests: LoggedRequests;
   readonly notFoundPage: NotFoundPage;
@@ -73,7 +73,7 @@ export class Server<Services> {
   readonly #answerLog: AnswerLog;
   readonly #upgradeCork = new UpgradeCork();
   readonly #turn = new Turn();
-  /** Open HTTP connections. */
+  /** The number of open HTTP connections. */
   #connectionCount = 0;
   #listenSocket: ListenSocket | undefined;
   #draining = false;
@@ -135,17 +135,17 @@ export class Server<Services> {
   }
 
   /**
-   * Accepts no new connections, answers the requests in flight, and closes. A connection that was kept alive closes with its
-   * next answer, an idle one at the end.
+   * Accepts no new connections, answers the requests in flight, and closes. A connection that was kept alive closes with its next answer,
+   * an idle one at the end.
    * @param timeoutMs the server closes after this time even if requests are in flight
-   * @param quietMs the server closes after this time without a request in flight: requests that were on the wire when the
-   * drain began have arrived by then
+   * @param quietMs the server closes after this time without a request in flight: requests that were on the wire when the drain began have
+   * arrived by that time
    */
   async drain(timeoutMs: number, quietMs: number): Promise<void> {
     this.#draining = true;
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
-    // Long-polls answer with the present state.
+    // Ends the waits of long-polls: they answer with the present state.
     this.#options.hub.drain();
     await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
@@ -187,10 +187,10 @@ export class Server<Services> {
     const pattern = uwsPattern(channel.path);
     this.#app.ws<SocketData<Services>>(pattern, {
       maxPayloadLength: CUT_OFF_BYTES,
-      // Seconds. uWS sends a ping before this time has passed, so it finds a dead peer within 40 s.
+      // In seconds. uWS sends a ping before this time has passed, so it finds a dead peer within 40 s.
       idleTimeout: 32,
       sendPingsAutomatically: true,
-      // One byte: a socket with unsent data receives nothing more until it drains, and then the latest state.
+      // In bytes. With 1, a socket with unsent data receives nothing more until it drains, and then the latest state.
       maxBackpressure: 1,
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
@@ -215,7 +215,7 @@ export class Server<Services> {
     return { method, route, record: this.#options.metrics.route(method, route) };
   }
 
-  /** @param method undefined for requests of any method and path */
+  /** @param method the method of the route's requests; undefined: requests of any method and path */
   #route(method: string | undefined, metered: MeteredRoute, traits: RouteTraits): Route {
     const { query, unlimited = false } = traits;
     return {
@@ -228,13 +228,14 @@ export class Server<Services> {
       admission: this.#options.admission,
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
-        // uWS does not say when a connection closes that became a WebSocket.
+        // uWS does not report the end of a connection that became a WebSocket, so the connection is counted as ended now.
         if (status === 101) this.#connectionEnded();
         const now = performance.now();
         metered.record(status, now - exchange.startedAt);
         this.#answerLog.answered(exchange, metered, status, now);
         if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
-        // The log of bad keys already reports a key from a page. The log of refused origins would advise to allow that page's origin.
+        // The log of bad keys already reports a key from a page. The log of refused origins would wrongly advise to allow the origin of
+        // that page.
         if (exchange.headers.origin !== '' && exchange.refusal?.code !== 'bad_key') this.#refusedOrigins.answered(exchange.headers);
       },
     };
@@ -259,7 +260,10 @@ export class Server<Services> {
     exchange.leaveHandler();
   }
 
-  /** Counts the request for its server key, else for its address. A foreign Host and a bad key are refused once the address is charged. */
+  /**
+   * Counts the request against its server key, else against its address. A foreign Host and a bad key are refused only after the address
+   * was charged.
+   */
   #admit(exchange: Exchange, route: Route): Refusal | undefined {
     const { headers } = exchange;
     const refusal = this.#options.servedHosts?.refusalOf(headers.host);
@@ -274,7 +278,7 @@ export class Server<Services> {
   #consoleKeyOf(exchange: Exchange): ServerKey | Refusal | undefined {
     const { headers } = exchange;
     const { consoleSessions, origins, addresses, secureCookies } = this.#options;
-    // Most requests come from servers, which send no such header.
+    // Only the console's page sends x-console; most requests come from servers and games.
     if (headers.console === '') return undefined;
     return consoleSessions.keyOf(headers, origins, secureCookies || isOverTls(exchange, addresses));
   }
@@ -311,7 +315,10 @@ export class Server<Services> {
     sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
   }
 
-  /** Counts connections. One beyond a bound of its address is closed when it opens, without an answer: it has sent no request yet. */
+  /**
+   * Counts connections. A connection beyond the bound of its address is closed when it opens. It gets no answer, because it has sent no
+   * request yet.
+   */
   #countConnections(): void {
     this.#app.filter((response, change) => {
       if (change === -1) return this.#connectionEnded();
@@ -327,10 +334,10 @@ export class Server<Services> {
 
   #mayOpen(response: HttpResponse): boolean {
     const { connections, addresses, admission, metrics } = this.#options;
-    // Undefined with RATE_LIMIT=off.
+    // With RATE_LIMIT=off connections are not counted.
     if (connections === undefined) return true;
     const peer = addressText(response.getRemoteAddress());
-    // The connections of a proxy are those of many clients.
+    // A trusted proxy opens connections for many clients, so they are not limited.
     if (addresses.isTrusted(peer)) return true;
     if (!connections.opened(peer)) return false;
     const mayOpen = admission.chargeUncounted(addressGroup(peer));
@@ -340,8 +347,8 @@ export class Server<Services> {
 
   #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
-    // The connection closes, because a body stays unread, or uWS may hide its length behind a header without a name. A GET without
-    // Content-Length is trusted to have no body: closing after every GET would cost every client.
+    // The connection closes after the answer if the request may have a body, which stays unread. uWS may hide Content-Length behind a
+    // header without a name. A GET without Content-Length is trusted to have no body: closing after every GET would cost every client.
     if (exchange.headers.contentLength !== '' || !BODILESS_METHODS.has(exchange.method)) exchange.closeAfterAnswer();
     const methods = this.#paths.methodsOf(exchange.path);
     if (methods === undefined) {
@@ -359,7 +366,7 @@ export class Server<Services> {
     const now = performance.now();
     const bodies = new Map<string, number>();
     for (const exchange of this.#unanswered.inOrder()) {
-      // A key may also expire, without a change of its record.
+      // Checked in every sweep too, because a key may expire without a change of its record.
       if (this.#endWait(exchange)) continue;
       if (exchange.isOverdue(now)) this.#endOverdue(exchange);
       else if (exchange.isReading) this.#boundBodies(exchange, bodies);
@@ -369,7 +376,10 @@ export class Server<Services> {
     this.#keyCheck.sweep(now);
   }
 
-  /** Refuses a long-poll whose server key has ended meanwhile. A request at work is finished instead: it may have written. */
+  /**
+   * Refuses a long-poll whose server key has expired or was revoked while it waited. A request at work is finished instead, because it may
+   * have written.
+   */
   #endWait(exchange: Exchange): boolean {
     const { key, isWaiting } = exchange;
     const ended = key === undefined || !isWaiting ? undefined : this.#options.serverKeys.problemOf(key);
@@ -401,38 +411,40 @@ export class Server<Services> {
   }
 }
 
-/** Starts the work on an exchange. uWS's request is invalid after the return. */
+/** Starts the work on an exchange. uWS's request object is invalid once this function has returned. */
 type Handle = (exchange: Exchange, request: HttpRequest) => void;
 
 type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'> & KeyTraits;
 
 const BODILESS_METHODS: ReadonlySet<string> = new Set(['get', 'head']);
 
-/** Of requests that match no route. */
+/** The traits of the route for requests that match no endpoint or channel. */
 const IGNORES_KEYS: RouteTraits = { caller: 'none' };
 
 interface Route extends ExchangeRoute {
   readonly unlimited: boolean;
   readonly ignoresKeys: boolean;
-  /** The cookie of a session of the console may stand for a key. */
+  /** Whether the session cookie of the console is accepted in place of a server key. */
   readonly takesConsole: boolean;
   readonly takesTypedKey: boolean;
 }
 
-/** All paths and methods of an endpoint share one, because the metrics count them together. */
+/** A route as the metrics count it: one for each endpoint, whatever path or method (GET, HEAD) a request uses. */
 interface MeteredRoute extends RouteName {
   /** Records the answer in the metrics. Status 0: the client aborted first. */
   readonly record: (status: number, milliseconds: number) => void;
 }
 
-/** `Retry-After` for clients of a trusted proxy past the limit of `chargeUncounted`. Other clients past it get no answer. */
+/**
+ * The `Retry-After`, in milliseconds, of a request past the limit of `chargeUncounted`. Only clients of a trusted proxy get such an answer.
+ */
 const UNCOUNTED_WAIT_MS = 1000;
 
-/** A drain closes the sockets spread over this time, so that the clients do not all reconnect at once. */
+/** Milliseconds over which a drain spreads the closing of the sockets, so that the clients do not all reconnect at once. */
 const SOCKET_DRAIN_MS = 3000;
 
-/** When to send a refused body again: most of the address's other bodies have arrived by then. */
+/** The `Retry-After` of a refused body, in milliseconds. Most of the address's other bodies have arrived after that time. */
 const BODY_WAIT_MS = 1000;
 
-/** How often a drain checks whether a request is in flight. */
+/** The interval, in milliseconds, at which a drain checks whether requests are in flight. */
 const DRAIN_POLL_MS = 10;

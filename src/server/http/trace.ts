@@ -1,15 +1,17 @@
-/** The trace of which a request is a part, by its header traceparent (W3C Trace Context, https://www.w3.org/TR/trace-context/). */
+/**
+ * The distributed trace to which a request belongs, by its header traceparent (W3C Trace Context, https://www.w3.org/TR/trace-context/).
+ */
 export interface Trace {
-  /** 32 hexadecimal digits. */
+  /** The id of the trace: 32 hexadecimal digits. */
   readonly id: string;
   /**
-   * The header for calls that this request causes. The parent stays the caller's span. The service exports no spans,
-   * so nobody could look up a span that it added.
+   * The header traceparent of calls that this request causes. Its parent is the caller's span, as in the request. The service exports no
+   * spans, so nobody could find a span that the service added.
    */
   readonly traceparent: string;
 }
 
-/** The trace that a header names. Undefined for a malformed header, which counts as not sent (section 4.3 of the specification). */
+/** The trace that a header names. Undefined for a malformed header, which is ignored (section 4.3 of the specification). */
 export function traceOf(header: string): Trace | undefined {
   const [, version, id, parent, flags, rest] = TRACEPARENT.exec(header) ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && rest !== '')) return undefined;
@@ -18,8 +20,8 @@ export function traceOf(header: string): Trace | undefined {
   return { id: id!, traceparent: `00-${id}-${parent}-0${known}` };
 }
 
-/** A later version may have more fields at its end. */
+/** Matches a traceparent. One of a later version may have more fields at its end. */
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})((?:-[\x21-\x7e]{0,200})?)$/;
 
-/** `sampled` and `random-trace-id`. Flags that are not known must be sent on as 0. */
+/** The bits of the flags `sampled` and `random-trace-id`. All other flags must be sent on as 0. */
 const KNOWN_FLAGS = 3;

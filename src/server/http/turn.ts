@@ -3,15 +3,15 @@ import type { HttpResponse } from '../uws.ts';
 
 /**
  * The most requests that one connection may send ahead in one turn of the event loop. uWS runs all requests that it has read from a
- * connection before anybody else has a turn: a client that sent thousands ahead held the others up for seconds.
+ * connection before it reads another connection: a client that sent thousands ahead held up all other clients for seconds.
  */
 export const MOST_A_TURN = 64;
 
-/** Counts the requests of the present turn of the event loop. */
+/** Counts the requests of the present turn of the event loop, to find a connection that has sent too many. */
 export class Turn {
   #requests = 0;
   #ended = 0;
-  /** Once a connection has sent too much: how many requests each address has sent since then. */
+  /** How many requests each address has sent since a connection was found to have sent too many. Undefined: none was found in this turn. */
   #sentSince: Map<string, number> | undefined;
   readonly #end = (): void => {
     this.#requests = this.#ended = 0;
@@ -19,11 +19,12 @@ export class Turn {
   };
 
   /**
-   * Counts a request. uWS does not tell the connection of a request, but with more than 64 requests per open connection, one of them has
-   * sent more than 64: the present one, because uWS runs the requests of a connection one after the other. In the rest of the turn its
-   * address may send no further request, and each other address 64.
-   * @param connections that are open now
-   * @param response of the request. Its address is read only in a turn in which a connection has sent too much, because that costs time
+   * Counts a request. uWS does not tell which connection a request came on. But if more than 64 requests per open connection have come,
+   * some connection has sent more than 64. It is the connection of the present request, because uWS runs the requests of a connection one
+   * after the other. In the rest of the turn the address of that connection may send no further request, and each other address 64.
+   * @param connections the number of connections that are open now
+   * @param response the response of the request. Its address is read only in a turn in which a connection has sent too much, because
+   * reading it costs time
    * @returns whether the connection has sent more than it may
    */
   isTooMuch(connections: number, response: Pick<HttpResponse, 'getRemoteAddress'>): boolean {
@@ -39,14 +40,14 @@ export class Turn {
     return true;
   }
 
-  /** Counts a connection that has ended, or has become a WebSocket. Its requests of this turn are counted. */
+  /** Counts a connection that has ended or become a WebSocket during this turn, because the requests that it sent were counted. */
   ended(): void {
     this.#begin();
     this.#ended++;
   }
 
   #begin(): void {
-    // libuv runs immediates right after it has polled all sockets, so a turn costs no further poll.
+    // libuv runs immediates right after it has polled all sockets, so the first immediate marks the end of the turn.
     if (this.#requests + this.#ended === 0) setImmediate(this.#end);
   }
 }

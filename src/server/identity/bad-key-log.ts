@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { BadKey, KeyProblem } from './key-ring.ts';
 
-/** Logs requests with bad server keys: the first at once, then a line a minute at most. A client can send thousands a second. */
+/** Logs requests with bad server keys: the first at once, then at most one line a minute, because a client can send thousands a second. */
 export class BadKeyLog {
   readonly #log: Logger;
   readonly #refused = new Map<KeyProblem | 'from_browser', number>();
   readonly #keys = new Set<string>();
   #address: string | undefined;
-  /** On the clock of `performance.now()`, in milliseconds. */
+  /** The earliest time of the next line, in milliseconds on the clock of `performance.now()`. */
   #nextLineAt = 0;
 
   constructor(log: Logger) {
@@ -15,7 +15,8 @@ export class BadKeyLog {
   }
 
   /**
-   * @param address the client's address. Logged only if the key's id exists: its operator then searches for that server.
+   * @param address the client's address. Logged only if a key with this id exists: the operator needs it to find the server that sent the
+   * key.
    * @param now on the clock of `performance.now()`
    */
   refused({ problem, id }: BadKey, address: () => string, now: number): void {
@@ -23,24 +24,24 @@ export class BadKeyLog {
     this.#count(problem, id, now);
   }
 
-  /** A valid key came with an Origin header: it is in a page or an app that anybody can read. */
+  /** Counts a valid key that came with an Origin header, so from a page or an app in which anybody can read the key. */
   cameFromBrowser(id: string, now: number): void {
     this.#count('from_browser', id, now);
   }
 
-  /** Writes the line of the requests since the last one. Called every 100 ms. @param now as above */
+  /** Writes a line about the requests since the last line. Called every 100 ms. @param now on the clock of `performance.now()` */
   sweep(now: number): void {
     if (this.#refused.size > 0 && now >= this.#nextLineAt) this.#tell(now);
   }
 
-  /** Writes the line of the requests since the last one, at the end of the process. */
+  /** Writes a line about the requests since the last line, at the end of the process. */
   close(): void {
     if (this.#refused.size > 0) this.#tell(Infinity);
   }
 
   #count(problem: KeyProblem | 'from_browser', id: string | undefined, now: number): void {
     this.#refused.set(problem, (this.#refused.get(problem) ?? 0) + 1);
-    // Ids of keys that exist: there are few of them.
+    // Only ids of existing keys are given, and there are few of them.
     if (id !== undefined) this.#keys.add(id);
     this.sweep(now);
   }

@@ -4,13 +4,16 @@ import { addressGroup } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import type { Session } from './sessions.ts';
 
-/** The account that calls. A session or an installId names it. */
+/** The account for which a request acts, as a session or an installId names it. */
 export interface Caller extends ScriptCaller {
   readonly accountId: string;
   readonly session: Session | undefined;
 }
 
-/** @param admission counts the creation of the account against the client's address; undefined if the endpoint has counted it */
+/**
+ * @param admission counts the account, if the call creates it, against the client's address; undefined if the endpoint has counted a
+ * creation already
+ */
 export function callerFrom(
   client: { readonly address: string },
   accountId: string,
@@ -20,12 +23,15 @@ export function callerFrom(
   return new AccountCaller(accountId, session, client, admission);
 }
 
-/** An operator who acts for an account, without its session. The accounts that an operator creates count for no limit. */
+/**
+ * The caller for an operator who acts for an account, without a session of the account. Accounts that an operator creates count against no
+ * limit.
+ */
 export function operatorFor(accountId: string): Caller {
   return callerFrom({ address: '' }, accountId, undefined, undefined);
 }
 
-/** A caller of an earlier request, as a signed text names it. @param sessionId undefined: an installId named the account */
+/** The caller of an earlier request, made from the ids in a signed text. @param sessionId undefined: an installId named the account */
 export function callerNamed(accountId: string, sessionId: string | undefined): ScriptCaller {
   const standing = standingKey(accountId);
   return {
@@ -75,7 +81,7 @@ class AccountCaller implements Caller {
     this.#admission?.giveBack('creations', this.#group);
   }
 
-  /** Computed on demand: few calls create an account. */
+  /** The address group of the client. Computed on demand, because few calls create an account. */
   get #group(): string {
     return addressGroup(this.#client.address);
   }

@@ -1,4 +1,4 @@
--- Notes that the key of a session of the console was typed once more.
+-- Notes that an operator in a session of the console has typed the server key once more.
 -- KEYS sessions
 -- ARGV id, confirmed_until
 -- Answers confirmed ended

@@ -9,16 +9,19 @@ import type { Origins } from './origin.ts';
 import type { ConsoleSession, ServerKey } from './server-keys.ts';
 import type { TokenSigner } from './signed-token.ts';
 
-/** A session ends after this time even if it is in use: nobody stays signed in overnight. */
+/** Milliseconds after which a session of the console ends, even if it is in use: nobody stays signed in overnight. */
 export const CONSOLE_SESSION_MS = 3_600_000;
 
-/** How long after typing the key an operator may do what cannot be undone. */
+/** Milliseconds after typing the key in which an operator may make changes that cannot be undone. */
 export const CONFIRMED_MS = 300_000;
 
-/** Most open sessions of one key. A further sign-in ends the oldest, so that the holder of a key cannot fill Redis. */
+/** The most open sessions of one server key. A further sign-in ends the oldest session, so that the holder of a key cannot fill Redis. */
 const MOST_SESSIONS = 20;
 
-/** Hash: a session's id → its end, and until when it is confirmed. */
+/**
+ * The Redis key of a hash: the id of each session of a server key → when the session ends, and until when its operator counts as having
+ * typed the key.
+ */
 export const consoleSessionsKey = (keyId: string): string => `{console:${keyId}}`;
 
 const startScript = defineScript({
@@ -52,18 +55,18 @@ const endScript = defineScript({
   durable: true,
 });
 
-/** The parts of a request that the check reads. */
+/** If a failover lost a sign-out, a copied cookie would be valid again. */
 export interface ConsoleRequest {
   readonly cookie: string;
-  /** x-console. Only a page of the service's own origin can send it, because a preflight does not allow it to other origins. */
+  /** The header x-console. Only a page of the service's own origin can send it, because no preflight allows it to other origins. */
   readonly console: string;
   readonly origin: string;
   readonly host: string;
-  /** Sec-Fetch-Site */
+  /** The header Sec-Fetch-Site. */
   readonly fetchSite: string;
 }
 
-/** The content of a cookie. */
+/** What a session cookie of the console says, once its signature was verified. */
 interface Held {
   readonly keyId: string;
   readonly id: string;
@@ -75,16 +78,16 @@ interface ConsoleSessionsOptions {
   readonly signer: TokenSigner;
   readonly keys: Pick<KeyRing, 'isKnown' | 'byId'>;
   readonly scripts: ScriptRunner;
-  /** Milliseconds since 1970. */
+  /** The present time, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
  * The sessions of operators who typed a key into the console.
  *
- * The cookie is a signed token with the id of the key and of the session. So a forged cookie costs no trip to Redis, and the limits of the
- * key hold before a body is read. The token is no proof that the session is open: a hash in Redis lists the open ones, because a sign-out
- * must end a copy of the cookie too. A session that Redis loses has ended.
+ * The cookie is a signed token with the id of the key and of the session. So a forged cookie costs no trip to Redis, and the request counts
+ * against the limits of the key before its body is read. The signed token does not prove that the session is open. A hash in Redis lists
+ * the open sessions, so that a sign-out also ends a copy of the cookie. A session that Redis loses has ended.
  */
 export class ConsoleSessions {
   readonly #options: ConsoleSessionsOptions;
@@ -95,9 +98,9 @@ export class ConsoleSessions {
 
   /**
    * The key for which the cookie of a request stands, or the refusal of a session that has ended. Undefined for a request without a cookie,
-   * and for one that does not come from the page itself.
+   * and for a request that does not come from the console's page.
    *
-   * `confirmed` then tells whether the session is open. All sessions of a key end when the key ends or its role changes.
+   * Whether the session is still open is checked later, by `confirmed`. All sessions of a key end when the key ends or its role changes.
    * @param secure whether the cookie was set on a connection over TLS
    */
   keyOf(request: ConsoleRequest, origins: Pick<Origins, 'isOwn'>, secure: boolean): ServerKey | Refusal | undefined {
@@ -113,7 +116,10 @@ export class ConsoleSessions {
     return { ...key, console: { id: held.id, endsAt: held.endsAt, says: request.console, confirmedUntil: 0 } };
   }
 
-  /** The content of a browser's cookie, whether or not its session is open. Undefined without a cookie that this service has signed. */
+  /**
+   * The verified content of a browser's cookie, whether or not its session is still open. Undefined without a cookie that this service has
+   * signed.
+   */
   heldBy(cookies: string, secure: boolean): Held | undefined {
     const { signer, now } = this.#options;
     const claims = signer.verify('console', cookieValue(cookies, cookieName(secure)) ?? '', now());
@@ -122,14 +128,17 @@ export class ConsoleSessions {
     return { keyId: claims.subject, id, role, endsAt: claims.expiresAt };
   }
 
-  /** The key with the state of its session from Redis, or the refusal of a session that has ended. */
+  /** The key, with the state of its session as Redis has it, or the refusal if the session has ended. */
   async confirmed(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
     const { scripts } = this.#options;
     const [word, confirmedUntil] = await scripts.run(readScript, { sessions: consoleSessionsKey(key.id) }, { id: session.id });
     return word === 'open' ? { ...key, console: { ...session, confirmedUntil: Number(confirmedUntil) } } : refuseEnded();
   }
 
-  /** Starts a session, in which the key counts as just typed. @returns its token and its end, in milliseconds since 1970 */
+  /**
+   * Starts a session. The key was just typed, so the session is confirmed for CONFIRMED_MS.
+   * @returns its token, its end and the end of the confirmation, in milliseconds since 1970
+   */
   async start({ id: keyId, role = 'admin' }: ServerKey): Promise<{ token: string; endsAt: number; confirmedUntil: number }> {
     const { scripts, signer, now } = this.#options;
     const [id, issuedAt] = [randomBytes(16).toString('base64url'), now()];
@@ -141,8 +150,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Notes that the key was typed once more.
-   * @returns until when that counts, or the refusal of a session that has ended
+   * Notes that the operator typed the key once more.
+   * @returns until when changes that cannot be undone are allowed, in milliseconds since 1970, or the refusal if the session has ended
    */
   async confirm(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
     const { scripts, now } = this.#options;
@@ -158,8 +167,9 @@ export class ConsoleSessions {
 }
 
 /**
- * Whether a request comes from a page of the service's own origin. SameSite=Strict alone would let in every other port and every sibling
- * domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the header x-console have to suffice.
+ * Whether a request comes from a page of the service's own origin. SameSite=Strict alone would also accept requests from pages on every
+ * other port and every sibling domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the header
+ * x-console have to suffice.
  */
 export function isFromConsole(
   { console, origin, host, fetchSite }: Omit<ConsoleRequest, 'cookie'>,
@@ -169,8 +179,8 @@ export function isFromConsole(
 }
 
 /**
- * Whether the page of the console sent the request, by all that the browser says: no preflight allows x-console to another origin. If
- * `isFromConsole` then says no, a proxy has changed the Host header.
+ * Whether the console's page sent the request, by what the browser says. Only the console's own origin can send x-console, because no
+ * preflight allows it. If `isFromConsole` is false all the same, a proxy has changed the Host header.
  */
 export function isFromOwnPage({ console, fetchSite }: Pick<ConsoleRequest, 'console' | 'fetchSite'>): boolean {
   return console !== '' && (fetchSite === '' || fetchSite === 'same-origin');
@@ -183,7 +193,7 @@ export function refuseRewrittenHost({ origin, host }: Pick<ConsoleRequest, 'orig
   return refuse('cross_site', { message });
 }
 
-/** Characters of an Origin header in a message: those of the longest host name. */
+/** The most characters of an Origin header that a message shows: room for the longest host name. */
 const MOST_SHOWN = 270;
 
 function refuseEnded(): Refusal<'bad_key'> {

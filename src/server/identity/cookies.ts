@@ -1,10 +1,10 @@
 /**
- * The value of a cookie in a Cookie header (RFC 6265), or undefined. A cookie sent twice with different values counts as not
- * sent: a sibling domain or a deeper path may have set one of them, and the header does not tell which.
+ * The value of a cookie in a Cookie header (RFC 6265), or undefined. A cookie sent twice with different values is ignored: a sibling domain
+ * or a deeper path may have set one of them, and the header does not tell which.
  */
 export function cookieValue(header: string, name: string): string | undefined {
   if (header === '' || !header.includes(name)) return undefined;
-  // A single cookie needs no list of pairs: 0.05 µs instead of 0.13.
+  // A header with a single cookie is read without a list of pairs, in 0.05 µs instead of 0.13.
   if (!header.includes(';')) return valueIn(header, name);
   let found: string | undefined;
   for (const pair of header.split(';')) {
@@ -21,14 +21,16 @@ function valueIn(pair: string, name: string): string | undefined {
   return equals >= 0 && pair.slice(0, equals).trim() === name ? pair.slice(equals + 1).trim() : undefined;
 }
 
-/** The context of an answer's Set-Cookie headers. */
+/** The request and the settings that decide the attributes of the cookies which an answer sets. */
 export interface CookieScope {
   /**
-   * `none`: browsers send the cookie from pages of other sites too, if it is Secure, and keep it apart for each site
+   * Whether browsers send the cookie from pages of other sites. `none`: they do, if it is Secure, and keep it apart for each site
    * (https://developer.mozilla.org/docs/Web/Privacy/Guides/Privacy_sandbox/Partitioned_cookies).
    */
   readonly sameSite: 'lax' | 'none';
-  /** For `lax`: true unless the service runs in development over plain http. A cookie with `none` is always Secure. */
+  /**
+   * Whether a `lax` cookie is Secure: true unless the service runs in development over plain http. A cookie with `none` is always Secure.
+   */
   readonly secure: boolean;
   /** The Cookie header of the request. */
   readonly held: string;
@@ -38,8 +40,8 @@ export interface CookieScope {
  * The Set-Cookie values that give a browser this cookie: HttpOnly, and with the attributes of its scope.
  *
  * A browser may hold one cookie of each kind of SameSite under the same name. After a change of COOKIE_SAME_SITE it would send both, and
- * two that differ count as none (`cookieValue`), so its user could not sign in again. So a first value deletes the cookie of the other
- * kind: with `none` from each browser that sent a cookie of the name, with `lax` only from those that sent two.
+ * `cookieValue` ignores two that differ, so the user could not sign in again. So the first of the values deletes the cookie of the other
+ * kind: with `none` in each browser that sent a cookie of this name, with `lax` only in browsers that sent two.
  */
 export function setCookie(
   name: string,

@@ -1,4 +1,4 @@
--- Ends a session of the console, also one that has ended.
+-- Ends a session of the console. Does nothing if the session has ended already.
 -- KEYS sessions
 -- ARGV id
 -- Answers ended

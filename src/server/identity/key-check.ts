@@ -9,15 +9,15 @@ import type { ServerKey } from './server-keys.ts';
 export interface KeyedRequest {
   readonly bearer: string | undefined;
   readonly origin: string;
-  /** Sec-Fetch-Site */
+  /** The header Sec-Fetch-Site. */
   readonly fetchSite: string;
 }
 
-/** The route of a request. */
+/** What the route of a request says about server keys. */
 interface KeyedRoute {
-  /** The endpoint reads no key, so it need not wait until keys can be checked. */
+  /** Whether the endpoint reads no key. It then answers even if the process has not read the server keys yet. */
   readonly isIgnored: boolean;
-  /** An operator typed the key into the service's own page. */
+  /** Whether an operator typed the key into the console's page, the only page from which keys are accepted. */
   readonly isTyped?: boolean;
 }
 
@@ -31,9 +31,7 @@ export class KeyCheck {
     this.#log = new BadKeyLog(log);
   }
 
-  /**
-   * The key of a request, or the refusal. Undefined for a request without a key.
-   */
+  /** The key of a request, or the refusal if the key is bad. Undefined for a request without a key. */
   check(
     { bearer, origin, fetchSite }: KeyedRequest,
     address: () => string,
@@ -47,7 +45,7 @@ export class KeyCheck {
     const found = this.#keys.find(bearer);
     const isBad = found instanceof BadKey;
     if (isBad) this.#log.refused(found, address, performance.now());
-    // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own: that one has
+    // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own site, which has
     // Sec-Fetch-Site. Servers send neither header: Node's fetch sends only Sec-Fetch-Mode. The answer does not tell whether the key is
     // valid.
     if (!isTyped && (origin !== '' || fetchSite !== '')) {
@@ -57,7 +55,7 @@ export class KeyCheck {
     return isBad ? refuseBadKey(found) : found;
   }
 
-  /** Called every 100 ms. @param now on the clock of `performance.now()` */
+  /** Writes the log lines that are due. Called every 100 ms. @param now on the clock of `performance.now()` */
   sweep(now: number): void {
     this.#log.sweep(now);
   }
@@ -71,7 +69,7 @@ export function refuseBadKey({ problem }: BadKey): Refusal {
   return refuse('bad_key', MESSAGES[problem]);
 }
 
-/** Only a client with the right secret learns that the key has ended. */
+/** The message for each problem of a key. Only a client with the right secret learns that the key has expired or was revoked. */
 const MESSAGES = {
   malformed: {},
   unknown: {},

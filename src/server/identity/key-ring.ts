@@ -18,13 +18,13 @@ import {
 } from './server-key-record.ts';
 import type { ServerKey } from './server-keys.ts';
 
-/** Why a key is not valid. With `expired` and `revoked` its secret was right. */
+/** Why a server key is not valid. With `expired` and `revoked` the key's secret was right. */
 export type KeyProblem = 'malformed' | 'unknown' | 'wrong_secret' | 'expired' | 'revoked';
 
 /** A key that is not valid. */
 export class BadKey {
   readonly problem: KeyProblem;
-  /** Set if Redis has a key with this id. Such an id is no secret, so the log may hold it. */
+  /** The id of the key, if Redis has a key with this id. Then the id is no secret, so the log may have it. */
   readonly id: string | undefined;
 
   constructor(problem: KeyProblem, id?: string) {
@@ -37,18 +37,18 @@ export interface KeyRingOptions {
   readonly scripts: ScriptRunner;
   readonly subscriber: Subscriptions;
   readonly log: Logger;
-  /** Milliseconds since 1970. */
+  /** The present time, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A key as it was last read. */
+/** A key as the process last read it from Redis. */
 interface Held {
   readonly key: ServerKey;
   readonly hash: Buffer;
-  /** The end of the key, as `endOf` gives it. */
+  /** When the key ends, in milliseconds since 1970 (`endOf`). */
   readonly end: number;
   readonly isRevoked: boolean;
-  /** The record in Redis, and the record to write back if Redis has lost the key's end. */
+  /** The record in Redis. `restored` is the record to write back if Redis has lost the key's end. */
   readonly text: string;
   readonly restored: string | undefined;
 }
@@ -58,8 +58,8 @@ type Ends = Pick<ServerKeyRecord, 'expiresAt' | 'revokedAt'>;
 type Change = readonly [id: string, before: string, after: string];
 
 /**
- * The server keys, in the memory of each process: a request checks its key without a trip to Redis. A change is published, and the
- * process then reads all keys again. It also does so when it subscribes anew, and every 3 s.
+ * The server keys, in the memory of each process: a request checks its key without a trip to Redis. A change is published, and the process
+ * then reads all keys again. It also reads all keys when it subscribes again, and every 3 s.
  *
  * A process that cannot read the keys goes on with the keys of its last read: while Redis is away, nobody can revoke a key either.
  *
@@ -70,18 +70,21 @@ export class KeyRing {
   readonly #options: KeyRingOptions;
   #keys: ReadonlyMap<string, Held> | undefined;
   readonly #ends = new Map<string, Ends>();
-  /** Records that cannot be read, by id: each is logged once. */
+  /** The records that cannot be read, by the key's id, so that each is logged only once. */
   readonly #unreadable = new Map<string, string>();
   readonly #used = new Map<string, number>();
   readonly #noted = new Map<string, number>();
   readonly #poll: NodeJS.Timeout;
   #retry: NodeJS.Timeout | undefined;
-  /** Reads overlap, because each message needs a read that begins after its change. The answers come in order, except on a Cluster. */
+  /**
+   * The numbers of the last read that was begun, and of the last whose answer was taken. Reads overlap, because each message needs a read
+   * that begins after its change. On a Cluster their answers may come out of order.
+   */
   #asked = 0;
   #taken = 0;
   #lastProblem: string | undefined;
   #isClosed = false;
-  /** Called after a read in which a key had changed or was missing: the key may have ended. */
+  /** The callbacks after a read in which a key had changed or was missing, so that it may have ended. */
   readonly #changed = new Set<() => void>();
 
   constructor(options: KeyRingOptions) {
@@ -99,17 +102,17 @@ export class KeyRing {
     }, POLL_INTERVAL_MS);
   }
 
-  /** Whether the keys were ever read. Before that, no key can be checked. */
+  /** Whether the process has read the keys at least once. Before that, no key can be checked. */
   get isKnown(): boolean {
     return this.#keys !== undefined;
   }
 
-  /** The key of a token, which begins with `coinop_sk_`. `isKnown` must be true. */
+  /** The key of a token that begins with `coinop_sk_`, or why the token is bad. Only to be called if `isKnown`. */
   find(token: string): ServerKey | BadKey {
     const parts = partsOf(token);
     if (parts === undefined) return MALFORMED;
     const held = this.#keys?.get(parts.id);
-    // Compares for an unknown id too, so that the time does not tell whether the id exists.
+    // The hashes are compared for an unknown id too, so that the time does not tell whether the id exists.
     const isRight = timingSafeEqual(Buffer.from(hashOfSecret(parts.secret)), held?.hash ?? NO_HASH);
     if (held === undefined) return UNKNOWN;
     if (!isRight) return new BadKey('wrong_secret', parts.id);
@@ -119,7 +122,7 @@ export class KeyRing {
     return held.key;
   }
 
-  /** The key of a session of the console, which began with the whole token. `isKnown` must be true. */
+  /** The key with this id, for a session of the console, at whose start the whole token was checked. Only to be called if `isKnown`. */
   byId(id: string): ServerKey | BadKey {
     const held = this.#keys?.get(id);
     const ended = this.problemOf({ id });
@@ -128,7 +131,7 @@ export class KeyRing {
     return held.key;
   }
 
-  /** Why a key from an earlier `find` is no longer valid. Undefined while it is valid. A request may wait between the two calls. */
+  /** Why a key that `find` found valid is no longer valid; undefined while it is. A request may have waited since `find`. */
   problemOf({ id }: Pick<ServerKey, 'id'>): BadKey | undefined {
     const held = this.#keys?.get(id);
     // An operator's command removes a key only after its end.
@@ -137,12 +140,15 @@ export class KeyRing {
     return new BadKey(held.isRevoked ? 'revoked' : 'expired', id);
   }
 
-  /** Requests that wait and sockets outlive the check of their key: whoever holds them asks `problemOf` again at each call. */
+  /**
+   * Registers a callback for changes of keys. Sockets and waiting requests outlive the check of their key, so after each call their owners
+   * ask `problemOf` again.
+   */
   onChange(changed: () => void): void {
     this.#changed.add(changed);
   }
 
-  /** Reads the keys. Never fails: while Redis is away, it tries again. */
+  /** Reads all keys from Redis. Never fails: while Redis is away, it tries again. */
   async read(): Promise<void> {
     const number = ++this.#asked;
     clearTimeout(this.#retry);
@@ -168,9 +174,9 @@ export class KeyRing {
     clearTimeout(this.#retry);
   }
 
-  /** Changes after Redis has confirmed the subscription arrive as messages; the read finds the earlier ones. */
+  /** Subscribes, then reads. Changes after the subscription arrive as messages; the read finds the earlier ones. */
   async #listen(): Promise<void> {
-    // A subscription that fails is followed by another `ready`.
+    // If the subscription fails, another `ready` follows once there is a connection.
     await this.#options.subscriber.subscribe(SERVER_KEYS).catch(() => {});
     await this.read();
   }
@@ -210,7 +216,7 @@ export class KeyRing {
       end: endOf(ends),
       isRevoked: ends.revokedAt !== undefined,
       text,
-      // Fields that a later version added to the record stay.
+      // Keeps the fields that a later version added to the record.
       restored: isWhole ? undefined : JSON.stringify({ ...(JSON.parse(text) as object), ...ends }),
     };
   }
@@ -250,12 +256,18 @@ function earlier(one: number | undefined, other: number | undefined): number | u
 const MALFORMED = new BadKey('malformed');
 const UNKNOWN = new BadKey('unknown');
 
-/** As long as a hash. */
+/** Stands for the hash of a key that does not exist. As long as a hash, so that the comparison takes as long. */
 const NO_HASH = Buffer.alloc(43);
 
-/** A message may be lost with its connection, long before this process notices that the connection broke. */
+/**
+ * The interval between two reads of all keys, in milliseconds. A message about a change may be lost with its connection, long before this
+ * process notices that the connection broke.
+ */
 const POLL_INTERVAL_MS = 3000;
 const RETRY_MS = 250;
 
-/** People read the last use, so one write a minute for each key is enough. */
+/**
+ * The interval, in milliseconds, at which the last use of a key is written to Redis. Only people read it, so a write a minute for each key
+ * is enough.
+ */
 const NOTED_EVERY_MS = 60_000;

@@ -9,7 +9,7 @@ export class Origins {
 
   /**
    * @param publicUrl the public address of the service, if a proxy changes the Host header
-   * @param allowsLoopback pages of this machine may call, from any port: a developer's game has a server of its own
+   * @param allowsLoopback whether pages of this machine may call, from any port: a developer's game has a server of its own
    */
   constructor(allowedOrigins: readonly string[], publicUrl?: string, allowsLoopback = false) {
     this.#allowed = new Set(allowedOrigins);
@@ -22,32 +22,33 @@ export class Origins {
     return [...this.#allowed];
   }
 
-  /** Whether the Origin header names a foreign site: neither the service's own origin nor one that may use it. */
+  /** Whether the Origin header names a foreign site: neither the service's own origin, nor an allowed one. */
   isForeign(origin: string, host: string): boolean {
     return !this.#isAllowed(origin) && !this.isOwn(origin, host);
   }
 
   /**
-   * Whether the Origin header names the service itself. An origin is the service's own if its host equals the Host header. The
-   * scheme does not count, because TLS may end at a proxy. A request without Origin is not foreign: it comes from another
-   * client than a browser, or from a plain navigation.
+   * Whether the Origin header names the service itself. An origin is the service's own if its host equals the Host header. The scheme is
+   * not compared, because TLS may end at a proxy. A request without Origin is accepted as the service's own: it comes from another client
+   * than a browser, or from a plain navigation.
    */
   isOwn(origin: string, host: string): boolean {
     if (origin === '' || origin === this.#own) return true;
-    // Most origins equal the Host header letter for letter. Any other origin is parsed, after a check of its length and letters:
-    // kilobytes of percent-encoded marks would take 10 ms to parse.
+    // Most origins equal the Host header letter for letter. Other origins are parsed, after a check of length and letters: to parse
+    // kilobytes of percent-encoded marks would take 10 ms.
     if (host !== '' && host.length < MAX_LENGTH && (origin === `https://${host}` || origin === `http://${host}`))
       return AUTHORITY.test(host);
     if (!ORIGIN.test(origin) || !AUTHORITY.test(host) || !URL.canParse(origin)) return false;
     const { protocol, host: site } = new URL(origin);
-    // Parsed with the same scheme, both drop a default port that only one of them names.
+    // The Host header is parsed with the origin's scheme, so that a default port named by only one of the two is dropped.
     const own = `${protocol}//${host}`;
     return URL.canParse(own) && new URL(own).host === site;
   }
 
   /**
-   * CORS headers for an allowed origin (Fetch standard). Other origins get `Vary` too, so that no cache mixes the answers up.
-   * All requests without an allowed origin get the same array, so that the pipeline can keep the header lines made of it.
+   * CORS headers for an allowed origin (Fetch standard). Other origins get `Vary` too, so that no cache gives the answer for one origin to
+   * another. All requests without an allowed origin get the same array object, by which the pipeline recognises them and reuses their
+   * header lines.
    */
   corsHeaders(origin: string): readonly (readonly [string, string])[] {
     if (this.#allowed.size === 0 && !this.#allowsLoopback) return NONE;
@@ -76,16 +77,18 @@ export class Origins {
 }
 
 /**
- * The origin of a page of this machine, as browsers spell it (URL standard). Whole names only: `localhost.evil.example` is
- * another machine. The Host header does not count: after DNS rebinding a foreign page has a name that leads here, but its
- * Origin is still that name.
+ * Matches the origin of a page of this machine, as browsers spell it (URL standard). The whole name must match: `localhost.evil.example` is
+ * another machine. The Host header is not checked in place of Origin: after DNS rebinding a foreign page has a name that leads to this
+ * machine, but its Origin is still the foreign name.
  */
 const LOOPBACK = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::[1-9]\d{0,4})?$/;
 
-/** A DNS name has at most 253 characters (RFC 1035). The rest is room for a port. */
+/** The most characters of a host that is parsed. A DNS name has at most 253 (RFC 1035); the rest is room for a port. */
 const MAX_LENGTH = 300;
 
-/** A host as browsers spell it: a name in ASCII (punycode), an IPv4 address, or an IPv6 address in brackets; with or without a port. */
+/**
+ * Matches a host as browsers spell it: a name in ASCII (punycode), an IPv4 address, or an IPv6 address in brackets; with or without a port.
+ */
 const AUTHORITY = new RegExp(`^[\\w.:[\\]-]{1,${MAX_LENGTH}}$`);
 const ORIGIN = new RegExp(`^[a-z][a-z0-9+.-]{0,30}://[\\w.:[\\]-]{1,${MAX_LENGTH}}$`, 'i');
 

@@ -1,4 +1,4 @@
--- Tells whether a session of the console is open, and until when its key counts as just typed.
+-- Tells whether a session of the console is open, and until when its operator may make changes that cannot be undone.
 -- KEYS sessions
 -- ARGV id
 -- Answers open(confirmed_until) ended

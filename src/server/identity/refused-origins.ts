@@ -3,8 +3,8 @@ import { LruCache } from '../lru-cache.ts';
 import type { Origins } from './origin.ts';
 
 /**
- * Logs the web origins whose pages are refused: each once, with the setting that would let them call. The browser hides from such a page
- * why its preflight, its request with cookies or its upgrade failed, and what the service answered.
+ * Logs the web origins whose pages are refused: each once, with the setting that would let them call. The page's developer cannot see the
+ * reason otherwise: the browser hides from a page of another origin what the service answered.
  */
 export class RefusedOrigins {
   readonly #origins: Origins;
@@ -30,7 +30,10 @@ export class RefusedOrigins {
     this.#log.warn({ origin }, reason);
   }
 
-  /** Undefined if no browser sends this origin: such text does not get into the log, because it may hold control characters. */
+  /**
+   * The text of the log line. Undefined for an origin that no browser sends: such text must not get into the log, because it may contain
+   * control characters.
+   */
   #reason(origin: string): string | undefined {
     if (origin === 'null') return 'a page without an origin (a file, or a sandboxed frame) is refused: serve it over http';
     if (!PRINTABLE.test(origin) || !URL.canParse(origin)) return undefined;
@@ -51,12 +54,15 @@ export class RefusedOrigins {
   }
 }
 
-/** Any client can send any number of origins. These bounds keep the log readable and the memory below half a megabyte. */
+/**
+ * The most lines a minute, and the most origins remembered as logged. Clients can send any number of origins; the bounds keep the log
+ * readable and the memory below half a megabyte.
+ */
 const LINES_PER_MINUTE = 10;
 const REMEMBERED = 1000;
 
-/** A scheme, and a DNS name of 253 characters with a port. */
+/** The most characters of an origin that is logged: a scheme, and a DNS name of 253 characters with a port. */
 const MAX_LENGTH = 300;
 
-/** No blank, no control character, and nothing that `new URL` takes long for. */
+/** Matches an origin without blanks and control characters, and without anything that `new URL` takes long to parse. */
 const PRINTABLE = /^[a-z][a-z0-9+.-]{0,30}:\/\/[\w.:[\]-]+$/i;

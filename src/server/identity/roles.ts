@@ -1,23 +1,24 @@
 /**
- * The rights of an operator's key. Each role includes the rights of the roles before it. `viewer` reads; `support` signs out, bans,
- * renames, kicks and corrects small sums; `economist` corrects any sum, and decides about boards and gifts; `admin` may do everything.
+ * The roles of operators, from the fewest rights to the most. Each role includes the rights of the roles before it. `viewer` reads;
+ * `support` signs out, bans, renames, kicks and corrects small sums; `economist` corrects any sum, and decides about boards and gifts;
+ * `admin` may do everything.
  */
 export const roles = ['viewer', 'support', 'economist', 'admin'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** Whether the role may do what needs `least`. */
+/** Whether the role has at least the rights of the role `least`. */
 export function mayAct(role: Role, least: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(least);
 }
 
 /**
- * The record of a key keeps a role as a scope, `admin:support`. A build without roles does not know this scope, so there the key gives no
- * rights of an operator.
+ * The prefix of the scope by which the record of a key keeps a role, such as `admin:support`. An older version without roles ignores this
+ * scope, so there the key gives no rights of an operator.
  */
 const PREFIX = 'admin:';
 
-/** The role that a key's record names among its scopes. Undefined: the key belongs to no operator. */
+/** The role that a key's record names among its scopes. Undefined: the key is not an operator's. */
 export function roleIn(words: readonly string[]): Role | undefined {
   if (words.includes('admin')) return 'admin';
   return roles.find((role) => words.includes(PREFIX + role));

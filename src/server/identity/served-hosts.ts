@@ -2,17 +2,21 @@ import { allowsLoopbackOrigins, isLoopback, type Config } from '../../config.ts'
 import { refuse, type Refusal } from '../../errors.ts';
 
 /**
- * The host names under which a service in development answers: those of this machine, of PUBLIC_URL and of ALLOWED_ORIGINS.
+ * The host names under which a service in development answers: the names of this machine, and the hosts of PUBLIC_URL and of
+ * ALLOWED_ORIGINS.
  *
- * A page of another site can point its own name to 127.0.0.1 (DNS rebinding). For the browser the service is then of the page's own origin:
- * the page may read every answer. But the Host header still has the page's name.
+ * A page of another site can point its own name to 127.0.0.1 (DNS rebinding). The browser then takes the service for the page's own origin,
+ * and the page can read every answer. But the Host header still has the page's name, so such requests can be refused.
  */
 export class ServedHosts {
   readonly #names: ReadonlySet<string>;
-  /** All requests of a page have the same Host. */
+  /**
+   * The Host header of the last request that was served. Most requests come from one page and have the same Host, so they need no further
+   * check.
+   */
   #lastServed: string | undefined;
 
-  /** @param urls whose hosts are served besides those of this machine */
+  /** @param urls the URLs whose hosts are served besides the names of this machine */
   constructor(urls: readonly string[]) {
     this.#names = new Set(urls.flatMap((url) => (URL.canParse(url) ? nameIn(new URL(url).hostname) : [])));
   }
@@ -31,7 +35,7 @@ export class ServedHosts {
   }
 }
 
-/** As browsers write a host name, and without the dot that ends a full name. */
+/** The host name as browsers write it, in small letters, and without the dot at the end of a fully qualified name. */
 const nameIn = (host: string): string => host.toLowerCase().replace(/\.$/, '');
 
 export const FOREIGN_HOST =

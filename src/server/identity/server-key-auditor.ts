@@ -2,7 +2,7 @@ import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
 
-/** Checks that each server key can be read, and that only keys that exist were used. */
+/** Checks that the record of each server key can be read, and that every recorded use belongs to a key that exists. */
 export const serverKeyAuditor: Auditor = {
   keys: [
     { pattern: /^\{server-keys\}$/, type: 'hash', life: 'lasts', check: (_parts, probe) => checkRecords(probe) },

@@ -21,34 +21,34 @@ import {
 import type { Role } from './roles.ts';
 import type { Scope, ServerKey } from './server-keys.ts';
 
-/** A key in Redis, without its hash. Times are milliseconds since 1970. */
+/** A server key as Redis has it, without its hash. Times are milliseconds since 1970. */
 export interface ListedKey extends Omit<ServerKeyRecord, 'hash'> {
   readonly id: string;
   readonly state: 'valid' | 'expired' | 'revoked';
   readonly usedAt: number | undefined;
-  /** The record in Redis. */
+  /** The text of the key's record in Redis. */
   readonly text: string;
 }
 
-/** A key that was just made. The token is shown once: nothing keeps it. */
+/** A key that was just made. The token can be shown only now, because only a hash of it is kept. */
 export interface MadeKey {
   readonly id: string;
   readonly token: string;
 }
 
-/** A change that is not possible. The message is a sentence for the operator. */
+/** Why a change of a key is not possible. The message is a sentence for the operator. */
 export class KeyChangeRefused extends Error {}
 
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** The role of a key with the scope admin. Left out: `admin`. */
+  /** The role, for a key with the scope admin. Default: `admin`. */
   readonly role?: Role | undefined;
   readonly game?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
-/** A name that any log and table can show. */
+/** The name of a key: without characters that would spoil a log line or a table. */
 export const KeyName = z
   .string()
   .trim()
@@ -60,18 +60,18 @@ export class ServerKeyChanges {
   readonly #scripts: ScriptRunner;
   readonly #now: () => number;
 
-  /** @param now milliseconds since 1970 */
+  /** @param now the present time, in milliseconds since 1970 */
   constructor(scripts: ScriptRunner, now: () => number) {
     this.#scripts = scripts;
     this.#now = now;
   }
 
-  /** Keys of operators, also ended ones, the newest first. */
+  /** The keys of operators, the newest first. Expired and revoked keys are included. */
   async operators(): Promise<ListedKey[]> {
     return (await this.list()).filter(({ scopes }) => scopes.includes('admin'));
   }
 
-  /** All keys, the newest first. Keys whose records cannot be read are left out: they open nothing. */
+  /** All keys, the newest first. Keys whose records cannot be read are left out, because they are not accepted anyway. */
   async list(): Promise<ListedKey[]> {
     const [[, ...words], [, ...used]] = await Promise.all([
       this.#scripts.run(readServerKeys, { records: SERVER_KEYS }, {}),
@@ -90,7 +90,7 @@ export class ServerKeyChanges {
     return keys.toSorted((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? -1 : 1));
   }
 
-  /** @throws KeyChangeRefused if there is no such key */
+  /** The key with this id. @throws KeyChangeRefused if there is no such key */
   async find(id: string): Promise<ListedKey> {
     const key = KEY_ID.test(id) ? (await this.list()).find((listed) => listed.id === id) : undefined;
     if (key === undefined) throw new KeyChangeRefused('There is no server key with this id. An id has 8 characters: see "keys list".');
@@ -98,8 +98,8 @@ export class ServerKeyChanges {
   }
 
   /**
-   * The key of an operator who uses the tool.
-   * @throws KeyChangeRefused for a token that is no valid key of an operator
+   * The key of an operator who uses the tool, with the role of the operator.
+   * @throws KeyChangeRefused if the token is not a valid key of an operator
    */
   async ofOperator(token: string): Promise<ServerKey & { readonly role: Role }> {
     const parts = partsOf(token);
@@ -116,8 +116,8 @@ export class ServerKeyChanges {
   }
 
   /**
-   * Makes a key. At the bound, the key that ended first makes room.
-   * @throws KeyChangeRefused if all of them are valid
+   * Makes a key. If there are MOST_SERVER_KEYS already, the key that ended first is removed.
+   * @throws KeyChangeRefused if all existing keys are valid
    */
   async create(key: NewKey): Promise<MadeKey> {
     const made = newToken();
@@ -126,7 +126,7 @@ export class ServerKeyChanges {
   }
 
   /**
-   * Makes a key that takes over from another one, with its name, scopes and game. Both are valid until `oldEndsAt`.
+   * Makes a key that takes over from an old key, with the same name, scopes and game. The old key stays valid until `oldEndsAt`.
    * @throws KeyChangeRefused if the old key is not valid, or was replaced already
    */
   async rotate(id: string, oldEndsAt: number, expiresAt: number | undefined): Promise<MadeKey> {
@@ -146,14 +146,15 @@ export class ServerKeyChanges {
 
   /**
    * Revokes a key.
-   * @returns false if it was revoked before
+   * @returns false if the key was revoked before
    * @throws KeyChangeRefused if there is no such key
    */
   async revoke(id: string): Promise<boolean> {
     for (;;) {
       const key = await this.find(id);
       if (key.state === 'revoked') return false;
-      // Repeats the change if another command changed the key meanwhile: a revocation must not fail because of that.
+      // Another command may have changed the key since it was read. The change is then repeated: a revocation must not fail because of
+      // that.
       if (await this.#tryChange([[id, key.text, changed(key.text, { revokedAt: this.#now() })]])) return true;
     }
   }
@@ -171,7 +172,7 @@ export class ServerKeyChanges {
     });
   }
 
-  /** The removal of the key that ended first, if the number of keys is at its bound. */
+  /** If there are MOST_SERVER_KEYS keys: the change that removes the key which ended first. */
   async #room(): Promise<Change[]> {
     const keys = await this.list();
     if (keys.length < MOST_SERVER_KEYS) return [];
@@ -194,7 +195,7 @@ export class ServerKeyChanges {
 
 type Change = readonly [id: string, before: string, after: string];
 
-/** Fields that a later version added to the record stay. */
+/** The text of the record with some fields changed. Fields that a later version added to the record stay. */
 function changed(text: string, fields: Partial<ServerKeyRecord>): string {
   return JSON.stringify({ ...(JSON.parse(text) as object), ...fields });
 }

@@ -4,20 +4,23 @@ import { defineScript } from '../../redis/script.ts';
 import { roleIn, roleWord } from './roles.ts';
 import { scopes } from './server-keys.ts';
 
-/** Hash: a key's id → its record. Changes are published on a channel of the same name. */
+/** The Redis key of a hash: a server key's id → its record. Changes are published on a channel of the same name. */
 export const SERVER_KEYS = '{server-keys}';
 
-/** Hash: a key's id → when it was last used, in milliseconds since 1970. */
+/** The Redis key of a hash: a server key's id → when the key was last used, in milliseconds since 1970. */
 export const SERVER_KEYS_USED = '{server-keys}:used';
 
-/** Each process reads all of them every few seconds. */
+/** The most server keys. Each process reads all of them every few seconds, so there cannot be many. */
 export const MOST_SERVER_KEYS = 200;
 
-/** A token with this prefix is a server key, never a session. */
+/** The prefix of every server key. A bearer with this prefix is a server key, never a session. */
 export const SERVER_KEY_PREFIX = 'coinop_sk_';
 
 const ID_LENGTH = 8;
-/** 32 characters of 62 are 190 random bits: nobody guesses one, so wrong keys need no limit of their own. */
+/**
+ * Characters of a key's secret. 32 characters of an alphabet of 62 have 190 random bits: nobody guesses a secret, so wrong keys need no
+ * limit of their own.
+ */
 const SECRET_LENGTH = 32;
 const TOKEN_LENGTH = SERVER_KEY_PREFIX.length + ID_LENGTH + 1 + SECRET_LENGTH;
 
@@ -27,18 +30,18 @@ export const KEY_ID = /^[a-z0-9]{8}$/;
 
 const milliseconds = z.number().int().min(0);
 
-/** The record of a key in Redis. Times are milliseconds since 1970. */
+/** The record of a server key in Redis. Times are milliseconds since 1970. */
 const Stored = z.object({
   name: z.string(),
-  /** SHA-256 of the secret, in base64url. The secret itself is kept nowhere. */
+  /** SHA-256 of the secret, in base64url. The secret itself is not stored. */
   hash: z.string().regex(/^[\w-]{43}$/),
-  /** The role of an operator is among them (`roles.ts`). A later version may know further scopes, which this version ignores. */
+  /** The scopes of the key, with the role of an operator among them (`roles.ts`). Scopes that this version does not know are ignored. */
   scopes: z.array(z.string()),
   game: z.string().optional(),
   createdAt: milliseconds,
   expiresAt: milliseconds.optional(),
   revokedAt: milliseconds.optional(),
-  /** The id of the key that this one was made to replace. */
+  /** The id of the key that this key was made to replace. */
   replaces: z.string().optional(),
 });
 
@@ -49,13 +52,13 @@ const Record = Stored.transform(({ scopes: words, ...stored }) => {
 
 export type ServerKeyRecord = z.output<typeof Record>;
 
-/** The text that Redis keeps of a key. */
+/** The text of a key's record in Redis. */
 export function serverKeyText({ scopes: granted, role, ...record }: ServerKeyRecord): string {
   const words = granted.map((scope) => (scope === 'admin' ? roleWord(role ?? 'admin') : scope));
   return JSON.stringify({ ...record, scopes: words } satisfies z.input<typeof Stored>);
 }
 
-/** Undefined for a text that is no record: its key is then not valid. */
+/** The record of a key. Undefined if the text is not a valid record: the key is then not accepted. */
 export function parseServerKey(text: string): ServerKeyRecord | undefined {
   try {
     return Record.safeParse(JSON.parse(text)).data;
@@ -68,7 +71,7 @@ export function isServerKey(bearer: string): boolean {
   return bearer.startsWith(SERVER_KEY_PREFIX);
 }
 
-/** The parts of a key. Undefined if it is malformed. The length is checked first, because a client may send 8 KB. */
+/** The id and the secret of a key. Undefined if the token is malformed. The length is checked first, because a client may send 8 KB. */
 export function partsOf(token: string): { readonly id: string; readonly secret: string } | undefined {
   if (token.length !== TOKEN_LENGTH) return undefined;
   const [, id, secret] = TOKEN.exec(token) ?? [];
@@ -79,7 +82,7 @@ export function hashOfSecret(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
 
-/** A new key: its id, and the token that holds the secret. */
+/** Makes a new key: its id, its secret, and the token that contains both. */
 export function newToken(): { id: string; secret: string; token: string } {
   const id = randomText(DIGITS_AND_SMALL, ID_LENGTH);
   const secret = randomText(DIGITS_AND_LETTERS, SECRET_LENGTH);
@@ -93,12 +96,12 @@ function randomText(characters: string, length: number): string {
   return Array.from({ length }, () => characters[randomInt(characters.length)]).join('');
 }
 
-/** When the key stops: 0 if it was revoked, `Infinity` if nothing ends it. */
+/** When the key ends, in milliseconds since 1970: 0 if it was revoked, `Infinity` if it has no end. */
 export function endOf({ expiresAt, revokedAt }: Pick<ServerKeyRecord, 'expiresAt' | 'revokedAt'>): number {
   return revokedAt === undefined ? (expiresAt ?? Infinity) : 0;
 }
 
-/** Reads all keys: ids and records in turn. */
+/** Reads all server keys. The answer has ids and records in turn. */
 export const readServerKeys = defineScript({
   name: 'identity/read-server-keys',
   lua: `return {'keys', unpack(redis.call('HGETALL', records))}`,
@@ -108,7 +111,7 @@ export const readServerKeys = defineScript({
   readOnly: true,
 });
 
-/** Reads when keys were last used: ids and times in turn. */
+/** Reads when server keys were last used. The answer has ids and times in turn. */
 export const readServerKeyUses = defineScript({
   name: 'identity/read-server-key-uses',
   lua: `return {'uses', unpack(redis.call('HGETALL', used))}`,

@@ -6,9 +6,9 @@ export const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'events', 'a
 
 export type Scope = (typeof scopes)[number];
 
-/** A server key that verified: the caller is a server of the operator, not an app. */
+/** A valid server key: the caller is a server of the operator, or an operator, and not an app. */
 export interface ServerKey {
-  /** Public: in logs, in the ledger, in lists of keys. */
+  /** The id of the key. It is no secret: logs, the ledger and lists of keys show it. */
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -16,24 +16,25 @@ export interface ServerKey {
   readonly role: Role | undefined;
   /** The only game whose rooms and boards the key reaches. Undefined: all games. */
   readonly game: string | undefined;
-  /** Set if a session of the console stands for the key. */
+  /** The session of the console by whose cookie the request named the key. Undefined: the request has the key itself. */
   readonly console?: ConsoleSession;
 }
 
 /**
- * The data that a key of one game reaches by an endpoint or an operation, which declares it. A key of one game may not use an endpoint or
- * operation that declares nothing.
+ * Which data a server key of one game reaches by an endpoint or an operation. The endpoint or operation declares it; without a declaration
+ * a key of one game may not use it.
  *
  * - `game`: the board or the rooms of the game that the field `game` names.
- * - `room`: the room that the field `code` names, if it belongs to the game. `perform` checks that for operators, and the room's scripts for
- *   game servers.
+ * - `room`: the room that the field `code` names, if it belongs to the game. `perform` checks that for operators, and the room's scripts
+ * for game servers.
  * - `accounts`: accounts and their coins, which belong to no game (docs/authority.md).
  * - `own`: only what belongs to the key or to its game. The handler bounds its work by the key.
  */
 export type Reach = 'game' | 'room' | 'accounts' | 'own';
 
 /**
- * The refusal of a key of one game for data outside its game. The only such check, except for `room`.
+ * The refusal if a key of one game asks for data outside its game. All endpoints use this check; only the reach `room` is checked
+ * elsewhere.
  * @param input all fields of the request
  */
 export function refuseBeyondGame(
@@ -48,18 +49,18 @@ export function refuseBeyondGame(
   return isNamed && input.game !== game ? refuseOtherGame(game, 'game') : undefined;
 }
 
-/** @param field the one that names something of another game */
+/** @param field the field that names something of another game */
 export function refuseOtherGame(game: string, field: string): Refusal<'forbidden'> {
   return refuse('forbidden', { message: `This server key is for the game ${game}.`, field });
 }
 
-/** A session of the console: an operator typed the key into the page of the service, and the browser keeps a cookie in place of the key. */
+/** A session of the console. An operator typed the key into the console's page, and the browser keeps a cookie in place of the key. */
 export interface ConsoleSession {
   readonly id: string;
-  /** Milliseconds since 1970. */
+  /** When the session ends, in milliseconds since 1970. */
   readonly endsAt: number;
-  /** The header x-console of the request: `look`, or the question that the page's user has confirmed. */
+  /** The header x-console of the request: `look`, or the text of the question that the operator has confirmed on the page. */
   readonly says: string;
-  /** Until this time the operator may make changes that cannot be undone, in milliseconds since 1970: for a while after typing the key. */
+  /** Until when the operator may make changes that cannot be undone, in milliseconds since 1970: CONFIRMED_MS after typing the key. */
   readonly confirmedUntil: number;
 }

@@ -7,7 +7,7 @@ import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
 export const SESSION_COOKIE = 'svc_session';
 
-/** A session as its token describes it. Only a script can check whether it has been signed out since. */
+/** A session, as its token describes it. Only a script can tell whether the session was signed out since the token was issued. */
 export interface Session {
   readonly token: string;
   readonly accountId: string;
@@ -18,13 +18,16 @@ export interface Session {
   readonly id: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** `pairing`: the device that claimed the pairing chose the account. Tokens of older versions say `login` for `store` too. */
+  /**
+   * How the session started. `pairing`: the device that claimed the pairing chose the account. Tokens of older versions say `login` in
+   * place of `store`.
+   */
   readonly kind: SessionKind;
-  /** A new token for the same session, once past half its life. */
+  /** A new token for the same session, once the session is past half its life. */
   readonly renewal: StartedSession | undefined;
 }
 
-/** A signed token, and the end of its life: milliseconds since 1970, whole seconds. */
+/** A signed token, and the end of the session's life in milliseconds since 1970, rounded to whole seconds. */
 export interface StartedSession {
   readonly token: string;
   readonly expiresAt: number;
@@ -32,18 +35,21 @@ export interface StartedSession {
 
 interface Remembered {
   readonly token: string;
-  /** Undefined: the session has ended. Without that mark, the same token would cost a round trip each time. */
+  /**
+   * The session of the token. Undefined: the session is known to have ended. Without this entry, each request with the token would cost a
+   * round trip to Redis.
+   */
   readonly session: Session | undefined;
   readonly until: number;
 }
 
-/** The account and the generation of a new session. */
+/** What a new session needs: the account, and the generation of the account's sessions. */
 export interface SessionStart {
   readonly accountId: string;
-  /** The present generation of the account's sessions, from the answer of a script. */
+  /** The present generation of the account's sessions, as a script answered it. Signing out everywhere raises the generation. */
   readonly generation: string;
   readonly kind: SessionKind;
-  /** From `sessionIdOf`, for a session that is listed before it starts. */
+  /** The id (`sessionIdOf`), for a session that is put on the account's list of sessions before it starts. */
   readonly id?: string;
 }
 
@@ -64,7 +70,7 @@ export function sessionIdOf(generation: string, name = randomBytes(12).toString(
 export class Sessions {
   readonly #signer: TokenSigner;
   readonly #now: () => number;
-  /** Keyed by `endOf` the token. An entry counts only if the whole token is the same. */
+  /** The remembered tokens, by their last characters (`endOf`). An entry is used only if the whole token is the same. */
   readonly #remembered = new LruCache<string, Remembered>(REMEMBERED_TOKENS);
 
   constructor(signer: TokenSigner, options: { now: () => number }) {
@@ -77,7 +83,7 @@ export class Sessions {
     return this.#signed({ subject: accountId, id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS, kind });
   }
 
-  /** The session of a Cookie header, as `find` returns it. */
+  /** The session of the cookie in a Cookie header. Undefined as with `find`, or without the cookie. */
   ofCookies(header: string): Session | undefined {
     const token = cookieValue(header, SESSION_COOKIE);
     return token === undefined ? undefined : this.find(token);
@@ -93,7 +99,7 @@ export class Sessions {
     return now < until && now < session.expiresAt ? session : this.#verify(token);
   }
 
-  /** Remembers that the session has ended, so that its token counts as no session here. Other processes find the mark in Redis. */
+  /** Remembers that the session has ended, so that this process accepts its token no longer. Other processes find that in Redis. */
   markEnded(session: Session): void {
     this.#remember({ token: session.token, session: undefined, until: Infinity });
   }
@@ -118,14 +124,14 @@ export class Sessions {
     const claims = this.#signer.verify('session', token, now);
     if (claims === undefined) return undefined;
     const { subject: accountId, id, issuedAt, expiresAt, kind = 'login' } = claims;
-    // The token is a part of a header, which clients can fill with 16 KiB.
+    // A copy, because the token is a slice of a header, which clients can fill with 16 KiB.
     const kept = copyOf(token);
     const session: Session = { token: kept, accountId, id, issuedAt, expiresAt, kind, renewal: this.#renewal(claims, now) };
     this.#remember({ token: kept, session, until: now + REMEMBERED_MS });
     return session;
   }
 
-  /** The new token keeps the session's id, and with it the generation: signing out ends the old and the new token. */
+  /** The renewed token keeps the session's id and so its generation: a sign-out ends the old and the new token. */
   #renewal(claims: TokenClaims, now: number): StartedSession | undefined {
     if (now < (claims.issuedAt + claims.expiresAt) / 2) return undefined;
     return this.#signed({ ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS });
@@ -137,8 +143,8 @@ export class Sessions {
 }
 
 /**
- * The last characters of a token, which belong to its signature. To hash all 250 characters for the look-up takes 0.3 µs more than
- * to hash these and to compare the rest.
+ * The last characters of a token, which belong to its signature. They are the key under which a token is remembered: to hash 22 characters
+ * and compare the rest saves 0.3 µs against hashing all 250.
  */
 function endOf(token: string): string {
   return token.slice(-22);
@@ -154,8 +160,11 @@ export function clearedSessionCookie(scope: CookieScope): string[] {
   return setCookie(SESSION_COOKIE, '', { maxAgeSeconds: 0 }, scope);
 }
 
-/** Bounds how long a token could still count after its key left SESSION_KEYS. */
+/**
+ * The longest time, in milliseconds, for which a verified token is accepted without another check. After that a token whose key was removed
+ * from SESSION_KEYS is refused.
+ */
 const REMEMBERED_MS = 60_000;
 
-/** Bounds the memory for remembered tokens to a few MB. */
+/** The most remembered tokens: a few MB. */
 const REMEMBERED_TOKENS = 20_000;

@@ -4,30 +4,29 @@ import type { SessionKind } from '../../accounts/session-list.ts';
 import type { SessionKey } from '../../config.ts';
 import { compactJws, jwsPart } from './compact-jws.ts';
 
-/** The kinds of signed tokens. The audience in the token keeps one kind from passing for the other. */
+/** The kinds of signed tokens. The token names its kind as audience, so that a token of one kind is not accepted as another kind. */
 export type TokenAudience = 'session' | 'device' | 'deletion' | 'ticket' | 'console';
 
 export interface TokenClaims {
   subject: string;
   id: string;
-  /** Milliseconds since 1970, whole seconds. */
+  /** When the token was issued, in milliseconds since 1970, rounded to whole seconds. */
   issuedAt: number;
   expiresAt: number;
-  /** For a session. Default: `login`. */
+  /** How the session started, for a session's token. Default: `login`. */
   kind?: SessionKind;
 }
 
 /**
- * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so a rotation signs nobody
- * out: add the new key at the end, move it to the front once every process has it, and remove the old key a cookie's life
- * later.
+ * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so a rotation signs nobody out: add the
+ * new key at the end, move it to the front once every process has it, and remove the old key after the life of a cookie.
  *
  * Node's HMAC signs in 2.5 µs and verifies in 3.5, on the event loop. jose takes 33 for either, because WebCrypto passes each call to a
- * thread: a login, a trial's touch and a ticket spent half of their CPU there. A header counts only as one of the texts that this class
- * writes, so a token cannot choose an algorithm. The tests sign and verify with jose as well.
+ * thread: a login, the renewal of a trial and a ticket spent half of their CPU time there. Only headers that this class writes itself are
+ * accepted, so a token cannot choose an algorithm. The tests sign and verify with jose as well.
  */
 export class TokenSigner {
-  /** By the header of the tokens that the key signs, encoded. */
+  /** The keys, each by the encoded header of the tokens that it signs. */
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #signing: readonly [header: string, key: KeyObject];
 
@@ -50,7 +49,7 @@ export class TokenSigner {
     return compactJws(header, claims, (text) => signatureOf(text, key));
   }
 
-  /** The claims of a token of this audience that one of the keys signed and that has not expired; undefined for any other text. */
+  /** The claims of a token. Undefined unless one of the keys signed it, it is of this audience, and it has not expired. */
   verify(audience: TokenAudience, token: string, now: number): TokenClaims | undefined {
     if (token.length > MAX_TOKEN_LENGTH || !WELL_FORMED.test(token)) return undefined;
     const [header, payload, signature] = token.split('.') as [string, string, string];
@@ -61,7 +60,7 @@ export class TokenSigner {
   }
 }
 
-/** The claims of a payload whose signature was verified. A payload that other software signed with the key may lack any of them. */
+/** The claims of a payload whose signature was verified. If other software signs with the same key, its payload may lack any claim. */
 function claimsOf(payload: string, audience: TokenAudience, now: number): TokenClaims | undefined {
   const { data } = Payload.safeParse(decoded(payload));
   if (data === undefined || data.aud !== audience || data.exp <= Math.floor(now / 1000)) return undefined;
@@ -96,11 +95,14 @@ function decoded(payload: string): unknown {
   }
 }
 
-/** Tokens of this service have some 250 characters. A longer text is refused before the pattern and the signature are checked. */
+/**
+ * The most characters of a token. Tokens of this service have some 250; a longer text is refused before the pattern and the signature are
+ * checked.
+ */
 export const MAX_TOKEN_LENGTH = 1024;
 
 /**
- * 32 bytes of HMAC are 43 characters, and the last character carries only four bits. Other characters with the same four bits
- * decode to the same bytes. The pattern refuses them, because a changed cookie must not verify.
+ * Matches a token in the one spelling of its signature. 32 bytes of HMAC are 43 characters, of which the last carries only four bits. Other
+ * characters with the same four bits decode to the same bytes. The pattern refuses them, because a changed cookie must not verify.
  */
 const WELL_FORMED = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;

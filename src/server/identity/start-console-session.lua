@@ -1,4 +1,5 @@
--- Starts a session of the console. Removes sessions that have ended, and the oldest one if there are too many.
+-- Starts a session of the console. Removes the sessions of the same server key that have ended, and its oldest session if there are too
+-- many.
 -- KEYS sessions
 -- ARGV id, ends_at, confirmed_until, most
 -- Answers started

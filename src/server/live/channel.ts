@@ -6,11 +6,11 @@ import { KEY_CODES, type Shape } from '../http/endpoint.ts';
 import type { Feed, State } from './feed.ts';
 
 /**
- * A live channel as data, like an endpoint: a WebSocket that receives the whole state of one thing at once and after every
- * change. Router, validation, AsyncAPI and tests read this one declaration.
+ * A live channel is declared as data, like an endpoint: a WebSocket that receives the whole state of one thing (a room, a pairing) at once
+ * and after every change. Router, validation, AsyncAPI and tests read the same declaration.
  */
 export interface ChannelDeclaration {
-  /** With parameters in braces: `/v1/rooms/{code}/live`. */
+  /** The path, with parameters in braces: `/v1/rooms/{code}/live`. */
   readonly path: string;
   readonly summary: string;
   readonly description?: string;
@@ -18,41 +18,47 @@ export interface ChannelDeclaration {
   readonly query?: z.ZodObject;
   /** Whether the channel reads the session of the upgrade: the cookie, or a bearer. */
   readonly takesSession?: boolean;
-  /** The scope of the server keys that may watch too. Undefined: no key may; on a channel that takes no session a key makes no difference. */
+  /**
+   * The scope that a server key needs to watch the channel. Undefined: server keys are refused; on a channel that takes no session a key
+   * makes no difference.
+   */
   readonly keyScope?: Scope;
   /** Headers of the upgrade request that the channel reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Messages that the service sends, by `type`. */
+  /** The shapes of the messages that the service sends, by `type`. */
   readonly sends: Readonly<Record<string, z.ZodObject>>;
-  /** Messages that a client may send, by `type`. */
+  /** The shapes of the messages that a client may send, by `type`. */
   readonly receives: Readonly<Record<string, z.ZodObject>>;
-  /** Messages that count against a budget of their own, beside the address's limit of requests. */
+  /** The messages that have a rate limit of their own (acts), beside the limit of requests of the address. */
   readonly acts?: ActMessages;
-  /** Codes that can refuse the upgrade, beyond those of every channel (`channelErrors`). */
+  /** The error codes that can refuse the upgrade, beyond those of every channel (`channelErrors`). */
   readonly errors: readonly ErrorCode[];
   /**
-   * The codes of a wrong guess, such as an unknown room code. Each refusal with one of them counts as one miss of the client's address,
-   * which limits guessing.
+   * The error codes that mean a wrong guess, such as the code for an unknown room. Each refusal with one of them counts as one miss of the
+   * client's address, which limits guessing.
    */
   readonly misses?: readonly ErrorCode[];
 }
 
-/** Messages with which a client acts. */
+/** The messages with which a client acts, such as a move of a player. */
 export interface ActMessages {
-  /** The `type` of acts. If it comes first in the message, the service recognises the act before it parses the message. */
+  /** The `type` of acts. If it is the first field of the message, the service recognises the act before it parses the message. */
   readonly type: string;
-  /** The error message for an act without the fields that its answer needs; undefined if it has them. The channel checks the rest. */
+  /**
+   * The error message for an act that lacks fields without which it cannot even be answered; undefined if the act has these fields. The
+   * channel checks all other fields.
+   */
   lacks(message: { readonly [field: string]: unknown }): string | undefined;
-  /** Most frames a second of a socket that has a name. */
+  /** The most frames per second of a socket that has a name, which means that its player was welcomed. */
   readonly framesPerSecond: number;
   /**
-   * The answer to an act that is refused unread.
+   * The answer to an act that is refused before it was parsed.
    * @param head the message, or its first characters
    */
   refused(head: string, refusal: Refusal): object;
 }
 
-/** The checked data of an upgrade request. */
+/** The validated data of an upgrade request. */
 export interface UpgradeCall<Params, Query> {
   readonly params: Params;
   readonly query: Query;
@@ -64,73 +70,81 @@ export interface ChannelSocket<Memory = unknown> {
   readonly connectionId: string;
   /** The id of the watched thing: a room's code, a pairing's token. */
   readonly id: string;
-  /** The caller of the upgrade's session, if it has one. */
+  /** The caller by the session of the upgrade request, if it has a session. */
   readonly sessionCaller: Caller | undefined;
   /**
-   * The caller of the credentials in a message. The token counts first, and the installId does not stand in for an invalid token.
+   * The caller of the credentials in a message. If there is a token, it names the caller, and an invalid token is refused even if there is
+   * an installId.
    * @throws Refusal `session_required` if the token does not verify
    */
   callerOf(credentials: MessageCredentials): Promise<Caller>;
   /** The channel's own data about this connection, made by `memory` of its declaration. */
   readonly memory: Memory;
-  /** The latest state. Undefined once the thing no longer exists. */
+  /** The latest state of the watched thing. Undefined once the thing no longer exists. */
   readonly state: State | undefined;
-  /** The client's address, which creations count against. */
+  /** The client's address, against which new accounts count. */
   readonly address: string;
-  /** From now on the socket gets the messages and private parts for this name, in place of its earlier one. Undefined: for no name. */
+  /**
+   * Gives the socket a name: from now on it gets the messages and private parts for this name, and no longer the ones for its earlier name.
+   * Undefined: the socket has no name.
+   */
   name(name: string | undefined): void;
-  /** The server key of a message. @throws Refusal `bad_key` */
+  /** The server key of a token in a message. @throws Refusal `bad_key` */
   keyOf(token: string): ServerKey;
-  /** Counts messages for this key, in place of the address. */
+  /** Counts the socket's messages against this server key, in place of the address. Undefined: against the address. */
   readonly chargesTo: (key: ServerKey | undefined) => void;
-  /** Schedules a call of `sendPrivate`. */
+  /** Notes that the socket's private part has changed, so that `sendPrivate` is called soon. */
   privateChanged(): void;
-  /** @param message to be encoded, or JSON text */
+  /** Sends a message. @param message an object to be encoded, or JSON text */
   send(message: object | string): void;
-  /** As `send`, in one write to the connection with the next push of the thing, if one is due. */
+  /** Sends a message as `send` does, but in one write to the connection with the next push of the state, if a push is due. */
   sendWithPush(message: string): void;
-  /** Sends the error of a refusal. */
+  /** Sends an error message with the refusal's code. */
   refuse(refusal: Refusal): void;
   readonly isOpen: boolean;
 }
 
-/** The credentials in a message: at least one of them. */
+/** The credentials in a message: an installId, a session token, or both. */
 export interface MessageCredentials {
   readonly installId?: string | undefined;
   readonly sessionToken?: string | undefined;
 }
 
 /**
- * @typeParam Taken the services that its handlers take
+ * A channel's declaration with its handlers.
+ * @typeParam Taken the services that the handlers take
  * @typeParam Memory the data that the channel keeps about a connection, and may change
  */
 export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
-  /** The id of the thing to watch, or the refusal of the upgrade. */
+  /** The id of the thing to watch, or a refusal of the upgrade. */
   readonly subject: (call: UpgradeCall<never, never>) => string | Refusal;
   readonly feed: (services: Taken) => Feed;
-  /** Whether the client asks for patches in place of whole states. */
+  /** Whether the client asks for patches (what changed) in place of whole states. */
   readonly takesPatches?: (query: never) => boolean;
-  /** The code that refuses the upgrade if the feed does not have the thing. */
+  /** The error code that refuses the upgrade if the thing does not exist. */
   readonly notFound: ErrorCode;
-  /** Makes the memory of a new connection. */
+  /** Makes the channel's data about a new connection. */
   readonly memory?: () => Memory;
   readonly opened?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
-  /** Called with each message that passed its shape. */
+  /** Called with each message of a client that has a declared shape. */
   readonly received?: (
     socket: ChannelSocket<Memory>,
     message: { type: string; [field: string]: unknown },
     services: Taken,
   ) => Promise<void>;
-  /** Sends the socket its private part, if that has changed. */
+  /** Sends the socket its private part, if the part has changed since it was last sent. */
   readonly sendPrivate?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
-  /** Called every second: takes the name from a socket that has lost the right to it. */
+  /** Called every second. It takes the name from a socket that has lost the right to its name. */
   readonly checked?: (socket: ChannelSocket<Memory>, services: Taken) => void;
   readonly closed?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
 }
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 
-/** Declares a channel. Its shapes give its handlers their data. The types of their last parameters name their services. */
+/**
+ * Declares a channel. The handlers get data of the declared shapes, and the types of their last parameters name the services that they
+ * take.
+ */
 export function channel<
   Params extends z.ZodObject | undefined,
   Query extends z.ZodObject | undefined,
@@ -147,7 +161,7 @@ export function channel<
   return declaration as unknown as Channel<Taken>;
 }
 
-/** All codes that can refuse the channel's upgrade. */
+/** All error codes that can refuse the channel's upgrade. */
 export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
   return [
     ...new Set<ErrorCode>([

@@ -1,17 +1,17 @@
-/** Close codes. A client connects again after 4000–4499 and does not after 4500–4999. */
+/** The codes with which the service closes sockets. A client reconnects after 4000–4499, and does not after 4500–4999. */
 export const closeCodes = {
-  /** The server stops or restarts: connect again, elsewhere or a little later (RFC 6455). */
+  /** The server stops or restarts: reconnect, to another server or a little later (RFC 6455). */
   goingAway: 1001,
   messageTooBig: 1009,
-  /** The client sent three messages that the service did not understand. */
+  /** The client sent BAD_MESSAGES messages that the service did not understand. */
   badMessages: 4400,
   /** The client did not read for 30 s. */
   tooSlow: 4008,
-  /** Redis lost changes that were sent already: connect again for the current state. */
+  /** Redis lost changes that were sent to the client already: reconnect for the current state. */
   wentBack: 4009,
   tooManyMessages: 4429,
   /** The watched thing no longer exists. */
   gone: 4500,
-  /** The watched thing reached its final state, which was sent before. */
+  /** The watched thing reached its final state, which was sent before the close. */
   finished: 4501,
 } as const;

@@ -1,67 +1,76 @@
 /**
  * A kind of thing that clients can watch, such as rooms. The scripts that change a thing also number its states, so that all processes
- * agree on their order.
+ * agree on the order of the states.
  */
 export interface Feed {
   /**
-   * For things whose changes are not published: the interval, in milliseconds, at which all of them are read together. Undefined: changes
-   * are published on Redis channels, and the things are read every few seconds in case a message was lost.
+   * The interval, in milliseconds, at which all watched things of this kind are read together, if their changes are not published.
+   * Undefined: changes are published on Redis channels, and the things are read every few seconds in case a message was lost.
    */
   readonly polledEveryMs?: number;
-  /** The Redis channel on which the scripts publish what happens to the thing with this id. For a polled thing only a unique name. */
+  /**
+   * The Redis channel on which the scripts publish what happens to the thing with this id. For things that are polled it is only a unique
+   * name.
+   */
   channel(id: string): string;
   /**
    * Decodes a message on that channel.
    * @param known the latest state that the process has
-   * @returns a number, the position after the change, if the message changes a state that the process does not have. Undefined for a
-   * message that is older than the known state
+   * @returns the new state, or the message to relay. A number, the position after the change, if the change does not follow the known
+   * state. Undefined if the message is older than the known state
    */
   take(message: string, known: State | undefined): State | Relay | number | undefined;
   /**
-   * Reads the current states from Redis, in one round trip. `same` stands for a thing that is still in the known state, undefined for one
-   * that no longer exists.
+   * Reads the current states from Redis, in one round trip. `same` stands for a thing that is still in the known state, undefined for a
+   * thing that no longer exists.
    */
   fetch(known: readonly { id: string; state: State | undefined }[]): Promise<(Fetched | undefined)[]>;
 }
 
 export interface Fetched {
   readonly state: State | 'same';
-  /** The number of the last relayed message. */
+  /** The number of the last message that was relayed to the thing's watchers. */
   readonly relayed: number;
 }
 
 export interface State {
-  /** Rises with every change. */
+  /** The number of the state. It rises with every change. */
   readonly position: number;
   /** Distinguishes states with the same position: after a failover, new states may have the positions of lost states. */
   readonly stamp: string;
-  /** Whether no other state follows. */
+  /** Whether this state is the last: nothing can change any more. */
   readonly isFinal: boolean;
-  /** When the state changes without a message, in milliseconds since 1970. Infinity for never. */
+  /** When the state changes without a message, as by an expiry, in milliseconds since 1970. Infinity: never. */
   readonly changesAt: number;
-  /** The message that watchers receive. Called at most once for each state in a process. */
+  /** The text of the message that brings watchers the whole state. Called at most once for each state in a process. */
   encode(): string;
-  /** The message for watchers that take patches: what changed since the last push. Without it they get whole states too. */
+  /**
+   * The text of the message for watchers that take patches: what changed since the last push. Without this method they get whole states
+   * too.
+   */
   encodePatch?(): string;
-  /** A lower bound on the length of `encode()`, which is cheaper than encoding. */
+  /** A lower bound on the length of `encode()`. It is cheaper to compute than the encoding. */
   readonly leastLength?: number;
-  /** Called when all watchers have this state. */
+  /** Called when this state was pushed to all watchers. */
   pushed?(): void;
-  /** Called for a state that was read from Redis, not derived from the known one by a change. */
+  /** Called with the known state, for a state that was read from Redis instead of being derived from the known state. */
   follow?(known: State): void;
-  /** The position of the last change of a private part. 0 for none. */
+  /** The position of the last change of any private part. 0: there was none. */
   readonly privateAt: number;
-  /** The names whose private part this change set. Undefined if not known: a state that was read may include earlier changes too. */
+  /**
+   * The names whose private parts this change set. Undefined if that is not known: a state that was read from Redis may include several
+   * changes.
+   */
   readonly privateOf?: readonly string[] | undefined;
 }
 
-/** Something that is sent once and not kept. */
+/** A message that is sent once to the watchers and not kept. */
 export interface Relay {
-  /** Rises with every relay. */
+  /** The number of the message. It rises with every message of the thing. */
   readonly number: number;
   /** The names of the watchers that get it. Undefined: all. */
   readonly to: readonly string[] | undefined;
   readonly message: string;
-  /** As in State. */
+  /** When the state changes without a message, as in State. */
   readonly changesAt: number;
 }

@@ -2,12 +2,12 @@ import { invalid, refuse, type Refusal } from '../../errors.ts';
 import type { RequestHeaders } from '../http/request-headers.ts';
 
 /**
- * The refusal of a request to a channel that is not an opening handshake (RFC 6455, section 4.2.1). uWS checks only the
- * length of the key.
+ * The refusal of a request to a channel that is not a valid opening handshake (RFC 6455, section 4.2.1). uWS itself checks only the length
+ * of Sec-WebSocket-Key.
  */
 export function refuseHandshake(headers: RequestHeaders): Refusal | undefined {
   if (!WEBSOCKET.test(headers.upgrade)) return invalid('upgrade', 'Must be websocket: this is a live channel');
-  // uWS would read the body as frames.
+  // uWS would read the body as WebSocket frames.
   if (headers.contentLength !== '' || headers.transferEncoding !== '') return invalid('content-length', 'An upgrade has no body');
   if (!headers.asksToUpgrade) return invalid('connection', 'Must be Upgrade');
   if (headers.websocketVersion !== '13') return refuse('upgrade_required');
@@ -17,5 +17,5 @@ export function refuseHandshake(headers: RequestHeaders): Refusal | undefined {
 
 const WEBSOCKET = /(?:^|[\s,])websocket(?:$|[\s,])/i;
 
-/** 16 bytes in base64: 22 characters, of which the last carries two bits, and two characters of padding. */
+/** Matches 16 bytes in base64: 22 characters, of which the last carries two bits, and two characters of padding. */
 const KEY = /^[A-Za-z\d+/]{22}==$/;

@@ -5,7 +5,10 @@ import type { Feed, State } from './feed.ts';
 import type { LiveCounts } from './live-counts.ts';
 import { Topic } from './topic.ts';
 
-/** How often positions are compared with Redis: Pub/Sub silently loses messages published while the link is down. */
+/**
+ * The interval, in milliseconds, at which the positions of all topics are compared with Redis: messages that Redis publishes while the
+ * connection is down are lost.
+ */
 const COMPARE_INTERVAL_MS = 3000;
 
 const COMPARE_BATCH = 200;
@@ -14,7 +17,7 @@ const SUBSCRIBE_BATCH = 1000;
 export interface HubOptions {
   /** Sends one message to all sockets subscribed to a topic. */
   readonly publish: (topic: string, message: string) => void;
-  /** As in `TopicOptions`. */
+  /** The most bytes per second that a topic pushes, as in `TopicOptions`. */
   readonly bytesPerSecond?: number;
   readonly subscriber: Subscriptions;
   readonly counts?: LiveCounts;
@@ -30,10 +33,10 @@ export class Hub {
   readonly #options: HubOptions;
   readonly #topics = new Map<string, Topic>();
   readonly #timer: NodeJS.Timeout;
-  /** The feeds that are polled, and have topics. */
+  /** The timers of feeds that are polled, for the feeds that have topics. */
   readonly #polls = new Map<Feed, NodeJS.Timeout>();
   #isComparing = false;
-  /** Resolves when a topic has its first state. */
+  /** For each topic a promise that resolves when the topic has its first state. */
   readonly #opening = new WeakMap<Topic, Promise<void>>();
   #draining = false;
 
@@ -42,7 +45,7 @@ export class Hub {
     options.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
     options.subscriber.on('ready', (isConcerned) => void this.#subscribeAgain(isConcerned));
     this.#timer = setInterval(() => {
-      // An unanswered ping reveals a connection that died silently: the link breaks it.
+      // If a connection died silently, the ping gets no answer, and the connection is then closed.
       options.subscriber.ping().catch(() => {});
       void this.#compareInTurn();
     }, COMPARE_INTERVAL_MS);
@@ -71,7 +74,7 @@ export class Hub {
     topic.hold();
     try {
       await this.#opening.get(topic);
-      // Without a subscription the topic may have missed changes, so a new watcher gets a state read just now.
+      // Without a subscription the topic may have missed changes, so a new watcher gets a state that is read now.
       if (feed.polledEveryMs === undefined && !this.#options.subscriber.hears(channel)) await this.#fetch([topic]);
     } catch (error) {
       topic.release();
@@ -103,13 +106,13 @@ export class Hub {
     return true;
   }
 
-  /** Resolves every long-poll, the current ones and later ones, at once. */
+  /** Resolves every long-poll at once, also those that begin later. */
   drain(): void {
     this.#draining = true;
     for (const topic of this.#topics.values()) topic.wake();
   }
 
-  /** Ends all topics, because their states are no longer true. All watchers connect again. */
+  /** Ends all topics, because Redis has lost data and their states are no longer true. All watchers reconnect. */
   endAll(): void {
     for (const topic of [...this.#topics.values()]) topic.end(closeCodes.wentBack, 'went back');
   }
@@ -125,19 +128,19 @@ export class Hub {
     return this.#topics.size;
   }
 
-  /** Subscribes before it reads, so that a change in between arrives as a message. */
+  /** Subscribes before it reads, so that a change between the two arrives as a message. */
   async #open(topic: Topic): Promise<void> {
     const { feed, channel } = topic;
     try {
       if (feed.polledEveryMs === undefined) await this.#options.subscriber.subscribe(channel);
       else if (!this.#polls.has(feed)) this.#polls.set(feed, this.#pollEvery(feed, feed.polledEveryMs));
     } catch {
-      // The link is down: `#subscribeAgain` subscribes once it is back, and `#compareAll` finds changes until then.
+      // The connection to Redis is down. `#subscribeAgain` subscribes once there is one again, and `#compareAll` finds changes until then.
     }
     await this.#fetch([topic]);
   }
 
-  /** If a poll takes longer than the interval, the next poll is skipped. */
+  /** Polls a feed. If a poll takes longer than the interval, the next one is skipped. */
   #pollEvery(feed: Feed, intervalMs: number): NodeJS.Timeout {
     let polling: Promise<void> | undefined;
     return setInterval(() => {
@@ -157,28 +160,28 @@ export class Hub {
     this.#topics.delete(topic.channel);
     if (topic.feed.polledEveryMs !== undefined) return;
     this.#options.subscriber.unsubscribe(topic.channel).catch(() => {
-      // The link is down: the next one subscribes only to topics that are watched then.
+      // The connection is down. The next connection subscribes only to the topics that are watched then.
     });
   }
 
-  /** Subscribes, then compares: messages published while the link was down are lost. */
+  /** Subscribes to all topics, then compares them with Redis, because messages published while the connection was down are lost. */
   async #subscribeAgain(isConcerned: (channel: string) => boolean): Promise<void> {
     const channels = this.#published.map(({ channel }) => channel).filter(isConcerned);
     for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
       try {
         await this.#options.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
       } catch (error) {
-        // In a Cluster one primary may refuse while the others serve the next channels. A later `ready` retries the channels that failed.
+        // In a Cluster one primary may refuse while the others accept the next channels. A later `ready` retries the channels that failed.
         this.#options.log.debug({ reason: (error as Error).message }, 'could not subscribe again to watched channels');
       }
     }
-    // Topics that lost their last watcher since `channels` was listed.
+    // Topics that lost their last watcher while this method was subscribing.
     const unused = channels.filter((channel) => !this.#topics.has(channel));
     if (unused.length > 0) this.#options.subscriber.unsubscribe(...unused).catch(() => {});
     await this.#compareAll(isConcerned);
   }
 
-  /** Runs one comparison at a time: it takes longer than the interval if Redis is so slow that its calls time out. */
+  /** Runs one comparison at a time. A comparison takes longer than the interval if Redis is so slow that its calls time out. */
   async #compareInTurn(): Promise<void> {
     if (this.#isComparing) return;
     this.#isComparing = true;
@@ -194,7 +197,7 @@ export class Hub {
     for (let start = 0; start < topics.length; start += COMPARE_BATCH) await this.#compare(topics.slice(start, start + COMPARE_BATCH));
   }
 
-  /** The topics whose changes come by Pub/Sub. */
+  /** The topics whose changes arrive by Pub/Sub. */
   get #published(): Topic[] {
     return [...this.#topics.values()].filter(({ feed }) => feed.polledEveryMs === undefined);
   }
@@ -204,7 +207,7 @@ export class Hub {
       await this.#fetch(topics);
     } catch (error) {
       this.#options.log.debug({ reason: (error as Error).message }, 'could not compare positions with redis');
-      // In a Cluster one primary may be away: its topics must not keep the others from their states.
+      // In a Cluster one primary may be away. The topics of the other primaries are read one by one, so that they still get their states.
       const heard = topics.filter(({ channel }) => this.#options.subscriber.hears(channel));
       if (topics.length > 1) await Promise.allSettled(heard.map((topic) => this.#fetch([topic])));
     }
@@ -221,22 +224,24 @@ export class Hub {
         const { state, relayed = 0 } = found[index] ?? {};
         if (before.state === undefined) topic.openedAfter(relayed);
         if (state === undefined) topic.end(closeCodes.gone, 'gone');
-        // After a failover to a replica that lagged behind, numbers start again below those sent: watchers must reconnect.
+        // After a failover to a replica that lagged behind, positions and message numbers start again below the numbers that watchers have,
+        // so the watchers must reconnect.
         else if (relayed < before.relayed || (state !== 'same' && !canFollow(state, before.state)))
           topic.end(closeCodes.wentBack, 'went back');
         else if (state !== 'same') topic.advance(state);
       });
-      // Changes that were published meanwhile could not be applied to the states that were known.
+      // A change that was published during the read could not be applied to the state known before. The topics with such a change are read
+      // again.
       const behind = ofFeed.filter((topic) => topic.isBehind);
       if (behind.length > 0 && tries > 1) await this.#fetch(behind, tries - 1);
     }
   }
 }
 
-/** A topic that is still behind after this many reads waits for the next comparison. */
+/** How often a topic is read until it has all published changes. A topic that still lacks a change waits for the next comparison. */
 const READ_TRIES = 3;
 
-/** Whether a state that was read can follow the one that was known before. */
+/** Whether a state that was read from Redis can follow the state that was known before. If not, Redis has lost changes. */
 function canFollow(state: State, known: State | undefined): boolean {
   if (known === undefined) return true;
   if (state.privateAt < known.privateAt) return false;

@@ -4,13 +4,16 @@ import type { Metrics } from '../metrics.ts';
  * Counts of the messages that the live channels of this process sent, or could not send, since its start. Topics and sockets raise them.
  */
 export class LiveCounts {
-  /** Relayed messages, counted once for each addressed socket. */
+  /** Messages relayed to watchers. A message to several sockets counts once for each. */
   messages = 0;
-  /** Relayed messages that a socket did not get: it lags, or its topic pushes more than it may. */
+  /**
+   * Relayed messages that a socket did not get, because it reads too slowly or its topic pushes more than it may. Each counts once for each
+   * socket.
+   */
   messagesMissed = 0;
-  /** Notices to sockets that their player's private part has changed. */
+  /** Notices to sockets that the private part of their player has changed. */
   privateNotices = 0;
-  /** Acts that were refused before they were read. */
+  /** Acts that were refused before they were parsed. */
   actsUnread = 0;
 
   addTo(metrics: Pick<Metrics, 'count'>): void {

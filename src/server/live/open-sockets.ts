@@ -28,7 +28,7 @@ export interface OpenSocketsOptions<Services> extends Omit<PipelineOptions<Servi
 }
 
 /**
- * The WebSockets of this process. It admits and counts them, closes those that do not read, and closes all when the server drains.
+ * The WebSockets of this process. This class admits and counts them, closes those that do not read, and closes all when the server drains.
  * `features/rooms/presence.ts` ends the connections of players who are banned or whose session ends.
  */
 export class OpenSockets<Services> {
@@ -54,7 +54,8 @@ export class OpenSockets<Services> {
       const socket = await this.#prepare(channel, exchange, params, held);
       held.settleMiss(socket, channel.misses);
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
-      // Checked in the same turn as the upgrade: across an `await` the server could start to drain, or the topic fill up.
+      // Checked in the same turn of the event loop as the upgrade: during an `await` the server could start to drain, or the topic could
+      // get too many watchers.
       const refusal = this.#refusal(socket.topic);
       if (refusal !== undefined || exchange.isFinished) {
         socket.abandon();
@@ -76,7 +77,7 @@ export class OpenSockets<Services> {
     this.#refuse(exchange, refuseHandshake(exchange.headers) ?? invalid('upgrade', 'Must be websocket'));
   }
 
-  /** Closes all sockets with 1001, spread over `spreadMs` so that the clients do not all reconnect at once. */
+  /** Closes all sockets with code 1001, spread over `spreadMs` so that the clients do not all reconnect at once. */
   async drain(spreadMs: number): Promise<void> {
     this.#draining = true;
     clearInterval(this.#pacing);
@@ -102,7 +103,7 @@ export class OpenSockets<Services> {
     const { key } = exchange;
     const keyRefusal = key && (channel.keyScope !== undefined || channel.takesSession === true) ? refuseKey(key, channel) : undefined;
     if (keyRefusal !== undefined) return keyRefusal;
-    // Browsers attach no bearer to an upgrade.
+    // A request with a bearer does not come from a foreign page: browsers attach no bearer to an upgrade.
     if (bearer === undefined && origins.isForeign(origin, host))
       return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const socketWaitMs = await held.reserve('sockets');
@@ -115,7 +116,7 @@ export class OpenSockets<Services> {
     const session = await this.#sessionOf(channel, exchange);
     if (session instanceof Refusal) return session;
     exchange.identified(session?.accountId);
-    // The callers keep the address only: with the exchange, the whole request would stay in memory as long as the socket.
+    // The callers keep only the address: with the exchange, the whole request would stay in memory as long as the socket.
     const { address, group } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
       callerFrom({ address }, accountId, ofSession, admission);
@@ -153,7 +154,8 @@ export class OpenSockets<Services> {
   }
 
   /**
-   * The session of an upgrade. A bearer is checked in Redis, so that a bearer whose session has ended is refused instead of just watching.
+   * The session of an upgrade. A bearer's session is checked in Redis, so that a bearer whose session has ended is refused instead of just
+   * watching.
    */
   async #sessionOf(channel: Channel<Services>, exchange: Exchange): Promise<Session | undefined | Refusal> {
     const { sessions, checkCaller } = this.#options;
@@ -188,13 +190,13 @@ export class OpenSockets<Services> {
     this.check();
   }
 
-  /** Checks the credentials for which sockets act. */
+  /** Checks the credentials of all sockets, and repeats work that has failed. */
   check(): void {
     for (const socket of this.#sockets) socket.check();
   }
 }
 
-/** Headers that a 426 must have (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
+/** Headers that an answer 426 must have (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
 const VERSION_SPOKEN = [
   ['sec-websocket-version', '13'],
   ['upgrade', 'websocket'],

@@ -1,7 +1,8 @@
 import type { State } from './feed.ts';
 
 /**
- * The state of a feed that is polled. Each process numbers its own positions, because the data has no number that always rises.
+ * A state of a feed that is polled. Each process numbers the positions for itself, because the data in Redis has no number that always
+ * rises.
  */
 export class PolledState implements State {
   readonly position: number;
@@ -9,10 +10,10 @@ export class PolledState implements State {
   readonly stamp = '';
   readonly privateAt = 0;
   readonly isFinal = false;
-  /** The polls see every change. */
+  /** No timer is needed, because the polls see every change. */
   readonly changesAt = Infinity;
 
-  /** @param known the state before, if any */
+  /** @param known the state before the new one, if any */
   constructor(known: State | undefined, message: string) {
     this.position = (known?.position ?? 0) + 1;
     this.message = message;

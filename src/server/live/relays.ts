@@ -1,38 +1,42 @@
 import type { LiveCounts } from './live-counts.ts';
 import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 
-/** Messages may use this much of the topic's bytes per second ahead of time. Further messages are missed. */
+/**
+ * Milliseconds by which relayed messages may run ahead of the topic's bytes per second. Messages beyond that are not sent, and count as
+ * missed.
+ */
 const RELAYED_AT_ONCE_MS = 1000;
 
 export interface RelaysOptions {
   /** All watchers of the topic. */
   readonly watchers: ReadonlySet<Watcher>;
   readonly counts: LiveCounts;
-  /** The time for which a message of this length, to this number of watchers, uses up the topic's bytes per second. */
+  /** The time, in milliseconds, for which a message of this length to this number of watchers uses up the topic's bytes per second. */
   readonly millisecondsPaidFor: (bytes: number, watchers: number) => number;
 }
 
 interface Waiting extends Relayed {
-  /** Undefined: all. */
+  /** The watchers that get the message. Undefined: all. */
   readonly only: ReadonlySet<Watcher> | undefined;
 }
 
 /**
- * The messages that a topic passes on: once, in one order, and not kept. They are sent to each socket, not published: uWS does not tell
- * which of several published messages it dropped, and sends later ones before the socket has learnt which it missed.
+ * The messages that a topic passes on: once, in one order, and not kept. The messages are sent to each socket one by one, not published on
+ * a uWS topic: of several published messages uWS does not tell which it dropped, and it sends later ones before the client has learnt which
+ * it missed.
  */
 export class Relays {
   readonly #options: RelaysOptions;
-  /** Number of the last message. */
+  /** The number of the last message that came. */
   #last = 0;
-  /** Number of the last message before the topic was opened. Undefined: not known. */
+  /** The number of the last message before the topic was opened. Undefined: not known. */
   #lastBefore: number | undefined;
-  /** The messages of one read from Redis: a socket gets them in one write. */
+  /** The messages that came in one read from Redis. A socket gets them in one write. */
   readonly #waiting: Waiting[] = [];
-  /** The numbers of the first and the last message that no watcher got. */
+  /** The numbers of the first and the last message that no watcher got, and about which the watchers were not told yet. */
   #missed: { from: number; to: number } | undefined;
   #tellingMissed: NodeJS.Timeout | undefined;
-  /** The sent messages have used up the topic's bytes per second until this time, on the clock of `performance.now()`. */
+  /** Until when the sent messages use up the topic's bytes per second, on the clock of `performance.now()`. */
   #paidUntil = -Infinity;
 
   constructor(options: RelaysOptions) {
@@ -43,14 +47,14 @@ export class Relays {
     return this.#last;
   }
 
-  /** The topic was opened after the message of this number, so a later message that does not arrive was lost. */
+  /** Notes the number of the last message before the topic was opened. A later message that does not arrive was lost. */
   openedAfter(number: number): void {
     this.#lastBefore ??= number;
   }
 
-  /** @param to the watchers that get the message; undefined: all */
+  /** Relays a message. @param to the watchers that get the message; undefined: all */
   take(number: number, message: string, to: ReadonlySet<Watcher> | undefined): void {
-    // The messages in between were lost on their way from Redis.
+    // The messages between the last number and this one were lost on their way from Redis.
     const last = this.#last > 0 ? this.#last : (this.#lastBefore ?? number);
     if (number > last + 1) this.#miss(last + 1, number - 1);
     this.#last = number;
@@ -62,12 +66,12 @@ export class Relays {
       counts.messagesMissed += size;
       return this.#miss(number, number);
     }
-    // Before this message, so that no notice names messages before and after it.
+    // The notice goes out before this message, so that no notice covers numbers before and after a message that was sent.
     this.#tellMissed();
     this.#send({ message, from: number, to: number, isNotice: false, only: to });
   }
 
-  /** Sends what waits for the end of the turn, and nothing later. */
+  /** Sends the messages that wait for the end of the turn. A notice of missed messages is not sent any more. */
   stop(): void {
     clearTimeout(this.#tellingMissed);
     this.#tellingMissed = undefined;
@@ -78,7 +82,7 @@ export class Relays {
     if (this.#waiting.push(waiting) === 1) queueMicrotask(() => this.flush());
   }
 
-  /** Sends what waits for the end of the turn. */
+  /** Sends the messages that wait for the end of the turn. */
   flush(): void {
     const { watchers, counts } = this.#options;
     const waiting = this.#waiting.splice(0);
@@ -91,7 +95,10 @@ export class Relays {
     }
   }
 
-  /** Counts the message against the topic's bytes a second. Messages that use up to a second's bytes may go out at once. */
+  /**
+   * Counts the message against the topic's bytes per second. Messages that use up to a second's bytes may go out at once.
+   * @returns whether the message may be sent
+   */
   #pays(message: string, count: number): boolean {
     const { watchers, millisecondsPaidFor } = this.#options;
     const now = performance.now();
@@ -102,7 +109,7 @@ export class Relays {
     return true;
   }
 
-  /** The messages are lost for all watchers. They get the notice before the next message, or once the topic may send again. */
+  /** Notes messages that no watcher gets. The watchers are told before the next message, or after RELAYED_AT_ONCE_MS. */
   #miss(from: number, to: number): void {
     this.#missed = { from: this.#missed?.from ?? from, to };
     this.#tellingMissed ??= setTimeout(() => this.#tellMissed(), RELAYED_AT_ONCE_MS);

@@ -5,66 +5,73 @@ import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 import type { WebSocket } from '../uws.ts';
 
 /**
- * Bytes of answers that may wait for a socket that does not read. Acts whose answers are long would otherwise fill the memory, also on
- * a socket that reads a little all the time: a refused act may bring a whole state.
+ * The most bytes of answers that may wait for a socket that does not read. A refused act may bring a whole state as its answer, so without
+ * a bound even a socket that reads slowly would let the memory fill up.
  */
 const ANSWER_BYTES_WAITING = 128 * 1024;
 
-/** A close frame waits behind data that the client does not read. After this time the connection is cut without it. */
+/**
+ * Milliseconds after which a connection is cut without a close frame, because the frame waits behind data that the client does not read.
+ */
 const CUT_AFTER_MS = 5000;
 
-/** Most ranges of missed messages that a socket is told separately. Further ones extend the last range. */
+/** The most ranges of missed messages that a socket is told one by one. Further missed messages extend the last range. */
 const MOST_RANGES = 64;
 
-/** Far longer than uWS takes to send or drop an answer: up to 17 ms until the push, and a turn of the event loop. */
+/**
+ * Milliseconds for which published answers are remembered: far longer than uWS takes to send or drop one, up to 17 ms until the push and a
+ * turn of the event loop.
+ */
 const PUBLISHED_KEPT_MS = 500;
 
-/** Characters by which a published answer is recognised. */
+/** Characters at the start of an answer by which it is recognised if uWS drops it. */
 const HEAD_LENGTH = 96;
 
-/** An answer that was published in the last moment. */
+/** An answer that was published a moment ago, and that uWS may still drop. */
 interface Published {
   readonly text: string;
   readonly at: number;
-  /** `pushCount` of the topic at that time. */
+  /** The topic's `pushCount` when the answer was published. */
   readonly pushCount: number;
 }
 
-/** Begins an answer to an act. */
+/** The beginning of every answer to an act. */
 const ACTED = '{"type":"acted"';
 
 export interface SendQueueOptions {
   readonly topic: Topic;
   readonly takesPatches: boolean;
-  /** The uWS topic to which only this socket is subscribed, once it is named. */
+  /** The name of the uWS topic to which only this socket is subscribed, once the socket has a name. */
   readonly ownTopic: string;
-  /** The private part has changed. */
+  /** Called when the private part has changed, so that the socket has to send it. */
   readonly privateChanged: () => void;
-  /** Called when everything that waited was sent. May send more. */
+  /** Called when everything that waited was sent. The callback may send more. */
   readonly hasDrained: () => void;
-  /** Runs work after the acts under way, if there are any. @returns whether there are */
+  /** Runs work after the acts that are being processed, if there are any. @returns whether there are any */
   readonly afterActs: (work: () => void) => boolean;
 }
 
 /**
- * The outgoing side of one socket. A client that reads slowly gets the latest state once it has read all that was sent before. A socket
- * that has not drained for 30 s is closed (TOO_SLOW_MS).
+ * The outgoing side of one socket. A client that reads slowly gets the latest state once it has read everything that was sent before. A
+ * socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class SendQueue implements Watcher {
   readonly #options: SendQueueOptions;
   #socket: WebSocket<unknown> | undefined;
-  /** The time since which a state, answers or the close wait for the socket to drain. */
+  /**
+   * Since when a state, answers or the close wait for the socket to drain, on the clock of `performance.now()`. Undefined: nothing waits.
+   */
   #behindSince: number | undefined;
-  /** The topic's push count when the socket missed a state. */
+  /** The topic's push count when the socket missed a state. Undefined: it missed none. */
   #missedPush: number | undefined;
   readonly #answers: string[] = [];
-  /** Bytes of `#answers`. */
+  /** The bytes of all `#answers` together. */
   #answerBytes = 0;
   #ending: { code: number; reason: string } | undefined;
-  /** The relayed messages that were not sent because the socket lagged: ranges, each with its first and last. */
+  /** The relayed messages that were not sent because the socket lagged, as ranges of their numbers. */
   readonly #missed: { from: number; to: number }[] = [];
   readonly #published: Published[] = [];
-  /** A state is being sent to this socket alone. If uWS drops the state, it drops no answer with it. */
+  /** Whether a state is being sent to this socket alone. If uWS drops the message then, it is the state and no answer. */
   #isSendingState = false;
   #isNamed = false;
 
@@ -95,7 +102,8 @@ export class SendQueue implements Watcher {
   }
 
   /**
-   * The answers to acts are published on a topic of this socket alone, because uWS sends all that is published in one turn in one write.
+   * Subscribes the socket to a uWS topic of its own, on which the answers to its acts are published: uWS sends all that is published in one
+   * turn in one write.
    */
   subscribeOwn(): void {
     this.#isNamed = true;
@@ -139,14 +147,16 @@ export class SendQueue implements Watcher {
     this.#options.privateChanged();
   }
 
-  /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
+  /**
+   * Sends an answer, or queues it while the socket is full. An answer cannot be skipped as a state can, because no later one replaces it.
+   */
   send(text: string): void {
     if (this.#socket === undefined) return;
     if (this.#answers.length === 0 && !this.isFull) this.#socket.send(text);
     else this.#queueAnswer(text);
   }
 
-  /** Sends an answer to an act, in one write with the next push of the topic if one is due. */
+  /** Sends an answer to an act, in one write with the topic's next push if a push is due. */
   sendWithPush(text: string): void {
     if (this.#socket === undefined) return;
     const isAlone = !this.#isNamed || this.#answers.length > 0 || this.isFull || this.isEnding;
@@ -164,8 +174,8 @@ export class SendQueue implements Watcher {
 
   /**
    * uWS dropped a state or an answer because the socket's buffer is full. When it drains, the client gets the latest state and the answers.
-   * Among the messages published in one turn of the event loop, uWS calls this only for the first that it drops, and drops the later ones
-   * without a call (`TopicTree::drainImpl`).
+   * If uWS drops several messages that were published in one turn of the event loop, it calls this method only for the first
+   * (`TopicTree::drainImpl`).
    */
   dropped(message: ArrayBuffer): void {
     this.lag();
@@ -184,7 +194,7 @@ export class SendQueue implements Watcher {
   }
 
   #queueAnswer(text: string): void {
-    // Answers beyond the bound are not sent at all: the close code 4008 tells the client that some are missing.
+    // Answers beyond the bound are not sent at all. The close code 4008 tells the client that some answers are missing.
     if (this.#answerBytes > ANSWER_BYTES_WAITING) return;
     this.#answerBytes += Buffer.byteLength(text);
     this.lag();
@@ -193,14 +203,14 @@ export class SendQueue implements Watcher {
     this.end(closeCodes.tooSlow, 'too slow');
   }
 
-  /** Ranges stay apart if messages between them were sent. */
+  /** Adds messages to the ranges that were missed. Ranges stay apart if messages between them were sent. */
   #miss(from: number, to: number): void {
     const last = this.#missed.at(-1);
     if (last !== undefined && (from <= last.to + 1 || this.#missed.length === MOST_RANGES)) last.to = Math.max(last.to, to);
     else this.#missed.push({ from, to });
   }
 
-  /** Sends what waited, as far as the buffer allows: the latest state, the answers, what was missed, then the close. */
+  /** Sends what waited, as far as the buffer allows: the latest state, the answers, the notices of missed messages, then the close. */
   drained(): void {
     if (this.#socket === undefined || this.#behindSince === undefined || this.isFull) return;
     this.#behindSince = performance.now();
@@ -234,8 +244,8 @@ export class SendQueue implements Watcher {
   }
 
   /**
-   * Closes the socket after everything that waits is sent, because uWS drops the close frame of a full socket. A client does not come back
-   * after a final state, so acts under way are answered first, such as the act that led to this state.
+   * Closes the socket after everything that waits is sent, because uWS drops the close frame of a full socket. A client does not reconnect
+   * after a final state, so acts that are being processed are answered first, such as the act that led to the final state.
    */
   end(code: number, reason: string): void {
     if (this.#socket === undefined) return;

@@ -17,19 +17,19 @@ import { SendQueue } from './send-queue.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
-/** Most frames that a client may still send before it reads the close frame. Each costs a callback. */
+/** The most frames that a client may still send before it reads the close frame. Each frame costs a callback. */
 const MOST_DROPPED_FRAMES = 256;
 
-/** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */
+/** The messages that may wait while one is processed. Further messages are refused with `rate_limited`. */
 const MESSAGES_WAITING = 1;
 
-/** Bytes of acts that may wait. Acts come faster than one round trip to Redis each. */
+/** The most bytes of acts that may wait, because acts may come faster than Redis processes them, one round trip each. */
 const ACT_BYTES_WAITING = 64 * 1024;
 
-/** If an act is refused unread, its order is searched for in this many first characters. */
+/** How many first characters of an act are searched for its order, if the act is refused before it was parsed. */
 const HEAD_LENGTH = 96;
 
-/** The type of a message, if that comes first. */
+/** Matches the type of a message, if it is the first field. */
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"(\w+)"/;
 
 const connectionPrefix = randomBytes(9).toString('base64url');
@@ -42,14 +42,21 @@ export interface LiveSocketOptions<Services> {
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (credentials: MessageCredentials) => Promise<Caller>;
   readonly takesPatches: boolean;
-  /** Whether the session of `sessionCaller` came as a bearer. If that session has ended, the client gets the error; one with a cookie only watches. */
+  /**
+   * Whether the session of `sessionCaller` came as a bearer. If a bearer's session has ended, the client gets an error; if a cookie's
+   * session has ended, the client only watches.
+   */
   readonly hasBearer: boolean;
   /**
-   * Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. Uncounted, 19 hellos
-   * a second on each of 200 sockets took Redis to 88 % and a credit from 2 to 133 ms.
+   * Counts a message against the request limit of its address, or of the server key. Returns 0 if the message may pass, else the
+   * milliseconds to wait. When messages were not counted, 19 a second on each of 200 sockets used 88 % of Redis's time, and a coin credit
+   * took 133 ms instead of 2.
    */
   readonly charge: (key: ServerKey | undefined) => number;
-  /** Counts an act, which has a budget of its own. 0 if it may pass, else milliseconds to wait. */
+  /**
+   * Counts an act against the limit of acts of its address, or against the server key. Returns 0 if the act may pass, else the milliseconds
+   * to wait.
+   */
   readonly chargeAct: (key: ServerKey | undefined) => number;
   readonly keyOf: (token: string) => ServerKey;
   readonly address: string;
@@ -63,8 +70,8 @@ export interface SocketData<Services> {
 }
 
 /**
- * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state once it has read all that was
- * sent before. A socket that has not drained for 30 s is closed (TOO_SLOW_MS).
+ * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state once it has read everything that
+ * was sent before. A socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class LiveSocket<Services> implements ChannelSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
@@ -76,9 +83,9 @@ export class LiveSocket<Services> implements ChannelSocket {
   #badMessages = 0;
   #droppedFrames = 0;
   readonly #frames = new FrameCount();
-  /** Messages that are processed or wait for it, without acts. */
+  /** The number of messages, without acts, that are being processed or wait for their turn. */
   #messagesInWork = 0;
-  /** Bytes of the acts that are processed or wait for it. */
+  /** The bytes of the acts that are being processed or wait for their turn. */
   #actBytesInWork = 0;
   #name: string | undefined;
   #key: ServerKey | undefined;
@@ -137,7 +144,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     return this.#options.callerOf(credentials);
   }
 
-  /** Releases the topic of a socket that is not opened after all. */
+  /** Releases the topic, because the socket will not be opened. */
   abandon(): void {
     this.isOpen = false;
     this.#options.topic.release();
@@ -156,7 +163,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     const { channel, charge, chargeAct } = this.#options;
     const { acts } = channel;
     const head = acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
-    // An act whose type does not come first is recognised only after parsing: it counts as a message first, and then as an act too.
+    // An act whose type is not the first field is recognised only after parsing. The act counts as a message first, and then as an act too.
     const beginsAsAct = acts !== undefined && TYPE_FIRST.exec(head)?.[1] === acts.type;
     const waitMs = beginsAsAct ? chargeAct(this.#key) : charge(this.#key);
     if (waitMs > 0) return this.#refuseUnread(beginsAsAct ? head : undefined, rateLimited(retryAfter(waitMs)));
@@ -177,7 +184,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.#handle(checked.data, isAct ? bytes.byteLength : undefined);
   }
 
-  /** @param actBytes of an act */
+  /** @param actBytes the length of an act; undefined for another message */
   #handle(message: { type: string }, actBytes: number | undefined): void {
     const { channel, services } = this.#options;
     if (channel.received === undefined) return;
@@ -205,18 +212,21 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.send(this.#options.channel.acts!.refused(act, refusal));
   }
 
-  /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
+  /** Counts a ping, which uWS has answered, or an unsolicited pong, because a client must not send pings and pongs without limit. */
   pinged(): void {
     if (!this.sendQueue.isEnding) this.#countFrame();
     else this.#drop();
   }
 
-  /** Drops a frame that comes while the close waits for the socket to drain. A client that goes on sending is cut off. */
+  /**
+   * Drops a frame that comes after the close was decided, while the close waits for the socket to drain. A client that goes on sending is
+   * cut off.
+   */
   #drop(): void {
     if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.sendQueue.cut();
   }
 
-  /** @returns false if the socket sends too many frames; it is closed then */
+  /** Counts a frame. @returns false if the socket has sent too many frames, and is closed */
   #countFrame(): boolean {
     const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#options.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
     if (this.#frames.count() <= most) return true;
@@ -224,7 +234,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     return false;
   }
 
-  /** The private part has changed. It is read and sent once for all changes that come meanwhile, and only when the socket has drained. */
+  /** Notes that the private part has changed. The part is read and sent once for several changes, and only when the socket has drained. */
   privateChanged(): void {
     const { channel, services } = this.#options;
     if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
@@ -239,7 +249,7 @@ export class LiveSocket<Services> implements ChannelSocket {
         if (this.isOpen) await channel.sendPrivate!(this, services);
       } catch (error) {
         if (redisFailure(error) === undefined && !(error instanceof Refusal && error.code === 'store_unavailable')) throw error;
-        // `check` repeats the read: a later change, which would cause a read, may never come.
+        // `check` repeats the read, because a later change, which would cause another read, may never come.
         this.#privateWork = 'failed';
       }
     });
@@ -266,7 +276,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
   }
 
-  /** The work of every second. */
+  /** The work that each socket does every second. */
   check(): void {
     const { channel, services } = this.#options;
     if (this.isOpen) channel.checked?.(this, services);
@@ -313,7 +323,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 }
 
-/** The message that every channel may send besides its own. */
+/** The shape of the error message, which every channel may send besides its own messages. */
 export const ErrorMessage = z
   .object({
     type: z.literal('error'),

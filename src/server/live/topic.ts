@@ -4,27 +4,31 @@ import { LiveCounts } from './live-counts.ts';
 import { Relays } from './relays.ts';
 import type { Watcher } from './watcher.ts';
 
-/** A watcher gets at most 60 states a second. Intermediate states are skipped, the latest never is. */
+/**
+ * The least milliseconds between two pushes: a watcher gets at most 60 states a second. States in between are skipped, but never the
+ * latest.
+ */
 const PUSH_INTERVAL_MS = 17;
 
 /**
- * Beyond this number of watchers the bound on bytes grows in proportion: the interval between pushes then depends only on
- * the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200 by default), so its traffic stays bounded.
+ * The number of watchers up to which the bound on bytes per second holds for the whole topic. Beyond that the bound grows with the number
+ * of watchers, so the interval between pushes depends only on the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS,
+ * 200 by default), so its traffic stays bounded.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
 
 export interface TopicOptions {
   readonly publish: (topic: string, message: string) => void;
   /**
-   * Most bytes a second that a topic of up to 1,024 watchers pushes: size of the state times watchers. Undefined: no bound.
-   * Without one, 200 watchers of one address and 50 states of 8 KB a second push 81 MB a second for 0.4 MB that came in.
+   * The most bytes per second that a topic of up to 1,024 watchers pushes: the size of each message times its watchers. Undefined: no
+   * bound. Without a bound, 200 watchers of one address and 50 states of 8 KB a second push 81 MB a second for 0.4 MB that came in.
    */
   readonly bytesPerSecond: number | undefined;
   readonly now: () => number;
   readonly isDraining: () => boolean;
   readonly refresh: (topic: Topic) => void;
   readonly counts?: LiveCounts;
-  /** Called when the topic loses its last hold, or ends. */
+  /** Called when every `hold` of the topic was released, or when the topic ends. */
   readonly closed: (topic: Topic) => void;
 }
 
@@ -33,42 +37,42 @@ export class Topic {
   readonly feed: Feed;
   readonly id: string;
   readonly channel: string;
-  /** The channel, within the process, of the watchers that take patches. */
+  /** The uWS topic of the watchers that take patches. */
   readonly #patchChannel: string;
   readonly counts: LiveCounts;
   readonly #options: TopicOptions;
   readonly #watchers = new Set<Watcher>();
-  /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
+  /** The watchers that came while a push was due, each with the position of the state that it was sent. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
-  /** Watchers that take patches and missed a state: they get no patch before the next whole one. */
+  /** The watchers that take patches and missed a state. They get no patch until they have got a whole state. */
   readonly #behind = new Set<Watcher>();
-  /** Messages that go out with the push that is due. */
+  /** Messages on other uWS topics that go out together with the push that is due. */
   readonly #withPush: [topic: string, message: string][] = [];
   /** How many of the watchers take patches. */
   #patchedCount = 0;
   readonly #waiting = new Set<() => void>();
-  /** The watchers that messages and private parts are for, by name. */
+  /** The watchers by the name to which messages and private parts are addressed. */
   readonly #named = new Map<string, Set<Watcher>>();
   readonly #relays: Relays;
-  /** The position of the latest change that the topic could not apply, because it lacks an earlier one. */
+  /** The position of the latest published change that the topic could not apply, because it lacks an earlier change. */
   #gapAt = 0;
   #position: number | undefined;
-  /** The latest state: the next change may need it. */
+  /** The latest state, which is needed to apply the next change. */
   #state: State | undefined;
-  /** The message of the latest state, once a watcher needs it. */
+  /** The encoded message of the latest state. Undefined until a watcher needs it. */
   #message: string | undefined;
   #isFinal = false;
   #holds = 0;
-  /** When the next push may go out, on the clock of `performance.now()`. */
+  /** When the next push may go out at the earliest, on the clock of `performance.now()`. */
   #mayPushAt = -Infinity;
   #pushCount = 0;
-  /** The watchers got a final state and are being closed: there are no more pushes. */
+  /** Whether the watchers got a final state and are being closed. No push follows. */
   #isFinished = false;
-  /** The push that is due: `now` at the end of this read from Redis, else when the timer fires. */
+  /** The push that is due: `now` if it goes out at the end of this read from Redis, else the timer that sends it. */
   #pushing: NodeJS.Timeout | 'now' | undefined;
   /**
-   * When the state changes next without a message (an expiry), and when the timer for that is due. The timer may fire before
-   * the change, never after.
+   * When the state changes next without a message (an expiry), and when the timer for this change fires. The timer may fire before the
+   * change, never after.
    */
   #changesAt = Infinity;
   #checksAt = Infinity;
@@ -100,12 +104,12 @@ export class Topic {
     return this.#watchers.size;
   }
 
-  /** Number of states pushed. A watcher that misses one remembers this number for `catchUp`. */
+  /** The number of states pushed so far. A watcher that misses a state remembers this number for `catchUp`. */
   get pushCount(): number {
     return this.#pushCount;
   }
 
-  /** The latest state as watchers receive it, pushed or not. */
+  /** The encoded message of the latest state, whether or not it was pushed. */
   get message(): string {
     return (this.#message ??= this.#state?.encode() ?? '');
   }
@@ -120,13 +124,13 @@ export class Topic {
     this.#options.closed(this);
   }
 
-  /** Adds a socket, and sends it the state at once. `remove` releases the socket's hold on the topic. */
+  /** Adds a socket, and sends it the state at once. `hold` was called for the socket before; `remove` calls `release`. */
   add(watcher: Watcher): void {
     if (!this.isKnown) {
       this.#watchers.add(watcher);
       return watcher.end(closeCodes.gone, 'gone');
     }
-    // A push that is due would send this watcher the same state a second time.
+    // If a push is due, it goes out before the watcher is added: the watcher would otherwise get the same state twice.
     if (this.#pushing === 'now') this.#push();
     this.#watchers.add(watcher);
     if (watcher.takesPatches) this.#patchedCount++;
@@ -137,9 +141,9 @@ export class Topic {
   }
 
   /**
-   * A watcher missed a state because its buffer is full. The next patches do not fit the state that it has, and a patch published in the
-   * turn in which it drains would be sent before the state of `catchUp`. So the watcher unsubscribes from patches: in a microtask, because
-   * uWS may be going through the subscribers.
+   * A watcher missed a state because its buffer is full. The next patches do not fit the state that the watcher has, and a patch published
+   * in the turn in which it drains would be sent before the state that `catchUp` sends. So the watcher unsubscribes from patches, in a
+   * microtask, because uWS may be going through the subscribers.
    */
   missed(watcher: Watcher): void {
     if (!watcher.takesPatches) return;
@@ -148,24 +152,24 @@ export class Topic {
   }
 
   /**
-   * Sends the latest state to a watcher that missed one because its buffer was full, and has drained.
-   * @param missedPush `pushCount` when the watcher missed the state
+   * Sends the latest state to a watcher that missed a state because its buffer was full, and has drained now.
+   * @param missedPush the topic's `pushCount` when the watcher missed the state
    */
   catchUp(watcher: Watcher, missedPush: number): void {
     this.#behind.delete(watcher);
     if (!this.isKnown) return;
     const isJoining = this.#joining.has(watcher);
     const isPushing = this.#pushing !== undefined && !isJoining;
-    // The coming patch starts from a state that this watcher missed, so it subscribes again only after that push.
+    // The patch of the coming push starts from a state that this watcher missed, so the watcher subscribes again only after the push.
     if (isPushing && watcher.takesPatches) watcher.unsubscribe(this.#patchChannel);
-    // A state that a push brings to all watchers must not reach this one twice.
+    // A watcher of whole states gets the latest state by a push, so it must not be sent a second time.
     else if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
     if (isPushing || isJoining) this.#joining.set(watcher, this.position);
     else watcher.subscribe(this.#channelOf(watcher));
     watcher.sendState(this.message);
   }
 
-  /** From now on the watcher gets the messages and private parts for this name. */
+  /** Gives the watcher a name: from now on it gets the messages and private parts for this name. */
   name(watcher: Watcher, name: string): void {
     const named = this.#named.get(name) ?? new Set();
     this.#named.set(name, named.add(watcher));
@@ -210,13 +214,13 @@ export class Topic {
     if (news === undefined) return;
     if (typeof news === 'number') {
       this.#gapAt = news;
-      // Before its first state the topic is being read anyway.
+      // A topic without its first state is being read already.
       if (this.isKnown) this.#options.refresh(this);
     } else if ('number' in news) this.#relay(news);
     else this.#advance(news);
   }
 
-  /** Whether the topic lacks a change that was published. */
+  /** Whether the topic lacks a change that Redis has published. */
   get isBehind(): boolean {
     return this.isKnown && this.#gapAt > this.position;
   }
@@ -225,17 +229,17 @@ export class Topic {
     return this.#state;
   }
 
-  /** The number of the last message that came. */
+  /** The number of the last relayed message that came. */
   get relayed(): number {
     return this.#relays.last;
   }
 
-  /** @param relayed number of the last message before the first state was read */
+  /** Notes the number of the last message before the first state was read. @param relayed the number */
   openedAfter(relayed: number): void {
     this.#relays.openedAfter(relayed);
   }
 
-  /** Takes a state that was read, unless the topic has it or a newer one. */
+  /** Takes a state that was read from Redis, unless the topic has this state or a newer one. */
   advance(state: State): void {
     if (this.#state !== undefined && state.position > this.position) state.follow?.(this.#state);
     this.#advance(state);
@@ -265,21 +269,21 @@ export class Topic {
   }
 
   #relay({ number, to, message, changesAt }: Relay): void {
-    // A failover lost messages that were already sent, and new messages reuse their numbers.
+    // A failover has lost messages that were already sent, and new messages reuse their numbers.
     if (number <= this.relayed) return this.end(closeCodes.wentBack, 'went back');
     this.#changesAt = Math.max(this.#changesAt, changesAt);
     const names = this.#isFinished ? [] : to;
     this.#relays.take(number, message, names && new Set(names.flatMap((name) => [...(this.#named.get(name) ?? [])])));
   }
 
-  /** Publishes a message on another topic of the process: with the push that is due, or at once. */
+  /** Publishes a message on another uWS topic of the process: together with the push that is due, or else at once. */
   publishWithPush(topic: string, message: string): void {
     const isSoon = this.#pushing === 'now' || this.#mayPushAt - performance.now() <= PUSH_INTERVAL_MS;
     if (this.#pushing === undefined || !isSoon) this.#options.publish(topic, message);
     else this.#withPush.push([topic, message]);
   }
 
-  /** @param forPatched the message for the watchers that take patches */
+  /** @param forPatched the message for the watchers that take patches; `message` is for the others */
   #publish(message: string, forPatched: string): void {
     if (this.#watchers.size > this.#patchedCount) this.#options.publish(this.channel, message);
     if (this.#patchedCount > 0) this.#options.publish(this.#patchChannel, forPatched);
@@ -317,12 +321,12 @@ export class Topic {
   }
 
   /**
-   * Of the changes that one read from Redis brings, or that arrive before the next push is allowed, only the last is pushed.
-   * The microtask saves a turn of the event loop between a change and its push.
+   * Pushes the latest state as soon as a push is allowed. Of several changes that come in one read from Redis, or before that moment, only
+   * the last is pushed. A microtask is used because it saves a turn of the event loop between a change and its push.
    */
   #pushSoon(): void {
     if (this.#pushing !== undefined) return;
-    // Timers drop fractions of a millisecond, which would allow 62 pushes a second.
+    // Rounded up, because timers drop fractions of a millisecond, which would allow 62 pushes a second.
     const waitMs = Math.ceil(this.#mayPushAt - performance.now());
     this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : 'now';
     if (this.#pushing === 'now') queueMicrotask(() => this.#pushing === 'now' && this.#push());
@@ -341,13 +345,13 @@ export class Topic {
       this.#publish(whole, patch ?? whole);
       return this.#join();
     }
-    // `add` has already sent the final state to watchers that joined at it.
+    // The watchers that joined at the final state have got it from `add` already.
     const watchers = [...this.#watchers].filter((watcher) => this.#joining.get(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(whole);
     this.#finish(watchers);
   }
 
-  /** A patch that is longer than half the state saves too little. */
+  /** The patch, if it is short enough. A patch that is longer than half the state saves too little. */
   #patchOf(state: State): string | undefined {
     const patch = state.encodePatch?.();
     if (patch === undefined) return undefined;
@@ -355,13 +359,13 @@ export class Topic {
     return isShort ? patch : undefined;
   }
 
-  /** The time for which a message of this length, to this number of watchers, uses up the topic's bytes per second. */
+  /** The time, in milliseconds, for which a message of this length to this number of watchers uses up the topic's bytes per second. */
   #millisecondsPaidFor(bytes: number, watchers: number): number {
     const { bytesPerSecond } = this.#options;
     return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
-  /** As `#millisecondsPaidFor`. Bytes are counted only if they could delay the next push. */
+  /** As `#millisecondsPaidFor`, for a text. Its bytes are counted only if they could delay the next push. */
   #millisecondsOf(message: string, watchers: number): number {
     const mostMs = this.#millisecondsPaidFor(3 * message.length, watchers);
     return mostMs < PUSH_INTERVAL_MS ? mostMs : this.#millisecondsPaidFor(Buffer.byteLength(message), watchers);
@@ -369,7 +373,7 @@ export class Topic {
 
   #join(): void {
     for (const [watcher, position] of this.#joining) {
-      // `catchUp` adds it again once it has drained.
+      // A watcher that lags is left out: `catchUp` subscribes it again once it has drained.
       if (this.#behind.has(watcher)) continue;
       if (position < this.position) watcher.sendState(this.message);
       watcher.subscribe(this.#channelOf(watcher));

@@ -1,32 +1,32 @@
-/** A socket, as a topic sees it. */
+/** What a topic needs of a socket that watches it. */
 export interface Watcher {
-  /** Whether the watcher takes patches in place of whole states. */
+  /** Whether the watcher takes patches (what changed) in place of whole states. */
   readonly takesPatches: boolean;
-  /** From now on the socket receives the messages that are published on the topic. */
+  /** Subscribes the socket to the messages that are published on a uWS topic. */
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   sendState(message: string): void;
   /**
-   * Sends messages that are not kept. A socket that lags does not get them: it learns once it has drained which it missed.
-   * @returns how many messages it missed
+   * Sends messages that are not kept. A socket that lags does not get them; once it has drained, it is told which messages it missed.
+   * @returns how many messages the socket missed
    */
   relay(relayed: readonly Relayed[]): number;
-  /** The private part of this watcher has changed. */
+  /** Called when the private part of this watcher has changed. */
   privateChanged(): void;
-  /** Closes the socket after the messages that were sent to it. */
+  /** Closes the socket once the messages that were sent to it have gone out. */
   end(code: number, reason: string): void;
 }
 
-/** A message, or the notice of those that no watcher got. */
+/** A relayed message, or a notice of the messages that no watcher got. */
 export interface Relayed {
   readonly message: string;
-  /** The number of the message, or the first number that a notice names. */
+  /** The number of the message. In a notice: the number of the first missed message, and `to` is the last. */
   readonly from: number;
   readonly to: number;
   readonly isNotice: boolean;
 }
 
-/** The notice of messages that were not sent: the numbers of the first and the last. */
+/** The text of the notice of missed messages: the numbers of the first and the last. */
 export function noticeOf({ from, to }: { from: number; to: number }): string {
   return JSON.stringify({ type: 'missed', from, to });
 }
