@@ -16,8 +16,8 @@ export function checkStore(config: Config): StoreCheck {
 }
 
 /**
- * The app store that STORE names. `checkStore` has found no problem.
- * @param sandbox stands in for Google with STORE=sandbox
+ * The app store that the setting STORE names. Only to be called if `checkStore` found no problem.
+ * @param sandbox the settings that stand in for Google's with STORE=sandbox
  */
 export function openStore(config: Config, options: StoreOptions, sandbox: StandIn | undefined): AppStore | undefined {
   switch (config.STORE) {
@@ -26,7 +26,7 @@ export function openStore(config: Config, options: StoreOptions, sandbox: StandI
       return new GoogleStore({ ...options, settings: () => settings });
     }
     case 'sandbox':
-      // The sandbox's endpoints go by Redis's clock, as the rest of the service does.
+      // The sandbox's endpoints make tokens by Redis's clock, so the store checks their times by the same clock.
       return new GoogleStore({ ...options, wallClock: options.now, settings: () => sandbox!.settings });
     case 'off':
       return undefined;

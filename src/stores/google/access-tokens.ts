@@ -4,13 +4,16 @@ import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch
 import type { ServiceAccount } from './settings.ts';
 import type { GoogleOptions } from './settings.ts';
 
-/** OAuth scopes of the two APIs that the service calls. */
+/** The OAuth scopes of the two Google APIs that the service calls. */
 const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.googleapis.com/auth/playintegrity';
 
-/** Google accepts at most an hour. The assertion is sent at once: ten minutes are enough, even between clocks that differ. */
+/**
+ * The life of the signed request (assertion) for an access token, in seconds. Google accepts at most an hour. The assertion is sent at
+ * once, so ten minutes are enough, even between clocks that differ.
+ */
 const ASSERTION_LIFE_SECONDS = 600;
 
-/** A token is renewed this long before it expires, so that it cannot expire on its way to Google. */
+/** Milliseconds before its expiry from which on an access token is renewed, so that it cannot expire on its way to Google. */
 const RENEW_BEFORE_MS = 60_000;
 
 const GRANT_TIMEOUT_MS = 4000;
@@ -30,7 +33,7 @@ export class Misconfigured extends Error {}
  */
 export class AccessTokens {
   readonly #options: GoogleOptions;
-  /** `renewAt` is on the monotonic clock. */
+  /** The cached access token. `renewAt`: when to renew it, in milliseconds on the monotonic clock. */
   #held: { token: string; renewAt: number } | undefined;
   #granting: Promise<string> | undefined;
 
@@ -48,9 +51,9 @@ export class AccessTokens {
     return this.#granting;
   }
 
-  /** Drops a token that an API refused, and gets another. */
+  /** Drops an access token that an API refused, and gets a new one. */
   replace(refused: string, account: () => Promise<ServiceAccount>): Promise<string> {
-    // A concurrent call may have replaced the refused token already: the new one must stay.
+    // Only the refused token is dropped: a concurrent call may have replaced it already.
     if (this.#held?.token === refused) this.#held = undefined;
     return this.current(account);
   }
@@ -85,7 +88,10 @@ async function assertionOf({ clientEmail, privateKey, privateKeyId, tokenUrl }: 
     .sign(key);
 }
 
-/** OAuth's errors are 400 or 401 with an error code in JSON (RFC 6749, section 5.2). */
+/**
+ * Reads the answer to a request for an access token. OAuth's errors have status 400 or 401 and an error code in JSON (RFC 6749, section
+ * 5.2).
+ */
 function grantOf({ status, text, retryAfterMs }: TextAnswer): unknown {
   if (status === 200) return parseJson(text);
   if (status === 400 || status === 401 || status === 403) {

@@ -2,15 +2,15 @@ import { request as requestHttp, type IncomingHttpHeaders } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { retryAfter } from '../../server/retry-after.ts';
 
-/** The store's answers are a few KiB. A larger one is a fault. */
+/** The most bytes of an answer. The store's answers have a few KiB, so a larger one is a fault. */
 const ANSWER_LIMIT_BYTES = 64 * 1024;
 
 /**
- * A request that got no usable answer; a retry may help. The message is a short reason for the log. It never quotes the
- * original error, whose text may hold the URL and with it a purchase token.
+ * A request that got no usable answer; a retry may help. The message is a short reason for the log. The message never quotes the original
+ * error, whose text may contain the URL, which contains a purchase token.
  */
 export class Fault extends Error {
-  /** The server's Retry-After. */
+  /** The server's Retry-After, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
 
   constructor(reason: string, retryAfterMs?: number) {
@@ -33,8 +33,8 @@ export interface TextAnswer {
 }
 
 /**
- * One request with a timeout and a bound on the answer's size. It follows no redirect, so that its credential reaches no
- * other server.
+ * Sends one request, with a timeout and a bound on the answer's size. Redirects are not followed, so that the credential of the request
+ * reaches no other server.
  * @throws Fault on a timeout, a network error or an answer above 64 KiB
  */
 export async function boundedFetch(url: string, request: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
@@ -46,7 +46,7 @@ export async function boundedFetch(url: string, request: BoundedRequest, timeout
   }
 }
 
-/** By node:http, which takes a third of the CPU time of the global fetch with a timeout: a purchase makes two requests. */
+/** Uses node:http, because the global fetch with a timeout takes three times as much CPU time, and a purchase makes two requests. */
 function answerTo(url: string, { method = 'GET', headers, body }: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };

@@ -1,12 +1,12 @@
-/** Failures in a row. Each is a call that failed after its own retries, so this many are no coincidence. */
+/** How many failures in a row open the circuit. Each failure is a call that failed after its own retries, so five are no coincidence. */
 const FAILURES_TO_OPEN = 5;
 
-/** How long an open circuit refuses calls before it lets one probe. Short, so that a recovery is noticed soon. */
+/** Milliseconds for which an open circuit refuses calls before it lets one call probe. Short, so that a recovery is noticed soon. */
 export const OPEN_MS = 10_000;
 
 /**
- * A circuit breaker: callers do not wait for a server that does not answer. It opens after several failures in a row, lets
- * one call probe every OPEN_MS, and closes when a call succeeds. `now` is a time of a monotonic clock.
+ * A circuit breaker: callers do not wait for a server that does not answer. It opens after several failures in a row, lets one call probe
+ * every OPEN_MS, and closes when a call succeeds. `now` is the present time in milliseconds on a monotonic clock.
  */
 export class Circuit {
   #failures = 0;

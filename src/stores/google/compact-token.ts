@@ -1,9 +1,9 @@
 import { MAX_TOKEN_LENGTH } from '../store.ts';
 
 /**
- * Whether a token is a JWS (three parts) or a JWE (five) in canonical compact form: base64url without padding, and no bit
- * set past the last byte of a part. Decoders accept other spellings of the same bytes, so without this check a token with
- * a flipped bit at such a place would still verify.
+ * Whether a token is a JWS (three parts) or a JWE (five) in canonical compact form: base64url without padding, and no bit set past the last
+ * byte of a part. Decoders accept other spellings of the same bytes, so without this check a token in which an unused bit was flipped would
+ * still verify.
  */
 export function isCompact(token: string, parts: 3 | 5): boolean {
   if (token.length > MAX_TOKEN_LENGTH) return false;

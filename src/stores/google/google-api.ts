@@ -11,55 +11,58 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly body?: object;
-  /** The trace context of the player's request that needs the call. */
+  /** The header traceparent of the player's request for which the call is made. */
   readonly traceparent?: string | undefined;
-  /** Time limit of all tries together, in milliseconds. Default: CALL_MS. */
+  /** The most milliseconds for all tries together. Default: CALL_MS. */
   readonly budgetMs?: number;
 }
 
 export interface ApiAnswer {
   readonly status: number;
-  /** Parsed JSON; `{}` for a POST with an empty answer. */
+  /** The parsed JSON; `{}` for a POST with an empty answer. */
   readonly body: unknown;
 }
 
-/** Time limit of one try. Google's slow answers take a second or two: a later answer counts as lost, and the call is retried. */
+/**
+ * The most milliseconds of one try. Google's slow answers take a second or two: an answer that takes longer is given up, and the call is
+ * retried.
+ */
 const TRY_MS = 4000;
 
-/** Time limit of a call with all its tries. An endpoint that makes a call needs a longer `deadlineMs`. */
+/** The most milliseconds of a call with all its tries. An endpoint that makes a call needs a longer `deadlineMs`. */
 export const CALL_MS = 8000;
 
 const TRIES = 3;
 
-/** Pause before the second try. It doubles before each further try, and jitter takes off up to half. */
+/** Milliseconds of the pause before the second try. The pause doubles before each further try, and jitter takes off up to half. */
 const FIRST_PAUSE_MS = 300;
 
-/** A try starts only with at least this much time left. */
+/** The least milliseconds that must be left for a try to start. */
 const SHORTEST_TRY_MS = 500;
 
-/** `retryAfterMs` of a failed call for which the app store named no time. */
+/** The `retryAfterMs` of a refusal after a failed call for which the app store named no time. */
 const DEFAULT_RETRY_AFTER_MS = 5000;
 
 /**
- * `retryAfterMs` while the service account is misconfigured, and the shortest interval between two log lines about it. An
- * operator needs longer to correct the account.
+ * The `retryAfterMs` of a refusal while the service account is misconfigured, and the least milliseconds between two log lines about it. An
+ * operator needs longer than a minute to correct the account.
  */
 const MISCONFIGURED_MS = 60_000;
 
 /**
- * Statuses that end a call: a result, or "no such resource". Methods without a result answer 204
+ * The statuses that end a call, with a result or with "no such resource". Methods without a result answer 204
  * (`purchases.subscriptions.acknowledge`).
  */
 const DEFINITE = new Set([200, 204, 400, 404, 410]);
 
-/** Statuses that are retried, besides 5xx. 409: a concurrent change of the same resource. */
+/** The statuses after which a call is retried, besides 5xx. 409 means a concurrent change of the same resource. */
 const RETRYABLE = new Set([408, 409, 429]);
 
 /** Calls Google's APIs with access tokens of the service account. */
 export class GoogleApi {
   readonly #options: GoogleOptions;
   readonly #tokens: AccessTokens;
-  /** By host: the publisher API may fail while the integrity API works. */
+  /** A circuit breaker for each host: the publisher API may fail while the integrity API works. */
   readonly #circuits = new Map<string, Circuit>();
   #misconfiguredLoggedAt = -Infinity;
 
@@ -85,7 +88,7 @@ export class GoogleApi {
       return answer;
     } catch (error) {
       if (error instanceof Misconfigured) {
-        // Not an outage: the circuit stays closed.
+        // A misconfigured service account is no outage, so the circuit stays closed.
         circuit.succeeded();
         this.#logMisconfigured(host, error);
         throw appStoreUnavailable(MISCONFIGURED_MS);
@@ -110,7 +113,7 @@ export class GoogleApi {
     log.error({ host, reason: error.message }, 'the app store refuses this service: check the service account and its rights');
   }
 
-  /** @throws Fault of the last try, Misconfigured */
+  /** @throws the Fault of the last try, or Misconfigured */
   async #callWithRetries(request: ApiRequest): Promise<ApiAnswer> {
     const deadline = performance.now() + (request.budgetMs ?? CALL_MS);
     for (let tries = 1; ; tries++) {
@@ -129,7 +132,7 @@ export class GoogleApi {
   async #tryOnce(request: ApiRequest, deadline: number): Promise<ApiAnswer> {
     const account = this.#options.settings().serviceAccount!;
     const endsAt = Math.min(deadline, performance.now() + TRY_MS);
-    // Concurrent calls share one request for a token, so each call keeps its own time limit while it waits.
+    // Concurrent calls share one request for a token. Each call keeps its own time limit while it waits for the token.
     const token = await withinTime(this.#tokens.current(account), endsAt);
     let answer = await send(request, token, endsAt);
     if (answer.status === 401) {
@@ -160,7 +163,8 @@ function send({ method, url, body, traceparent }: ApiRequest, token: string, end
 function definite({ method }: ApiRequest, { status, text, retryAfterMs }: TextAnswer): ApiAnswer {
   if (DEFINITE.has(status)) {
     if (status < 300 && text === '' && method === 'POST') return { status, body: {} };
-    // Google's errors are JSON too. An HTML page comes from a proxy on the way and settles nothing: it is a Fault.
+    // Google's errors are JSON too. An HTML page comes from a proxy on the way and says nothing about the purchase, so `parseJson` throws a
+    // Fault.
     return { status, body: parseJson(text) };
   }
   if (status >= 500 || RETRYABLE.has(status)) throw new Fault(`status ${status}`, retryAfterMs);

@@ -6,7 +6,7 @@ import { PlayProducts } from './one-time-products.ts';
 import type { GoogleOptions } from './settings.ts';
 import { PlaySubscriptions } from './subscriptions.ts';
 
-/** Google as the app store. The sandbox is this store with other settings: its own addresses and keys. */
+/** Google as the app store. The sandbox is the same class with other settings: addresses and keys of its own. */
 export class GoogleStore implements AppStore {
   readonly #options: GoogleOptions;
   readonly #idTokens: IdTokens;
@@ -49,7 +49,7 @@ export class GoogleStore implements AppStore {
     return this.#options.settings().notifications !== undefined;
   }
 
-  /** As `IdTokens.verifyPush`. */
+  /** Verifies that Pub/Sub sent a push (`IdTokens.verifyPush`). */
   verifyPush(token: string): Promise<void> {
     return this.#idTokens.verifyPush(token);
   }

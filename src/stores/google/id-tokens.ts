@@ -6,15 +6,17 @@ import { isCompact } from './compact-token.ts';
 import type { StoreIdentity } from '../store.ts';
 import type { GoogleOptions } from './settings.ts';
 
-/** Clock difference allowed on either side of every time in a token. */
+/**
+ * Seconds by which the clocks of the store and of this service may differ: every time in a token is accepted this much earlier or later.
+ */
 const TOLERANCE_SECONDS = 60;
 
-/** Google's ID tokens live an hour. A token whose `exp` is later is refused an hour after its `iat` all the same. */
+/** The most seconds after its `iat` for which an ID token is accepted, even if its `exp` is later. Google's ID tokens live an hour. */
 const MAX_AGE_SECONDS = 3600;
 
 /**
- * Google's `sub` is at most 255 ASCII characters. `aud` is a single audience: Google's tokens name no second one, and any
- * other audience of a token could send the token to this service (OpenID Connect Core 1.0, section 3.1.3.7).
+ * Google's `sub` is at most 255 ASCII characters. `aud` must be a single audience, as in all of Google's tokens: if a token named a second
+ * service as audience, that service could send the token to this one (OpenID Connect Core 1.0, section 3.1.3.7).
  */
 const Claims = z.object({
   sub: z.string().regex(/^[\x21-\x7e]{1,255}$/),
@@ -26,10 +28,9 @@ const Claims = z.object({
 });
 
 /**
- * Verifies the store's ID tokens, by the rules of
- * https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken and RFC 8725: RS256 only, and
- * only keys from the store's JWK set, never keys from the token. The log gets the reason why a token fails (at `debug`);
- * the sender of the token does not.
+ * Verifies the store's ID tokens, by the rules of https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken
+ * and RFC 8725: RS256 only, and only keys from the store's JWK set, never keys from the token. The reason why a token does not verify is
+ * logged (at `debug`), but not sent to the client.
  */
 export class IdTokens {
   readonly #options: GoogleOptions;
@@ -77,7 +78,7 @@ export class IdTokens {
         maxTokenAge: MAX_AGE_SECONDS,
         currentDate: new Date(wallClock()),
       });
-      // RFC 8725, section 3.11: a JWT of another type, such as `at+jwt` or `logout+jwt`, is no ID token.
+      // A JWT of another type, such as `at+jwt` or `logout+jwt`, is not an ID token (RFC 8725, section 3.11).
       if (protectedHeader.typ !== undefined && protectedHeader.typ !== 'JWT') throw new Error('unexpected typ');
       const claims = Claims.safeParse(payload);
       if (!claims.success) throw new Error(`unexpected ${claims.error.issues[0]!.path.join('.')}`);
@@ -90,7 +91,7 @@ export class IdTokens {
   }
 
   async #keyFor(header: Parameters<GoogleKeys['find']>[0]) {
-    // Without a kid jose would accept the only key that fits. Google's tokens always name their key.
+    // Google's tokens always name their key. For a token without a kid jose would use the only key that fits.
     if (header.kid === undefined) throw new Error('no kid');
     const key = await this.#keys.find(header);
     if (key === undefined) throw new Error('the store has no key with this kid');

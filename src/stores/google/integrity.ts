@@ -8,13 +8,13 @@ import { appStoreUnavailable } from '../store-outage.ts';
 import type { InstallProofs } from '../store.ts';
 import type { GoogleOptions, GoogleSettings, IntegrityKeys } from './settings.ts';
 
-/** How old a verdict may be, by the store's timestamp. */
+/** The most milliseconds that a verdict may be old, by the store's timestamp. */
 const MAX_AGE_MS = 5 * 60_000;
 
-/** How far in the future a verdict's time may lie: the store's clock and the service's differ by less. */
+/** The most milliseconds that a verdict's time may lie in the future. The clocks of the store and of the service differ by less. */
 const TOLERANCE_MS = 60_000;
 
-/** Google's JSON writes int64 as a string; older tokens have a number. */
+/** A time in milliseconds. Google's JSON has int64 as a string; older tokens have a number. */
 const Milliseconds = z.union([
   z.number(),
   z
@@ -38,12 +38,12 @@ const IntegrityPayload = z.object({
 
 export type IntegrityPayload = z.output<typeof IntegrityPayload>;
 
-/** The checks of a verdict, in the order in which `failedChecks` reports them. */
+/** The names of the checks of a verdict, in the order in which `failedChecks` reports them. */
 export const integrityChecks = ['nonce', 'package', 'age', 'app_recognition', 'device_integrity', 'licensing'] as const;
 
 export type IntegrityCheck = (typeof integrityChecks)[number];
 
-/** Whether install proofs are configured: at least one app, and either keys or a service account to decrypt its tokens. */
+/** Whether install proofs are configured: at least one app, and either keys or a service account to decrypt the app's tokens. */
 export function provesInstalls({
   packageNames,
   integrityKeys,
@@ -52,7 +52,7 @@ export function provesInstalls({
   return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
 }
 
-/** Decrypts and verifies Play Integrity tokens of classic requests. */
+/** Decrypts and verifies Play Integrity tokens, which an app gets by a "classic" request. */
 export class IntegrityTokens implements InstallProofs {
   readonly #options: GoogleOptions;
   readonly #api: GoogleApi;
@@ -76,8 +76,8 @@ export class IntegrityTokens implements InstallProofs {
 
   /**
    * The verdict of a genuine token. `failedChecks` tells whether the verdict is good enough.
-   * @throws Refusal `bad_token`; without local keys, where the store has to decrypt the token, also `app_store_unavailable`
-   * and `store_unconfigured`
+   * @throws Refusal `bad_token`; without local keys, when the store has to decrypt the token, also `app_store_unavailable` and
+   * `store_unconfigured`
    */
   async open(token: string, traceparent?: string): Promise<IntegrityPayload> {
     const keys = await this.#options.settings().integrityKeys?.();
@@ -95,8 +95,8 @@ export class IntegrityTokens implements InstallProofs {
   }
 
   /**
-   * An encrypted token does not show its app, so the store is asked for each configured app in turn, all within CALL_MS.
-   * Most services have one app. A `app_store_unavailable` for one app must not keep the service from asking for the next.
+   * An encrypted token does not show its app, so the store is asked for each configured app in turn, all within CALL_MS. Most services have
+   * one app. If the store is unavailable for one app, the service still asks for the next.
    */
   async #openByStore(token: string, traceparent: string | undefined): Promise<IntegrityPayload> {
     const { integrityUrl, packageNames } = this.#options.settings();
@@ -120,7 +120,7 @@ export class IntegrityTokens implements InstallProofs {
   #verdictIn(body: unknown): IntegrityPayload {
     const answer = z.object({ tokenPayloadExternal: IntegrityPayload }).safeParse(body);
     if (answer.success) return answer.data.tokenPayloadExternal;
-    // The store accepted the token but sent no readable verdict. The token may be genuine, so this is no `bad_token`.
+    // The store accepted the token but sent no readable verdict. The token may be genuine, so the answer is not `bad_token`.
     this.#options.log.warn('the store decrypted an integrity token and answered without a readable verdict');
     throw appStoreUnavailable(1000);
   }
@@ -150,7 +150,7 @@ function payloadOf(bytes: Uint8Array): IntegrityPayload {
   try {
     json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // The parser's own message would quote the payload in the log.
+    // Not the parser's own message, which would quote the payload in the log.
     throw new Error('the payload is not JSON');
   }
   const payload = IntegrityPayload.safeParse(json);
@@ -159,7 +159,7 @@ function payloadOf(bytes: Uint8Array): IntegrityPayload {
 }
 
 /**
- * The checks that a verdict fails; none for a genuine install. A verdict without a check's field fails that check.
+ * The names of the checks that a verdict does not pass; none for a genuine install. A check whose field the verdict lacks is not passed.
  * @param expected `nonce` in base64url without padding, `now` in milliseconds since 1970
  */
 export function failedChecks(
@@ -170,7 +170,7 @@ export function failedChecks(
   const ageMs = now - (requestDetails.timestampMillis ?? -Infinity);
   const passed: Record<IntegrityCheck, boolean> = {
     nonce: requestDetails.nonce?.replace(/=+$/, '') === nonce,
-    // Google warns that requestPackageName may be spoofed. appIntegrity's packageName belongs to the app's certificate.
+    // Google warns that requestPackageName may be forged. The packageName in appIntegrity is verified by the app's certificate.
     package: packageName !== undefined && packageNames.includes(packageName) && requestDetails.requestPackageName === packageName,
     age: ageMs <= MAX_AGE_MS && ageMs >= -TOLERANCE_MS,
     app_recognition: appIntegrity.appRecognitionVerdict === 'PLAY_RECOGNIZED',

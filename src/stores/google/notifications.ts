@@ -4,19 +4,19 @@ import { endpoint, type Services } from '../../declare.ts';
 import { PurchaseToken } from '../store.ts';
 import { GoogleStore } from './google-store.ts';
 
-/** The fields of DeveloperNotification that are read: https://developer.android.com/google/play/billing/rtdn-reference */
+/** The fields of DeveloperNotification that the service reads: https://developer.android.com/google/play/billing/rtdn-reference */
 const Notification = z.object({
   packageName: z.string(),
   subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
   oneTimeProductNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
   voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional().catch(undefined) }).optional(),
-  // Google asks whether to grant a refund, and accepts the first answer within a day.
+  // With this notification Google asks whether to grant a refund, and accepts the first answer within a day.
   pendingRefundReviewNotification: z
     .looseObject({ purchaseToken: PurchaseToken.optional(), orderId: z.string().max(255).optional().catch(undefined) })
     .optional(),
 });
 
-/** `productType` of a voided purchase: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
+/** The values of `productType` for a voided purchase: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
 const SUBSCRIPTION = 1;
 const ONE_TIME_PRODUCT = 2;
 
@@ -46,7 +46,7 @@ export const googleNotifications = endpoint({
       .meta({ description: 'Whether the notification names a purchase that is recorded here, whose check is then due, or is kept.' }),
   }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
-  // Google's keys that verify the token may have to be fetched first. A new purchase is then checked (8 s) and consumed (4 s).
+  // First Google's keys that verify the token may have to be fetched. Then a new purchase is checked (8 s) and consumed (4 s).
   deadlineMs: 20_000,
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
@@ -63,7 +63,7 @@ export const googleNotifications = endpoint({
 
 type NotifiedServices = Pick<Services, 'store' | 'checkPurchaseSoon' | 'subscriptionNoticed' | 'productNoticed' | 'log'>;
 
-/** @returns whether the notification names a purchase that is recorded here */
+/** Passes a notification on to the features. @returns whether the service has a record of the purchase that the notification names */
 async function notice(
   notification: z.output<typeof Notification>,
   { checkPurchaseSoon, subscriptionNoticed, productNoticed, log }: NotifiedServices,
@@ -72,7 +72,7 @@ async function notice(
   const { pendingRefundReviewNotification: review } = notification;
   if (review !== undefined)
     log.warn({ orderId: review.orderId }, 'Google asks whether a refund is to be granted: answer in the Play Console within a day');
-  // Google says that a notification has one of these. If it ever has several, none may get lost.
+  // Google says that a notification is about one purchase. If a notification ever named several, none may get lost.
   let isRecorded = false;
   if (subscriptionNotification !== undefined) isRecorded = await subscriptionNoticed(subscriptionNotification.purchaseToken, packageName);
   const hints = [

@@ -6,13 +6,12 @@ import { readInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_
 import type { GoogleOptions } from './settings.ts';
 
 /**
- * Google's PurchaseState
- * (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#purchasestate). Any other value counts as an
- * outage: it neither gives coins nor takes them.
+ * Google's PurchaseState (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#purchasestate). Any other
+ * value is treated as an outage of the store: no coins are given or taken.
  */
 const states: Readonly<Record<string, ProductState>> = { PENDING: 'pending', PURCHASED: 'purchased', CANCELLED: 'canceled' };
 
-/** A whole number that Google sends as a number or, as it sends an int64, as text. */
+/** A whole number, which Google sends as a number or, if it is an int64, as text. */
 const Whole = z.union([
   z.int(),
   z
@@ -21,14 +20,14 @@ const Whole = z.union([
     .transform(Number),
 ]);
 
-/** The fields of ProductPurchaseV2 that are read. Google leaves out fields that are false, zero or empty. */
+/** The fields of ProductPurchaseV2 that the service reads. Google leaves out fields that are false, zero or empty. */
 const Purchase = z.object({
   orderId: z.string().max(255).optional(),
   purchaseStateContext: z.object({ purchaseState: z.string() }),
-  // An id that does not have coinop's form counts as none.
+  // The account id that the app gave to the store. An id that does not have coinop's form is ignored.
   obfuscatedExternalAccountId: z.string().max(255).optional().catch(undefined),
   testPurchaseContext: z.looseObject({}).optional(),
-  // A purchase of several products at once would need a quantity for each: it is not understood.
+  // A purchase of several products at once would need a quantity for each. The service does not understand such a purchase.
   productLineItem: z.tuple([
     z.object({
       productId: ProductId,
@@ -49,7 +48,7 @@ const VoidedPurchases = z.object({
       z.object({
         purchaseToken: z.string().min(1).max(1024),
         voidedTimeMillis: Whole,
-        // Only a refund of some of the units has it.
+        // Set only if some of the units were refunded, and not all.
         voidedQuantity: Whole.optional(),
       }),
     )
@@ -57,13 +56,19 @@ const VoidedPurchases = z.object({
   tokenPagination: z.object({ nextPageToken: z.string().min(1).optional() }).optional(),
 });
 
-/** Google answers for voided purchases of the last 30 days. A minute less, because clocks differ. */
+/**
+ * How far back the list of voided purchases goes, in milliseconds: Google answers for the last 30 days. A minute less, because clocks
+ * differ.
+ */
 const VOIDED_KEPT_MS = 30 * 86_400_000 - 60_000;
 
-/** Google allows 1,000. But coinop's HTTP client takes answers up to 64 KiB, and an entry is some 400 bytes. */
+/**
+ * The most entries on a page of the list. Google allows 1,000, but an entry has some 400 bytes, and coinop's HTTP client takes answers up
+ * to 64 KiB.
+ */
 const VOIDED_PER_PAGE = 100;
 
-/** Enough for 100,000 voided purchases. More pages show that Google repeats them. */
+/** The most pages that are read of the list: enough for 100,000 voided purchases. If there are more, Google repeats pages. */
 const MOST_PAGES = 1000;
 
 /** One-time products of Google Play, by the Google Play Developer API. */
@@ -98,21 +103,21 @@ export class PlayProducts implements OneTimeProducts {
     return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#options, this.#api);
   }
 
-  /** Calls `purchases.products.consume`, which acknowledges too. */
+  /** Calls `purchases.products.consume`, which also acknowledges the purchase. */
   finish({ packageName, sku, id }: SoldProduct, traceparent?: string): Promise<boolean> {
     const call = `${encodeURIComponent(sku)}/tokens/${encodeURIComponent(id)}:consume`;
     const url = `${purchasesUrl(this.#options, packageName)}/products/${call}`;
     return tell('consumption', { url, traceparent }, this.#options, this.#api);
   }
 
-  /** Calls `purchases.voidedpurchases.list` for each app, which leaves refunds of some units out unless they are asked for. */
+  /** Calls `purchases.voidedpurchases.list` for each app. Without a parameter Google would leave out refunds of only some of the units. */
   async *takenBack(since: number): AsyncGenerator<readonly TakenBack[]> {
     let failure: unknown;
     for (const packageName of this.packageNames) {
       try {
         yield* this.#takenBackOf(packageName, since);
       } catch (error) {
-        // The service account may lack rights for one app: the apps after it must still be asked.
+        // The service account may lack rights for one app. The list is still read for the next apps.
         failure ??= error;
       }
     }
@@ -147,7 +152,7 @@ export class PlayProducts implements OneTimeProducts {
   }
 }
 
-/** The purchase, or for the log the field or state that is not understood. */
+/** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
 function parsePurchase(body: unknown, asked: Pick<ProductPurchase, 'packageName' | 'id' | 'checkedAt'>): ProductPurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';

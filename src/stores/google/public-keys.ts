@@ -6,23 +6,23 @@ import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleOptions } from './settings.ts';
 
 /**
- * Shortest interval between two fetches, failed ones included. Without it tokens with made-up `kid`s would make this
- * service flood Google with requests.
+ * The least milliseconds between two fetches of the keys, failed ones included. Without this bound, tokens with made-up `kid`s would make
+ * this service flood Google with requests.
  */
 const FETCH_INTERVAL_MS = 30_000;
 
 const FETCH_TIMEOUT_MS = 3000;
 
 /**
- * Bounds on the lifetime that an answer's Cache-Control sets. With a lifetime of seconds the service would fetch all the
- * time. After a day at most it forgets a key that Google withdrew.
+ * Bounds, in seconds, on the lifetime of fetched keys that Cache-Control sets. With a lifetime of seconds the service would fetch the keys
+ * all the time. With a lifetime above a day it would accept a key that Google withdrew.
  */
 const MIN_FRESH_SECONDS = 300;
 const MAX_FRESH_SECONDS = 86_400;
 
 /**
- * The RSA signing keys with a `kid`; other kinds of keys are dropped. A set without such a key is a fault: the service then
- * keeps the keys that it has.
+ * A JWK set, reduced to the RSA signing keys with a `kid`. A set without any is refused as a fault: the service then keeps the keys that it
+ * has.
  */
 const KeySet = z
   .object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string().optional(), use: z.string().optional() })) })
@@ -31,18 +31,17 @@ const KeySet = z
 
 interface Known {
   readonly find: (header: JWSHeaderParameters) => Promise<CryptoKey>;
-  /** On the monotonic clock, as is `#fetchedAt`. */
+  /** Until when the fetched keys may be used without another fetch, on the monotonic clock, as is `#fetchedAt`. */
   readonly freshUntil: number;
 }
 
 /**
- * The public keys that verify the store's ID tokens. They are fetched on first use, cached for as long as their
- * Cache-Control allows (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token), and fetched again
- * for an unknown `kid`.
+ * The public keys that verify the store's ID tokens. They are fetched on first use, cached for as long as their Cache-Control allows
+ * (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token), and fetched again for an unknown `kid`.
  *
- * jose's createRemoteJWKSet does not fit: it ignores Cache-Control, fetches again for every token after a failed fetch,
- * and loses its keys when a fetch fails after they expired. This class makes at most one fetch in 30 s, failed ones
- * included, and keeps its keys through a temporary outage.
+ * jose's createRemoteJWKSet cannot be used: it ignores Cache-Control, fetches again for every token after a failed fetch, and loses its
+ * keys when a fetch fails after they expired. This class makes at most one fetch in 30 s, failed ones included, and keeps its keys through
+ * a temporary outage.
  */
 export class GoogleKeys {
   readonly #options: GoogleOptions;
@@ -78,7 +77,7 @@ export class GoogleKeys {
     }
   }
 
-  /** Fetches, unless the last fetch began less than FETCH_INTERVAL_MS ago. Concurrent callers share one fetch. Never rejects. */
+  /** Fetches the keys, unless the last fetch began less than FETCH_INTERVAL_MS ago. Concurrent callers share one fetch. Never rejects. */
   #refresh(): Promise<void> {
     const { monotonic } = this.#options;
     if (this.#underWay !== undefined) return this.#underWay;
@@ -117,7 +116,10 @@ function keysIn(text: string): JSONWebKeySet['keys'] {
   return parsed.data as JSONWebKeySet['keys'];
 }
 
-/** Lifetime by RFC 9111: `max-age`, less the `age` that the answer gained in caches on its way. */
+/**
+ * How many seconds fetched keys may be used (RFC 9111): `max-age`, less the `age` that the answer gained in caches between Google and the
+ * service.
+ */
 function freshSeconds(headers: IncomingHttpHeaders): number {
   const maxAge = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1];
   const age = /^\d{1,10}$/.exec(headers.age ?? '')?.[0];

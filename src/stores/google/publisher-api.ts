@@ -4,23 +4,27 @@ import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleApi } from './google-api.ts';
 import type { GoogleOptions } from './settings.ts';
 
-/** A product's id in an answer of Google. */
+/** The id of a product, as Google's answers have it. */
 export const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
 
-/** Retry-After of an unknown state: it stays unknown until a developer adds it, so an early retry gains nothing. */
+/**
+ * The `Retry-After` of the refusal for an unknown state of a purchase, in milliseconds. Until a developer adds the state it stays unknown,
+ * so an early retry gains nothing.
+ */
 export const UNKNOWN_STATE_MS = 60_000;
 
-/** Time for one try and a retry of an acknowledgement or consumption. The buyer waits for it. */
+/** The most milliseconds for an acknowledgement or a consumption, enough for one try and a retry. The buyer waits for the outcome. */
 const TELL_MS = 4000;
 
-/** The purchases of an app in the Google Play Developer API. */
+/** The URL under which the Google Play Developer API has the purchases of an app. */
 export function purchasesUrl({ settings }: GoogleOptions, packageName: string): string {
   return `${settings().publisherUrl}/androidpublisher/v3/applications/${packageName}/purchases`;
 }
 
 /**
- * A token does not show its app, so the service asks Google about all apps at once. The purchase belongs to one of them at most.
- * @param ask answers `gone` or `unknown` where the app has no such purchase
+ * Finds a purchase by its token. A token does not show to which app it belongs, so the service asks Google about all apps at once. The
+ * purchase belongs to at most one of them.
+ * @param ask reads the purchase of one app: `gone` or `unknown` if the app has no such purchase
  */
 export async function readInApps<Purchase extends object>(
   packageNames: readonly string[],
@@ -33,18 +37,18 @@ export async function readInApps<Purchase extends object>(
     return purchase;
   });
   try {
-    // Answers about the other apps may take long, and are not needed.
+    // The answers about the other apps are not needed, and may take long.
     return await Promise.any(found);
   } catch {
-    // A failed call throws here: the purchase may belong to that app.
+    // If a call failed, this throws its error, because the purchase may belong to that app.
     return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
   }
 }
 
 /**
- * Asks about a purchase.
- * @param parse gives the purchase, or for the log the field or state that is not understood
- * @returns `gone`: Google has forgotten the purchase
+ * Reads a purchase from Google.
+ * @param parse makes the purchase, or for the log the name of the field or state that is not understood
+ * @returns `gone`: Google has forgotten the purchase; `unknown`: the app has no such purchase
  * @throws Refusal `app_store_unavailable`
  */
 export async function readPurchase<Purchase extends object>(
@@ -64,7 +68,7 @@ export async function readPurchase<Purchase extends object>(
 
 /**
  * Tells Google that a buyer has what was bought: Google refunds a purchase that is not acknowledged within three days.
- * @returns whether Google accepted it. Otherwise the next check tries again
+ * @returns whether Google accepted that. If not, the next check of the purchase tries again
  */
 export async function tell(
   word: 'acknowledgement' | 'consumption',

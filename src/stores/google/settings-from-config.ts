@@ -23,8 +23,8 @@ function isRsaKey(pem: string): boolean {
 }
 
 /**
- * Problems of Google's settings, a line each, the setting's name first: a service account's key file that is unusable, or
- * one setting of a pair without the other.
+ * The problems of Google's settings, a line for each, which begins with the setting's name: a service account's key file that is unusable,
+ * or one setting of a pair without the other.
  */
 function googleProblems(config: Config): string[] {
   return [
@@ -69,7 +69,8 @@ export function googleSettings(config: Config): GoogleSettings {
       : { audience: GOOGLE_NOTIFICATIONS_AUDIENCE, email: GOOGLE_NOTIFICATIONS_EMAIL };
   return {
     name: 'google',
-    // Google's tokens carry either one (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
+    // The two values of `iss` that Google's tokens have
+    // (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
     issuers: ['https://accounts.google.com', 'accounts.google.com'],
     jwksUrl: 'https://www.googleapis.com/oauth2/v3/certs',
     clientIds: config.GOOGLE_CLIENT_IDS,
@@ -83,10 +84,13 @@ export function googleSettings(config: Config): GoogleSettings {
   };
 }
 
-/** A refund has to be known within 15 minutes, so two failed calls do no harm. Google allows 6,000 such calls a day. */
+/**
+ * Milliseconds between two readings of the voided purchases. A refund has to be known within 15 minutes, so two failed calls do no harm.
+ * Google allows 6,000 such calls a day.
+ */
 const ASK_FOR_VOIDED_EVERY_MS = 5 * 60_000;
 
-/** One setting of the pair alone has no effect, so it is a mistake. */
+/** The problem if only one of two settings is set that have no effect without each other. */
 function pairProblems(config: Config, one: keyof Config, other: keyof Config): string[] {
   if ((config[one] === undefined) === (config[other] === undefined)) return [];
   const [given, missing] = config[one] === undefined ? [other, one] : [one, other];
@@ -108,12 +112,15 @@ function readServiceAccount(file: string): ServiceAccount {
     clientEmail: key.client_email,
     privateKey: key.private_key,
     privateKeyId: key.private_key_id,
-    // The file has a token_uri too. It is ignored: Google's addresses are constants.
+    // The file has a token_uri too, which is ignored, because Google's addresses are constants.
     tokenUrl: 'https://oauth2.googleapis.com/token',
   };
 }
 
-/** Quotes nothing from the file, which holds a private key. A SyntaxError's own message would quote a part of it. */
+/**
+ * The reason of an error in the key file. The reason quotes nothing from the file, because the file contains a private key: a SyntaxError's
+ * own message would quote a part of it.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof z.ZodError) return `${error.issues[0]!.path.join('.')}: ${error.issues[0]!.message}`;
   return error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message;

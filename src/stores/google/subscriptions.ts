@@ -5,9 +5,9 @@ import { readInApps, ProductId, purchasesUrl, readPurchase, tell } from './publi
 import type { GoogleOptions } from './settings.ts';
 
 /**
- * Google's SubscriptionState
- * (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#subscriptionstate). Any other
- * value, such as UNSPECIFIED or one that Google adds later, counts as an outage: it neither gives access nor takes it away.
+ * Google's SubscriptionState (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#subscriptionstate).
+ * Any other value, such as UNSPECIFIED or a state that Google adds later, is treated as an outage of the store: access is neither given nor
+ * taken away.
  */
 const states: Readonly<Record<string, StoreState>> = {
   SUBSCRIPTION_STATE_ACTIVE: 'active',
@@ -17,19 +17,22 @@ const states: Readonly<Record<string, StoreState>> = {
   SUBSCRIPTION_STATE_CANCELED: 'canceled',
   SUBSCRIPTION_STATE_EXPIRED: 'expired',
   SUBSCRIPTION_STATE_PENDING: 'pending',
-  // Never paid for: expired, without a time at which access ended.
+  // The subscription was never paid for. It is expired, without a time at which access ended.
   SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED: 'expired',
 };
 
-/** States of a purchase that is not paid for. It has no end of access, and the purchase that it was to replace continues. */
+/**
+ * The states of a purchase that is not paid for. Such a purchase has no end of access, and if it was to replace another purchase, the other
+ * purchase continues.
+ */
 const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED']);
 
 const Time = z.string().transform(Date.parse).pipe(z.number().int());
 
-// Only the state and the products decide what a buyer gets. A malformed value of another field counts as absent.
+// Only the state and the products decide what a buyer gets. A malformed value of any other field is therefore ignored.
 const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string().max(255).optional().catch(undefined) });
 
-/** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */
+/** The fields of SubscriptionPurchaseV2 that the service reads. Google leaves out fields that are false or empty. */
 const Purchase = z.object({
   subscriptionState: z.string(),
   startTime: Time.optional().catch(undefined),
@@ -77,7 +80,7 @@ export class PlaySubscriptions implements Subscriptions {
     return readInApps(apps, (app) => this.#readIn(app, token, traceparent));
   }
 
-  /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
+  /** Calls `purchases.subscriptionsv2.get`. Google answers 410 for a purchase that expired long ago. */
   #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
     const asked = { packageName, token, checkedAt: this.#options.now() };
     const url = `${purchasesUrl(this.#options, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
@@ -92,7 +95,7 @@ export class PlaySubscriptions implements Subscriptions {
   }
 }
 
-/** The purchase, or for the log the field or state that is not understood. */
+/** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
 function parsePurchase(body: unknown, { packageName, token, checkedAt }: Asked): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
