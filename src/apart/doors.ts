@@ -1,6 +1,9 @@
 import type { Config } from '../config.ts';
 
-/** The parts of this folder that a service with these settings serves. A service in production has none, and loads no code of them. */
+/**
+ * Loads the parts of this folder that a service with these settings serves. In production a service serves none of them, and loads none of
+ * their code.
+ */
 export async function openDoors({ STORE, PLAYGROUND }: Config) {
   const [sandbox, playground] = await Promise.all([
     STORE === 'sandbox' ? import('./sandbox/door.ts') : undefined,

@@ -8,15 +8,15 @@ import { createTarHeader, readTarHeader, BLOCK_BYTES, paddingOf } from './tar.ts
  * the checksums of the others in the format of `sha256sum --check`. A truncated file has no last member.
  */
 
-/** The file is not a complete backup. The message is a sentence for the operator. */
+/** Why a file is not a complete backup. The message is a sentence for the operator. */
 export class DamagedBackup extends Error {}
 
 const SUMS = 'SHA256SUMS';
 
-/** Two empty blocks end an archive. */
+/** The bytes of the two empty blocks that end an archive. */
 const END_BYTES = 2 * BLOCK_BYTES;
 
-/** Longest member that is read into memory. */
+/** The most bytes of a member that is read into memory as a whole. */
 const MOST_TEXT_BYTES = 512 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
@@ -26,7 +26,7 @@ export interface MemberSum {
   readonly sha256: string;
 }
 
-/** The position of a member's bytes in the file. */
+/** Where a member's bytes are in the file. */
 interface Place {
   readonly from: number;
   readonly bytes: number;
@@ -45,7 +45,7 @@ export class ArchiveWriter {
     this.#modifiedAt = modifiedAt;
   }
 
-  /** @param now milliseconds since 1970 @throws Error if the file exists */
+  /** Creates the file of the archive. @param now milliseconds since 1970 @throws Error if the file exists */
   static async create(path: string, now: number): Promise<ArchiveWriter> {
     return new ArchiveWriter(await open(path, 'wx+', 0o600), now);
   }
@@ -62,7 +62,7 @@ export class ArchiveWriter {
       await this.#append(piece);
     }
     await this.#append(Buffer.alloc(paddingOf(bytes)));
-    // The header contains the length, which is known only now.
+    // The header is written last, because it contains the length, which is known only now.
     await writeAll(this.#file, createTarHeader(name, bytes, this.#modifiedAt), header);
     const sha256 = hash.digest('hex');
     this.#sums.push(`${sha256}  ${name}\n`);
@@ -70,7 +70,7 @@ export class ArchiveWriter {
     return { bytes, sha256 };
   }
 
-  /** Reads a member back. */
+  /** Reads the content of a member that was added. */
   pieces(name: string): AsyncGenerator<Buffer, undefined> {
     return piecesOf(this.#file, this.#members.get(name)!);
   }
@@ -83,7 +83,7 @@ export class ArchiveWriter {
     await this.#file.close();
   }
 
-  /** Closes an incomplete file. */
+  /** Closes the file of an archive that was not finished. */
   async abandon(): Promise<void> {
     await this.#file.close().catch(() => {});
   }
@@ -108,7 +108,7 @@ export class Archive {
     this.#members = members;
   }
 
-  /** @throws DamagedBackup if the file is not a complete archive; Error if it cannot be read */
+  /** Opens an archive and lists its members. @throws DamagedBackup if the file is not a complete archive; Error if it cannot be read */
   static async open(path: string): Promise<Archive> {
     const file = await open(path, constants.O_RDONLY);
     try {
@@ -125,12 +125,12 @@ export class Archive {
     return this.#members.has(name);
   }
 
-  /** @throws DamagedBackup if there is no such member */
+  /** The content of a member, in pieces. @throws DamagedBackup if there is no such member */
   pieces(name: string): AsyncGenerator<Buffer, undefined> {
     return piecesOf(this.#file, this.#member(name));
   }
 
-  /** @throws DamagedBackup if there is no such member, or one of more than 512 MiB */
+  /** The content of a member as text. @throws DamagedBackup if there is no such member, or if it has more than 512 MiB */
   async text(name: string): Promise<string> {
     if (this.#member(name).bytes > MOST_TEXT_BYTES) throw new DamagedBackup(`Its ${name} is too long.`);
     const pieces: Buffer[] = [];
@@ -138,7 +138,7 @@ export class Archive {
     return Buffer.concat(pieces).toString();
   }
 
-  /** Compares each member with its checksum. @throws DamagedBackup */
+  /** Compares each member with its checksum. @throws DamagedBackup if one differs, or if a member is missing */
   async verify(signal?: AbortSignal): Promise<void> {
     const sums = new Map((await this.text(SUMS)).split('\n').flatMap((line) => (line === '' ? [] : [sumOf(line)])));
     for (const name of this.#members.keys()) {

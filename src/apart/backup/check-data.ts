@@ -14,15 +14,15 @@ import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { upgrades } from '../../upgrades.ts';
 import { countTombstones } from './known-deletions.ts';
 
-/** Most findings that an error lists. `npm run audit` lists all. */
+/** The most findings that an error message lists. `npm run audit` lists all. */
 const MOST_LISTED = 5;
 
-/** Facts about a copy after it was read completely. */
+/** Facts about a copy of the data, after all of it was read. */
 export interface CheckedData {
   readonly counts: AuditCounts;
-  /** The first findings. */
+  /** The first findings of the audit, at most MOST_LISTED. */
   readonly findings: readonly Finding[];
-  /** The sum of all balances. */
+  /** The sum of all accounts' balances. */
   readonly coins: bigint;
   readonly tombstones: number;
 }
@@ -84,7 +84,7 @@ class Balances {
   };
 }
 
-/** `Drift: 7 findings, among them account …: ….` */
+/** The text of the findings for the operator: `Drift: 7 findings, the first of them:`, and a line for each. */
 export function driftText({ counts, findings }: CheckedData): string {
   const listed = findings.map(({ subject, text, kind }) => `    ${subject}: ${text} (${kind})`);
   return [`Drift: ${counts.drift} ${counts.drift === 1 ? 'finding' : 'findings'}, the first of them:`, ...listed].join('\n');

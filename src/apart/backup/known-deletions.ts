@@ -10,7 +10,7 @@ import { ScriptRunner } from '../../redis/script-runner.ts';
  * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
  */
 
-/** The private Redis is a single Redis, so it has one index of deleted accounts. */
+/** The index of deleted accounts. The private Redis is a single Redis, so there is one index. */
 const INDEX = tombstoneKeys(1)[0]!;
 
 const QUEUE = queueKeys(DELETIONS_DUE, 1)[0]!;
@@ -21,7 +21,7 @@ export async function countTombstones(redis: Redis): Promise<number> {
   return redis.zcard(INDEX);
 }
 
-/** All deletions that this data has recorded. */
+/** All deletions of accounts that the data in this Redis has recorded. */
 export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
   const found = new Map<string, number>();
   for (let from = 0; ; from += PAGE) {
@@ -34,8 +34,8 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
 }
 
 /**
- * The accounts that are marked as deleted but not in the index, because the process that deleted them died in between
- * (docs/decisions/deletion.md). The queue contains all of them.
+ * The accounts that are marked as deleted but not in the index, because the process that deleted them died between the two steps
+ * (docs/decisions/deletion.md). The queue of deletions contains all such accounts.
  */
 async function readMarks(redis: Redis): Promise<Tombstone[]> {
   const entries = await redis.zrange(QUEUE, '0', '-1');
@@ -48,12 +48,12 @@ async function readMarks(redis: Redis): Promise<Tombstone[]> {
   return marks;
 }
 
-/** One line of text for each tombstone. */
+/** The tombstones as text, a line for each. */
 export function textOfTombstones(tombstones: readonly Tombstone[]): string {
   return tombstones.map(({ accountId, at }) => `${accountId} ${at}\n`).join('');
 }
 
-/** @throws Error for a text in another format than that of `textOfTombstones` */
+/** Reads the text that `textOfTombstones` makes. @throws Error for a text in another format */
 export function parseTombstones(text: string): Tombstone[] {
   return text.split('\n').flatMap((line): Tombstone[] => {
     if (line === '') return [];
@@ -64,8 +64,8 @@ export function parseTombstones(text: string): Tombstone[] {
 }
 
 /**
- * Closes these accounts in a Redis that no service uses. The service erases their data at its next start.
- * @returns the number of accounts that were not deleted there before
+ * Closes the accounts of the tombstones in a Redis that no service uses. The service erases their data at its next start.
+ * @returns the number of these accounts that were not deleted in this Redis before
  */
 export async function applyAgain(redis: Redis, tombstones: readonly Tombstone[]): Promise<number> {
   const known = new Set((await readTombstones(redis)).map(({ accountId }) => accountId));

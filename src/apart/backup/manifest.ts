@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { DATA_VERSION, OLDEST_DATA_VERSION, standOfVersion } from '../../redis/data-version.ts';
 import { DamagedBackup, type Archive } from './archive.ts';
 
-/** The members of a backup. */
+/** The names of the members of a backup's archive. */
 export const MEMBERS = { data: 'dump.rdb', sessionKeys: 'session-keys', tombstones: 'tombstones', manifest: 'manifest.json' } as const;
 
-/** Rises with each change after which an older coinop cannot restore the file. */
+/** The version of the backup's format. It rises with each change after which an older coinop cannot restore the file. */
 const FORMAT = 1;
 
 const Audit = z.object({
@@ -15,25 +15,25 @@ const Audit = z.object({
   unknown: z.record(z.string(), z.number()),
 });
 
-/** The description of a backup inside its file. */
+/** The description of a backup, which the archive contains as `manifest.json`. */
 const Manifest = z.object({
   service: z.literal('coinop'),
   format: z.number(),
-  /** The coinop that made the backup. */
+  /** The version of the coinop that made the backup. */
   version: z.string(),
-  /** The version of the data; null: there was no data yet. */
+  /** The version of the data. Null: Redis had no data yet. */
   dataVersion: z.string().nullable(),
   /** The backup contains every operation that was acknowledged before this time. */
   at: z.iso.datetime(),
   redis: z.string(),
   data: z.object({ bytes: z.number(), sha256: z.string() }),
   sessionKeys: z.boolean(),
-  /** Result of the audit of the copy. Null: the copy was not audited. */
+  /** The result of the audit of the copy. Null: the copy was not audited. */
   verified: z
     .object({
       accounts: z.number(),
       keys: z.number(),
-      /** The sum of all balances, in decimal digits: it may be larger than a double holds exactly. */
+      /** The sum of all balances, in decimal digits, because a double may not hold it exactly. */
       coins: z.string().regex(/^\d+$/),
       tombstones: z.number(),
       audit: Audit,
@@ -47,7 +47,7 @@ export function newManifest(manifest: Omit<Manifest, 'service' | 'format'>): Man
   return { service: 'coinop', format: FORMAT, ...manifest };
 }
 
-/** @throws DamagedBackup if it is unreadable, or from a newer coinop */
+/** The manifest of an archive. @throws DamagedBackup if it is unreadable, or from a newer coinop */
 export async function manifestOf(archive: Archive): Promise<Manifest> {
   const text = await archive.text(MEMBERS.manifest);
   let found: unknown;
@@ -63,7 +63,7 @@ export async function manifestOf(archive: Archive): Promise<Manifest> {
   return data;
 }
 
-/** Why this coinop cannot restore data of such a version, as a sentence. */
+/** Why this coinop cannot restore data of this version, as a sentence. Undefined: it can. */
 export function problemOfVersion(version: string | null): string | undefined {
   const stand = version === null ? 'current' : standOfVersion(version);
   if (stand === 'current' || stand === 'older') return undefined;

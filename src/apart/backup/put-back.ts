@@ -19,15 +19,15 @@ import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest
 import { startStaged, syncAll, unpackData } from './staged-redis.ts';
 import { applyAgain, parseTombstones, readTombstones } from './known-deletions.ts';
 
-/** Parts that every backup has. */
+/** The members that every backup has. */
 const NEEDED = [MEMBERS.data, MEMBERS.tombstones, MEMBERS.manifest];
 
 export interface RestoreOptions {
   readonly dataDir: string;
-  /** The file of the backup. */
+  /** The path of the backup's file. */
   readonly from: string;
   readonly isReplacing: boolean;
-  /** Backups whose tombstones are applied too. */
+  /** Paths of further backups whose tombstones are applied too. */
   readonly tombstoneFiles: readonly string[];
   readonly forgetsDeletions: boolean;
   readonly acceptsDrift: boolean;
@@ -36,13 +36,13 @@ export interface RestoreOptions {
 
 /**
  * Restores a backup as the data of the private Redis of DATA_DIR. The old data is replaced only once the new data is completely checked and
- * on disk, and is kept under another name.
+ * on disk. The old data is kept under another name.
  * @returns a report, in sentences for the operator
  * @throws Failure, SettingError: nothing was restored then
  */
 export async function restoreBackup(options: RestoreOptions): Promise<string[]> {
   const { from, signal } = options;
-  // Checks the file before DATA_DIR is touched, so that a damaged file leaves no trace there.
+  // The file is checked before DATA_DIR is touched, so that a damaged file changes nothing there.
   const { archive, manifest } = await openBackup(from, signal);
   try {
     const deletions = (await Promise.all(options.tombstoneFiles.map((file) => tombstonesOf(file, signal)))).flat();
@@ -52,8 +52,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
     try {
       return await stageAndPutInPlace(dataDir, archive, manifest, [...old, ...deletions], options);
     } finally {
-      // After a success the folder is no longer there. If there is a journal, the folder must stay: it is the only copy of the data that
-      // the next start puts in place.
+      // After a success the folder no longer exists. If the restore was cut off while it put files in place, the folder must stay: it is
+      // the only copy of the data that the next start of the service puts in place.
       if (!isCutOff(dataDir)) await rm(staged, { recursive: true, force: true });
     }
   } catch (error) {
@@ -68,7 +68,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
   }
 }
 
-/** Opens a backup and compares it with its checksums. @throws Failure if this coinop cannot restore it */
+/** Opens a backup and compares it with its checksums. @throws Failure if this coinop cannot restore the backup */
 async function openBackup(file: string, signal: AbortSignal): Promise<{ archive: Archive; manifest: Manifest }> {
   let archive: Archive | undefined;
   try {
@@ -100,8 +100,8 @@ async function tombstonesOf(file: string, signal: AbortSignal): Promise<Tombston
 
 /**
  * Locks DATA_DIR, and finishes or removes an interrupted restore.
- * @returns its real path
- * @throws Failure if a service runs there, or data may not be replaced
+ * @returns the real path of DATA_DIR
+ * @throws Failure if a service runs on DATA_DIR, or if it has data that may not be replaced
  */
 async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<string> {
   try {
@@ -111,7 +111,7 @@ async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<st
   }
   const { folder, isHeld } = await holdDataDir({ DATA_DIR: dataDir });
   if (!isHeld) throw new Failure(`DATA_DIR ${folder} is in use. Stop the service first.`);
-  // The lock is not visible to another container that uses the same volume, so also check for a running Redis.
+  // The lock is not visible to another container that uses the same volume, so a running Redis is searched for too.
   await refuseRunningRedis(folder);
   finishRestore(folder);
   await rm(join(folder, RESTORING), { recursive: true, force: true });
@@ -130,7 +130,7 @@ async function refuseRunningRedis(folder: string): Promise<void> {
     );
 }
 
-/** The deletions that the data in DATA_DIR has recorded. */
+/** The deletions of accounts that the old data in DATA_DIR has recorded. */
 async function deletionsOfOldData(dataDir: string, { forgetsDeletions }: RestoreOptions): Promise<Tombstone[]> {
   if (!hasData(dataDir)) return [];
   const server = new PrivateRedis(dataDir, pino({ level: 'silent' }), ['--auto-aof-rewrite-percentage', '0']);
@@ -175,7 +175,8 @@ async function stageAndPutInPlace(
     throw new Failure(
       `Nothing was restored: the data of the backup contradicts itself. --accept-drift restores it all the same.\n${driftText(checked)}`,
     );
-  // Accounts that are deleted again are only closed here, so the counts of accounts and coins still match the manifest.
+  // Accounts that are deleted again are only closed at this stage, so the counts of accounts and coins must still equal those in the
+  // manifest.
   const lost = lossOf(checked, manifest);
   if (lost !== undefined) throw new Failure(`Nothing was restored: ${lost}`);
   await restoreSessionKeys(archive, dataDir);
@@ -201,7 +202,10 @@ function counted(accounts: number): string {
   return `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
 }
 
-/** Compares the counts with the manifest: an audit of the restored data alone would not notice data that was lost on the way to Redis. */
+/**
+ * Why the restored data does not have the accounts and coins that the manifest counts. An audit of the restored data alone would not notice
+ * data that was lost on the way to Redis.
+ */
 function lossOf({ coins, counts }: CheckedData, { verified }: Manifest): string | undefined {
   if (verified === null) return undefined;
   const { accounts = 0 } = counts.checked;
@@ -209,7 +213,7 @@ function lossOf({ coins, counts }: CheckedData, { verified }: Manifest): string 
   return `the backup says that it has ${verified.coins} coins in ${counted(verified.accounts)}, and ${coins} in ${counted(accounts)} were read.`;
 }
 
-/** The keys that sign sessions, if the backup has them. */
+/** Puts the keys that sign sessions beside the restored data, if the backup has them. */
 async function restoreSessionKeys(archive: Archive, dataDir: string): Promise<void> {
   if (!archive.has(MEMBERS.sessionKeys)) return;
   const text = await archive.text(MEMBERS.sessionKeys);
@@ -221,7 +225,10 @@ async function restoreSessionKeys(archive: Archive, dataDir: string): Promise<vo
   await writeFile(join(dataDir, RESTORING, 'session-keys'), text, { mode: 0o600, flag: 'wx' });
 }
 
-/** Gives the restored data a new id, also in DATA_DIR. With the old id the service would take the data for an older state. */
+/**
+ * Gives the restored data a new id, in Redis and in DATA_DIR. With the old id the service would take the data for an older state of its own
+ * data.
+ */
 async function giveNewId(redis: Redis, staged: string): Promise<void> {
   const id = newDataId();
   await redis.set(DATA_ID_KEY, dataIdValue(id, 0, 0, 0));

@@ -9,22 +9,28 @@ import { PrivateRedis } from '../../process/private-redis.ts';
 import { syncFolder } from '../../process/restored-data.ts';
 
 /**
- * Redis 7.0 keeps an append-only file as a base and increments, listed in a manifest. A backup is a base without increments:
+ * Redis 7.0 keeps an append-only file as a base and increments, listed in a manifest. From a backup coinop makes a base without increments:
  * https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
  */
 const BASE = 'appendonly.aof.1.base.rdb';
 const AOF_MANIFEST = `file ${BASE} seq 1 type b\n`;
 
-/** Settings in which the Redis of a copy differs. Nobody uses the copy, so its data only has to be on disk once `syncAll` has run. */
+/**
+ * Settings in which the Redis of a copy differs from the service's. No service uses the copy, so its data need not be on disk before
+ * `syncAll` has run.
+ */
 const SETTINGS = ['--appendfsync', 'no', '--auto-aof-rewrite-percentage', '0'];
 
-/** The highest value of oom_score_adj (proc(5)), so that a machine short of memory kills the copy and not the service's Redis. */
+/**
+ * The value of oom_score_adj for the copy's Redis, the highest (proc(5)): on a machine short of memory the kernel then kills the copy and
+ * not the service's Redis.
+ */
 const ENDED_FIRST = '1000';
 
-/** A separate Redis on the data of a backup. */
+/** A separate Redis process on the data of a backup. */
 export interface StagedRedis {
   readonly redis: Redis;
-  /** Stops the Redis. Its data stays in `redis`, below the folder, in the layout of the service's private Redis. */
+  /** Stops the Redis process. Its data stays in `redis`, below the folder, in the layout of the service's private Redis. */
   stop(): Promise<void>;
 }
 
@@ -44,7 +50,7 @@ export async function unpackData(data: AsyncIterable<Buffer>, folder: string, si
   await writeFile(join(place, 'appendonly.aof.manifest'), AOF_MANIFEST, { mode: 0o600 });
 }
 
-/** @throws Failure if Redis does not load the data; SettingError without a Redis on this machine */
+/** Starts a Redis on the data of this folder. @throws Failure if Redis does not load the data; SettingError if this machine has no Redis */
 export async function startStaged(folder: string): Promise<StagedRedis> {
   const log = pino({ level: 'silent' });
   const logFile = join(folder, 'redis.log');
@@ -68,7 +74,7 @@ export async function startStaged(folder: string): Promise<StagedRedis> {
   }
 }
 
-/** The last line of a Redis's log, without process, time and level. */
+/** The last line of a Redis's log, without the process id, the time and the level. */
 function lastLine(text: string): string | undefined {
   return text
     .trim()
@@ -81,7 +87,7 @@ function preferToEnd(pid: number | undefined): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, ENDED_FIRST);
   } catch {
-    // With a hardened /proc the kernel may kill the copy or any other process.
+    // A hardened /proc refuses the write. If memory runs out, the kernel may then kill any process, the copy or another.
   }
 }
 

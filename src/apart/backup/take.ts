@@ -28,24 +28,27 @@ import { snapshotOf } from './snapshot.ts';
 import { startStaged, unpackData } from './staged-redis.ts';
 import { readTombstones, textOfTombstones } from './known-deletions.ts';
 
-/** Prefix of the folder of an unfinished backup. */
+/** The prefix of the folder in which an unfinished backup is written. */
 const UNFINISHED = '.coinop-backup-';
 
-/** A private Redis that is started only for a snapshot must not rewrite its append-only file. */
+/** Settings of a private Redis that is started only for a snapshot: it must not rewrite its append-only file. */
 const READING = ['--auto-aof-rewrite-percentage', '0'];
 
-/** A Redis that has just loaded its data needs less memory than one that has run for long, so a small margin is enough. */
+/**
+ * The memory that the audited copy needs, as a multiple of what the service's Redis uses. A Redis that has just loaded its data needs less
+ * than one that has run for long, so a small margin is enough.
+ */
 const MEMORY_MARGIN = 1.1;
 
-/** Copies of the data on disk: the backup's file, and the copy that is audited. */
+/** How many copies of the data the backup puts on disk: the backup's file, and the copy that is audited. */
 const COPIES = 2;
 
-/** Room for writes of the service meanwhile: at 250 B each, 400,000 coin operations. */
+/** Bytes on disk that are left for the service's own writes during the backup: at 250 B each, 400,000 coin operations. */
 const ROOM_LEFT_BYTES = 100_000_000;
 
 export interface BackupOptions {
   readonly config: Config;
-  /** A file that does not exist, or a folder. */
+  /** Where to write the backup: the path of a file that does not exist, or of a folder. */
   readonly to: string;
   readonly withSessionKeys: boolean;
   readonly isAudited: boolean;
@@ -56,23 +59,23 @@ export interface BackupOptions {
 export interface TakenBackup {
   readonly file: string;
   readonly manifest: Manifest;
-  /** Findings of the audit of the copy. Undefined: none, or no audit. */
+  /** The findings of the audit of the copy, as text. Undefined: there are none, or the copy was not audited. */
   readonly drift: string | undefined;
-  /** Sentences for the operator. */
+  /** Hints for the operator, a sentence each. */
   readonly hints: readonly string[];
 }
 
 /**
  * Takes a backup of the private Redis. The file is written in a separate folder next to its final place, and moved there once it is
  * complete, checked and on disk.
- * @throws Failure, SettingError: then there is no backup, and no file
+ * @throws Failure or SettingError if there is no backup; no file is left
  */
 export async function takeBackup(options: BackupOptions): Promise<TakenBackup> {
   const { config, signal } = options;
   const startedAt = new Date();
   const file = placeOf(options.to, startedAt);
   const folder = dirname(file);
-  // Two simultaneous backups into one folder would delete each other's unfinished files as leftovers.
+  // Only one backup may write into a folder at a time: two would delete each other's unfinished files as leftovers.
   const lock = createHash('sha256').update(folder).digest('hex').slice(0, 32);
   if ((await holdName(`coinop:backup:${lock}`)) === undefined) throw new Failure(`Another backup is writing into ${folder}.`);
   for (const name of readdirSync(folder)) if (name.startsWith(UNFINISHED)) rmSync(join(folder, name), { recursive: true, force: true });
@@ -96,7 +99,7 @@ export async function takeBackup(options: BackupOptions): Promise<TakenBackup> {
   }
 }
 
-/** @throws Failure if the file exists, or there is no such folder */
+/** The path of the backup's file. @throws Failure if the file exists, or if its folder does not */
 function placeOf(to: string, at: Date): string {
   const wanted = resolve(to);
   const isFolder = existsSync(wanted) && statSync(wanted).isDirectory();
@@ -113,7 +116,7 @@ interface WrittenBackup {
   readonly checked: CheckedData | undefined;
 }
 
-/** Writes the file, reads the data back out of the file, audits the data, and adds the result to the file. */
+/** Writes the backup's file, reads the data back out of the file, audits the data, and adds the result to the file. */
 async function write(draft: string, unfinished: string, options: BackupOptions): Promise<WrittenBackup> {
   const { config, withSessionKeys, isAudited, signal } = options;
   const archive = await ArchiveWriter.create(draft, Date.now());
@@ -147,7 +150,7 @@ async function addData(
       throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
     if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));
     const dataBytes = Number(/^aof_current_size:(\d+)/m.exec(await redis.info('persistence'))?.[1] ?? 0);
-    // If no service runs, a full disk does no harm.
+    // If no service runs, a full disk does no harm to a service.
     if (!isOwn && isOnDiskOfData(folder, config)) refuseWithoutRoom(folder, dataBytes * (isAudited ? COPIES : 1));
     const server = await redis.info('server');
     const at = new Date().toISOString();
@@ -160,8 +163,8 @@ async function addData(
 }
 
 /**
- * If the copy does not fit into memory, the kernel may kill the service's Redis.
- * @param used bytes that the Redis of the data uses
+ * Refuses the audit if the copy does not fit into memory: the kernel might kill the service's Redis.
+ * @param used bytes of memory that the service's Redis uses
  */
 function refuseWithoutMemory(used: number): void {
   const [needed, free] = [used * MEMORY_MARGIN, availableMemory()];
@@ -172,8 +175,8 @@ function refuseWithoutMemory(used: number): void {
 }
 
 /**
- * On a full disk the service's Redis cannot acknowledge a write, and exits.
- * @param needed bytes. A snapshot is not larger than the append-only file
+ * Refuses the backup if the disk might get full: the service's Redis would then be unable to acknowledge a write, and exit.
+ * @param needed bytes of the backup, estimated from the append-only file, which is at least as large as a snapshot
  */
 function refuseWithoutRoom(folder: string, needed: number): void {
   const { bavail, bsize } = statfsSync(folder);
@@ -188,13 +191,13 @@ function isOnDiskOfData(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'>):
   return statSync(folder).dev === statSync(DATA_DIR).dev;
 }
 
-/** `Redis 7.0.15`, `Valkey 8.1.1` */
+/** The name and the version of the server: `Redis 7.0.15`, `Valkey 8.1.1`. */
 function nameOfServer(info: string): string {
   const valkey = /^valkey_version:(\S+)/m.exec(info)?.[1];
   return valkey === undefined ? `Redis ${/^redis_version:(\S+)/m.exec(info)?.[1] ?? '?'}` : `Valkey ${valkey}`;
 }
 
-/** Audits the data from the file. Data of an older version is upgraded in the copy only, which also tests the upgrade. */
+/** Audits the data that the backup's file has. Data of an older version is upgraded in the copy only, which also tests the upgrade. */
 async function audited(archive: ArchiveWriter, folder: string, signal: AbortSignal): Promise<CheckedData> {
   await unpackData(archive.pieces(MEMBERS.data), folder, signal);
   const { redis, stop } = await startStaged(folder);
@@ -211,7 +214,10 @@ function verifiedBy({ counts, coins, tombstones }: CheckedData): NonNullable<Man
   return { accounts: checked['accounts'] ?? 0, keys, coins: String(coins), tombstones, audit: { drift, unsettled, checked, unknown } };
 }
 
-/** The session keys that the first start made, if SESSION_KEYS is not set. @throws Failure if they are unreadable */
+/**
+ * The session keys that the first start of the service made. Undefined if the service takes them from SESSION_KEYS.
+ * @throws Failure if they are unreadable
+ */
 function sessionKeysOf({ DATA_DIR }: Config): Buffer | undefined {
   const file = join(DATA_DIR, 'session-keys');
   if (!existsSync(file)) return undefined;
@@ -224,14 +230,17 @@ function sessionKeysOf({ DATA_DIR }: Config): Buffer | undefined {
   return keys;
 }
 
-/** Does not replace a file that has appeared meanwhile: link(2) fails then, while rename(2) would overwrite it. */
+/**
+ * Gives the finished file its final name. A file that has appeared there since the start is not replaced: link(2) then fails, while
+ * rename(2) would overwrite it.
+ */
 function giveName(draft: string, file: string): void {
   try {
     linkSync(draft, file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST' || existsSync(file)) throw new Failure(`${file} exists by now, and a backup overwrites nothing.`);
-    // A file system without hard links, such as exFAT.
+    // The file system has no hard links, as exFAT.
     renameSync(draft, file);
   }
   syncFolder(dirname(file));

@@ -1,8 +1,11 @@
-/** Headers of tar archives: https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html#tag_20_92_13_06 (ustar). */
+/**
+ * The length of a block of a tar archive. Headers and blocks:
+ * https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html#tag_20_92_13_06 (ustar).
+ */
 
 export const BLOCK_BYTES = 512;
 
-/** Of each field: where it begins, and its length. */
+/** For each field of a header: the index of its first byte, and its length. */
 const FIELDS = {
   name: [0, 100],
   mode: [100, 8],
@@ -17,15 +20,15 @@ const FIELDS = {
 
 type Field = keyof typeof FIELDS;
 
-/** The largest size in eleven octal digits. GNU tar, bsdtar and others read larger sizes in binary, marked by the first bit. */
+/** The largest size that eleven octal digits can give. GNU tar, bsdtar and others read larger sizes in binary, marked by the first bit. */
 const MOST_OCTAL = 8 ** 11 - 1;
 
-/** Bytes that fill the last block of a member. */
+/** The number of bytes that fill the last block of a member. */
 export function paddingOf(bytes: number): number {
   return (BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES;
 }
 
-/** @param name ASCII, at most 100 characters @param modifiedAt milliseconds since 1970 */
+/** The header of a member. @param name ASCII, at most 100 characters @param modifiedAt milliseconds since 1970 */
 export function createTarHeader(name: string, bytes: number, modifiedAt: number): Buffer {
   const block = Buffer.alloc(BLOCK_BYTES);
   const put = (field: Field, text: string): void => void block.write(text, FIELDS[field][0], FIELDS[field][1], 'latin1');
@@ -46,7 +49,7 @@ export function createTarHeader(name: string, bytes: number, modifiedAt: number)
   return block;
 }
 
-/** @returns undefined if the block is not the header of an ordinary file */
+/** Reads the header of a member. @returns undefined if the block is not the header of an ordinary file */
 export function readTarHeader(block: Buffer): { name: string; bytes: number } | undefined {
   const get = (field: Field): string => {
     const [from, length] = FIELDS[field];
@@ -60,7 +63,7 @@ export function readTarHeader(block: Buffer): { name: string; bytes: number } | 
   return Number.isSafeInteger(bytes) && bytes >= 0 ? { name: get('name'), bytes } : undefined;
 }
 
-/** The sum of all bytes, with blanks in place of the checksum. */
+/** The checksum of a header: the sum of its bytes, with blanks in place of the checksum itself. */
 function checksumOf(block: Buffer): number {
   const [from, length] = FIELDS.checksum;
   let sum = 0;

@@ -5,8 +5,8 @@ import { quoted, userOf } from './shell.ts';
 
 /**
  * Whether the user of REDIS_URL may do what coinop needs.
- * @param node the name of a Cluster's node
- * @returns false if a right is missing. The doctor then knows nothing else about this Redis, and the service is not ready
+ * @param node the name of the node, on a Cluster
+ * @returns false if a right is missing. The doctor then cannot examine this Redis further, and the service would not be ready
  */
 export async function examineAccess(redis: Redis, access: Access, url: string, diagnosis: Diagnosis, node?: string): Promise<boolean> {
   try {
@@ -27,7 +27,8 @@ export async function examineAccess(redis: Redis, access: Access, url: string, d
 }
 
 /**
- * The user has all rights that the service needs, but lacks one that only the doctor needs. @param message `NOPERM … the 'dbsize' command`
+ * Reports that the user has all rights that the service needs, but lacks a right that only the doctor needs.
+ * @param message Redis's error: `NOPERM … the 'dbsize' command`
  */
 export function findUnexamined(message: string, url: string, diagnosis: Diagnosis): void {
   const command = /'([\w|]+)'/.exec(message)?.[1];

@@ -1,21 +1,24 @@
 import type { Redis } from 'ioredis';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Keys that one SCAN reads: 0.3 ms of Redis's time. */
+/** Redis keys that one SCAN reads, in 0.3 ms of Redis's time. */
 const KEYS_A_SCAN = 1000;
 
-/** How long the doctor searches a Redis for boards. */
+/** Milliseconds for which the doctor searches a Redis for boards. */
 const SCAN_MS = 10_000;
 
-/** Moving the slot of a board of a million entries blocked both nodes for 3.2 s (docs/scale-out.md#moving-slots). */
+/**
+ * Entries from which on a board is reported on a Cluster. Moving the slot of a board of a million entries blocked both nodes for 3.2 s
+ * (docs/scale-out.md#moving-slots).
+ */
 const MOST_ON_CLUSTER = 100_000;
 
-/** 294 B an entry: 300 MB. */
+/** Entries from which on a board is reported on a single Redis: with 294 B an entry, 300 MB. */
 const MOST_ON_ONE = 1_000_000;
 
 const SCORES = /^\{board:([^}]*)\}:scores$/;
 
-/** Finds boards that are too big for their Redis. */
+/** Reports boards that are too big for their Redis. */
 export async function examineBoards(redis: Redis, diagnosis: Diagnosis, isOfCluster: boolean, node?: string): Promise<void> {
   const most = isOfCluster ? MOST_ON_CLUSTER : MOST_ON_ONE;
   const { boards, isWhole } = await boardsOf(redis, performance.now() + SCAN_MS);

@@ -3,7 +3,7 @@ export type Level = 'danger' | 'warning' | 'note';
 /** A problem that the operator should know or solve. */
 export interface Finding {
   readonly level: Level;
-  /** The stable name of the finding, such as `eviction`: programs may compare it. */
+  /** The name of the kind of problem, such as `eviction`. It never changes: programs may compare it. */
   readonly kind: string;
   /** The problem, as a sentence. */
   readonly text: string;
@@ -11,17 +11,17 @@ export interface Finding {
   readonly cost: string;
   /** The remedy: a command, a setting, or a page to read. */
   readonly mend: string;
-  /** The nodes of a Cluster on which it was found. */
+  /** The nodes of a Cluster on which the problem was found. */
   readonly where?: readonly string[];
 }
 
-/** A fact that was examined, whether it is a problem or not. */
+/** A fact about the service or its surroundings, whether or not it is a problem. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
 }
 
-/** The remedy for data that the service refuses. */
+/** The remedy if the service refuses the data in Redis. */
 export const BRING_BACK =
   'Bring the data back; or accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)';
 
@@ -43,7 +43,7 @@ export class Diagnosis {
     else if (node !== undefined) this.#findings[same] = { ...found, where: [...(found.where ?? []), node] };
   }
 
-  /** The worst first. */
+  /** The findings, the worst first. */
   get findings(): readonly Finding[] {
     return this.#findings.toSorted((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
   }
@@ -53,7 +53,7 @@ export class Diagnosis {
   }
 }
 
-/** The report for people. */
+/** The report as text for the operator's terminal. */
 export function textOf(diagnosis: Diagnosis): string {
   const width = Math.max(0, ...diagnosis.facts.map(({ name }) => name.length));
   const facts = diagnosis.facts.map(({ name, value }) => `${name.padEnd(width)}  ${printable(value)}\n`);
@@ -74,7 +74,7 @@ export function jsonOf(diagnosis: Diagnosis): string {
   return `${JSON.stringify({ dangers, warnings, notes, findings, facts }, undefined, 2)}\n`;
 }
 
-/** Some texts come from Redis or the network, and their control characters must not reach the terminal. */
+/** The text without control characters: some texts come from Redis or the network, and must not control the terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '?');
 }

@@ -10,10 +10,10 @@ export { jsonOf, textOf } from './diagnosis.ts';
 
 export interface Patient {
   readonly config: Config;
-  /** The problems of the settings. */
+  /** The problems of the settings, a line each. */
   readonly problems: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
-  /** The address of the running service. Undefined: the address of HOST and PORT. */
+  /** The address of the running service. Undefined: it follows from HOST and PORT. */
   readonly url: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Patient {
 export async function examine({ config, problems, environment, url }: Patient): Promise<Diagnosis> {
   const diagnosis = new Diagnosis();
   examineSettings(config, problems, diagnosis);
-  // With a bad REDIS_URL there is no Redis to examine.
+  // With a bad REDIS_URL there is no Redis that could be examined.
   if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
   examineDataDir(config, diagnosis);
   examineSecretFiles(environment, diagnosis);

@@ -8,21 +8,24 @@ import { OUTBOX } from '../../redis/outbox.ts';
 import { tagOf } from '../../redis/slots.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** The connection to the Redis that serves a key. Undefined: it is down, which is a separate finding. */
+/** The connection to the Redis that has a Redis key. Undefined: it is down, which is a separate finding. */
 export type RedisOf = (key: string) => Redis | undefined;
 
 const DAY_MS = 86_400_000;
 
-/** Bytes of Redis's memory for an event (docs/events.md). */
+/** The bytes of Redis's memory that an event takes (docs/events.md). */
 const EVENT_BYTES = 70;
 
-/** A running relay takes less than a second, and if its process dies, another relays within four. */
+/**
+ * Milliseconds that events may wait in an outbox until they are reported. The relay takes less than a second, and if its process dies,
+ * another process takes over within four.
+ */
 const WAITING_MS = 60_000;
 
-/** As the alert CoinopWebhookBehind. */
+/** Milliseconds that a webhook may be behind until it is reported, the same as in the alert CoinopWebhookBehind. */
 const BEHIND_MS = 300_000;
 
-/** From a younger log the growth cannot be estimated. */
+/** The least age of the log, in milliseconds, from which its growth is estimated. */
 const LEAST_AGE_MS = 3_600_000;
 
 const OUTBOXES_AT_ONCE = 500;
@@ -30,11 +33,11 @@ const OUTBOXES_AT_ONCE = 500;
 interface Log {
   readonly events: number;
   readonly readable: number;
-  /** When the oldest event happened, in milliseconds since 1970. */
+  /** When the oldest event of the log happened, in milliseconds since 1970. */
   readonly since: number;
 }
 
-/** The events that wait for the relay, the log, and the webhooks. */
+/** Examines the events that wait for the relay, the log of events, and the webhooks. */
 export async function examineEvents(redisOf: RedisOf, config: Config, diagnosis: Diagnosis, slots?: readonly number[]): Promise<void> {
   const ofLog = redisOf(eventKeys.state);
   if (ofLog === undefined) return;
@@ -61,12 +64,15 @@ async function eventAt(redis: Redis, position: number) {
   try {
     return entry === null ? undefined : parseEvent(entry);
   } catch {
-    // The event has a type of a later version.
+    // The event has a type that only a later version knows.
     return undefined;
   }
 }
 
-/** @param slots of a Cluster, where each slot has an outbox */
+/**
+ * Reports events that have waited long in outboxes.
+ * @param slots all slots of a Cluster, where each has an outbox; undefined: a single Redis
+ */
 async function examineOutboxes(
   redisOf: RedisOf,
   ofLog: Redis,
@@ -93,7 +99,10 @@ async function examineOutboxes(
   });
 }
 
-/** The elements of an outbox that are not in the log. The relay drops an element some time after it was appended to the log. */
+/**
+ * The elements of an outbox that are not in the log yet, and the time of the oldest in milliseconds since 1970. An outbox also has elements
+ * that the log has already: the relay drops them some time later.
+ */
 async function waitsIn(tag: string, redisOf: RedisOf, ofLog: Redis): Promise<{ batches: number; since: number }> {
   const [redis, key] = [redisOf(`${tag}${OUTBOX}`), `${tag}${OUTBOX}`];
   const batches = (await redis?.llen(key)) ?? 0;

@@ -34,7 +34,7 @@ import { anyNodeOf, clientOf, clusterClientOf, quoted } from './shell.ts';
 
 const LEAST_PRIMARIES = 3;
 
-/** The Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. */
+/** Examines the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. */
 export async function examineRedis(config: Config, diagnosis: Diagnosis): Promise<void> {
   const { REDIS_URL, DATA_DIR } = config;
   try {
@@ -57,14 +57,14 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
   }
 }
 
-/** @param reason why Redis does not answer */
+/** The remedy for a Redis that does not answer. @param reason the error of the connection */
 function wayTo(reason: string): string {
   return /certificate/.test(reason)
     ? 'NODE_EXTRA_CA_CERTS=/path/to/ca.pem in the environment of the service and of this command, if your own authority signed it; redis-cli takes it as --cacert'
     : 'Start Redis, or correct REDIS_URL: its address, user and password';
 }
 
-/** The connection was lost during the examination, or Redis refused a command. */
+/** Whether the error comes from Redis: the connection was lost during the examination, or Redis refused a command. */
 function isOfRedis(error: Error): boolean {
   return 'code' in error || /^[A-Z]{3,} |^Connection is closed|^Command timed out|^Stream isn't/.test(error.message);
 }
@@ -84,7 +84,7 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
 }
 
 async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
-  // The doctor changes nothing. A Redis that it starts must neither rewrite a file nor truncate one that ends in the middle of a write.
+  // The doctor changes nothing. A Redis that it starts must not rewrite a file, nor truncate a file that ends in the middle of a write.
   const unchanged = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'no'];
   examineRecord(config.DATA_DIR, diagnosis);
   const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), unchanged);
@@ -143,7 +143,7 @@ function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<s
   return save === '' ? 'none: neither an append-only file nor snapshots' : `snapshots only${save === undefined ? '' : ` (save ${save})`}`;
 }
 
-/** Whether Redis has the data that a service with this DATA_DIR knows. */
+/** Examines whether Redis has the data that a service with this DATA_DIR knows. */
 async function examineDataId(
   source: Redis | Cluster,
   redisOf: (key: string) => Redis | undefined,
@@ -213,7 +213,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     examineShape(cluster, url, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
     let hasKernel = false;
     for (const { redis, name } of cluster.shards) {
-      // There is already a finding for a primary that is down.
+      // A primary that is down is left out, because `examineShape` has reported it.
       if (redis.status !== 'ready' || !(await examineAccess(redis, access, url, diagnosis, name))) continue;
       const facts = await factsOf(redis, clientOf(url));
       diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
@@ -262,7 +262,10 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
   }
 }
 
-/** No node says which primaries serve. Perhaps the Redis user lacks the right to ask. @throws SettingError with the problem if it is not */
+/**
+ * Finds out why no node says which primaries serve: the Redis user may lack a right.
+ * @throws SettingError with the problem if the user has all rights
+ */
 async function examineSeeds(url: string, access: Access, problem: string, diagnosis: Diagnosis): Promise<void> {
   const { seeds, options } = clusterSeedsOf(url);
   for (const seed of seeds) {

@@ -4,22 +4,25 @@ import { coinKeys, ledgerEntry } from '../../features/coins/model.ts';
 import { sizeText } from '../../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Accounts that are examined: those that the drawn keys name most often. */
+/** How many accounts are examined: the accounts to which most of the drawn Redis keys belong. */
 const CANDIDATES = 20;
 
-/** Most accounts that are named. */
+/** The most accounts that the report names. */
 const NAMED = 3;
 
-/** More entries in a day than a player can make: one every nine seconds, day and night. */
+/** Entries in a day from which on an account is suspicious: more than a player can make, one every nine seconds, day and night. */
 const SUSPICIOUS_ENTRIES = 10_000;
 
-/** Accounts with fewer entries are not worth a line. */
+/** The least entries in a day of an account that the report names. */
 const WORTH_A_LINE = 1000;
 
-/** Newest entries of a ledger that are read for their length. */
+/** How many of the newest entries of a ledger are read to estimate the length of all. */
 const MEASURED = 20;
 
-/** An entry's line in the index of idempotency keys, and Redis's own bytes (docs/operating.md#what-an-address-can-add). */
+/**
+ * The bytes of an entry beside its text: its line in the index of idempotency keys, and Redis's own bytes
+ * (docs/operating.md#what-an-address-can-add).
+ */
 const OVERHEAD_BYTES = 25;
 
 const DAY_MS = 86_400_000;
@@ -31,9 +34,10 @@ interface FastAccount {
 }
 
 /**
- * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has a key in the index for each 32 entries, so an account with
- * more entries is drawn more often. If an account has a thousandth of all keys, 8,000 draws almost certainly include it.
- * @param draws drawn keys, repeated ones included
+ * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has one Redis key for each 32 of its idempotency keys, so an
+ * account with more entries is drawn more often. If an account has a thousandth of all Redis keys, 8,000 draws almost certainly include the
+ * account.
+ * @param draws Redis keys that were drawn at random; a key may be drawn several times
  */
 export async function examineAccounts(
   redis: Redis,
@@ -67,7 +71,7 @@ export async function examineAccounts(
       );
 }
 
-/** The number of an account's entries since a time. Entries are in the order of their times: a binary search reads some twenty. */
+/** Counts an account's ledger entries since a time. Entries are in the order of their times, so a binary search reads some twenty. */
 async function growthOf(redis: Redis, id: string, since: number): Promise<FastAccount> {
   const ledger = coinKeys.ledger(id);
   const length = await redis.llen(ledger);

@@ -5,12 +5,12 @@ import { dayOf } from '../../features/coins/model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Most addresses that are named for a day. */
+/** The most addresses that the report names for a day. */
 const NAMED = 5;
 
 const DAY_MS = 86_400_000;
 
-/** Names the addresses that wrote most ledger entries today and yesterday, as the service's processes have recorded. */
+/** Names the addresses that wrote the most ledger entries today and yesterday, as the service's processes have recorded them. */
 export async function examineAddresses(
   redis: Redis,
   { LEDGER_ENTRIES_PER_DAY: budget }: Pick<Config, 'LEDGER_ENTRIES_PER_DAY'>,
@@ -35,7 +35,7 @@ export async function examineAddresses(
   }
 }
 
-/** Redis keeps the /64 of an IPv6 address as four groups. */
+/** The address group as a person writes it. Redis keeps the /64 of an IPv6 address as its first four groups. */
 function shown(group: string): string {
   return group.includes(':') ? `${group}::/64` : group;
 }

@@ -2,39 +2,45 @@ import type { Redis } from 'ioredis';
 import { ledgerEntry } from '../../features/coins/model.ts';
 import { ledgerPatterns } from '../../features/coins/ledger-layout.ts';
 
-/** Most ledgers that an estimate reads. */
+/** The most ledgers that an estimate reads. */
 const LEDGERS = 1000;
 
-/** Keys that are drawn at random: some 30 ms of Redis's time. */
+/** How many Redis keys are drawn at random: some 30 ms of Redis's time. */
 const DRAWS = 8000;
 const DRAWS_AT_ONCE = 200;
 
-/** Entries of a ledger that are read. If a ledger has more of today, the rate of these is extrapolated. */
+/**
+ * How many of the newest entries of each ledger are read. If a ledger has more entries of today, the rate of the entries that were read is
+ * extrapolated.
+ */
 const ENTRIES = 200;
 
 const DAY_MS = 86_400_000;
 
-/** From younger data a day cannot be estimated: it may be a load test, or an import. */
+/** The least age of the data, in milliseconds, from which its growth is estimated. Younger data may come from a load test or an import. */
 const LEAST_WINDOW_MS = 3_600_000;
 
-/** With fewer entries of today in the sample there is no estimate. */
+/** The least entries of today in the sample. With fewer there is no estimate. */
 const LEAST_ENTRIES = 30;
 
 /** How fast the ledgers grow, estimated from a sample. */
 export interface Growth {
-  /** Entries of one day, as a part of all entries. Data grows in the same proportion, as far as accounts, boards and ledgers do. */
+  /**
+   * The entries of one day, as a part of all entries. The data in Redis grows in the same proportion, as far as it consists of accounts,
+   * boards and ledgers.
+   */
   readonly partADay: number;
-  /** Two standard errors, from the choice of the sample alone. */
+  /** The error of `partADay`: two standard errors, from the choice of the sample alone. */
   readonly error: number;
   readonly ledgers: number;
-  /** Whether the data is at least a day old, so that nothing is projected. */
+  /** Whether the data is at least a day old. Otherwise `partADay` is projected from a shorter time. */
   readonly isOfDay: boolean;
 }
 
 /**
  * Redis does not record how large it was yesterday. But ledger entries have times: in a random sample of ledgers, the share of entries from
  * the last 24 hours is the growth of a day. Data younger than a day is projected to a whole day.
- * @param draws drawn keys, repeated ones included
+ * @param draws Redis keys that were drawn at random; a key may be drawn several times
  * @returns undefined if the sample is too small or too young
  */
 export async function estimateGrowth(redis: Redis, draws: readonly string[], now: number): Promise<Growth | undefined> {
@@ -50,7 +56,10 @@ export async function estimateGrowth(redis: Redis, draws: readonly string[], now
   return growthOf(found, now);
 }
 
-/** @param ledgers the times of each one's newest entries, oldest first */
+/**
+ * Computes the growth from a sample of ledgers.
+ * @param ledgers for each the number of its entries, and the times of its newest entries in rising order
+ */
 export function growthOf(
   ledgers: readonly { readonly entries: number; readonly times: readonly number[] }[],
   now: number,
@@ -63,7 +72,7 @@ export function growthOf(
     const recent = times.filter((at) => at > now - windowMs).length;
     seen += recent;
     const oldestTime = times[0] ?? now;
-    // All entries read are in the window, and older ones exist: extrapolate their rate.
+    // All entries that were read are from the window, and the ledger has older ones that were not read, so the rate is extrapolated.
     const isCut = recent === times.length && entries > times.length && now > oldestTime;
     const ofWindow = isCut ? Math.min(entries, (recent * windowMs) / (now - oldestTime)) : recent;
     return { entries, ofDay: (ofWindow * DAY_MS) / windowMs };
@@ -77,7 +86,7 @@ export function growthOf(
   return { partADay, error, ledgers: rows.length, isOfDay: windowMs === DAY_MS };
 }
 
-/** Random keys, repeated ones included. An empty Redis gives none. */
+/** Redis keys drawn at random; a key may be drawn several times. An empty Redis gives none. */
 export async function drawKeys(redis: Redis): Promise<string[]> {
   const drawn: string[] = [];
   while (drawn.length < DRAWS) {

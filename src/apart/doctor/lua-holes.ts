@@ -2,13 +2,16 @@
 interface Hole {
   readonly names: string;
   readonly effect: string;
-  /** `7.2` → 11: fixed in 7.2.11. A series that is older than the newest one here, and not listed, was never fixed. */
+  /**
+   * For each series of releases the first patch release without the hole: `7.2` → 11 means 7.2.11. A series that is not listed, and is
+   * older than the newest listed one, was never fixed.
+   */
   readonly fixedIn: Readonly<Record<string, number>>;
-  /** Series before this one do not have it, or their fixes are not known here. */
+  /** The first series that is reported. Older series do not have the hole, or it is not known which of their releases fix it. */
   readonly since?: string;
 }
 
-/** The release notes of October 2025 (7.2.11, 7.4.6, 8.0.4, 8.2.2), and CVE-2026-23631 (8.6.3). */
+/** The holes of Redis, from the release notes of October 2025 (7.2.11, 7.4.6, 8.0.4, 8.2.2), and CVE-2026-23631 (8.6.3). */
 const ofRedis: readonly Hole[] = [
   {
     names: 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819',
@@ -23,7 +26,7 @@ const ofRedis: readonly Hole[] = [
   },
 ];
 
-/** The release notes of 7.2.11, 8.0.6 and 8.1.4, and those of 7.2.12, 8.0.7, 8.1.6 and 9.0.2. */
+/** The holes of Valkey, from the release notes of 7.2.11, 8.0.6 and 8.1.4, and of 7.2.12, 8.0.7, 8.1.6 and 9.0.2. */
 const ofValkey: readonly Hole[] = [
   {
     names: 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819',
@@ -37,7 +40,7 @@ const ofValkey: readonly Hole[] = [
   },
 ];
 
-/** The holes that a version has by its number. A distribution may have fixed them under the same number. */
+/** The holes of a version, judged by its number. A distribution may have fixed them without a new number. */
 export function luaHolesOf(
   version: string,
   isValkey: boolean,

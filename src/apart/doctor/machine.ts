@@ -6,7 +6,7 @@ import type { Diagnosis } from './diagnosis.ts';
 import type { NodeFacts } from './redis-node.ts';
 import { quoted } from './shell.ts';
 
-/** A rewrite of the append-only file needs room for a second one. */
+/** The free room that is recommended, as a multiple of the data: a rewrite of the append-only file writes a second one. */
 const ROOM_FOR_COPIES = 2;
 
 const LEAST_ROOM_BYTES = 1e9;
@@ -15,7 +15,7 @@ const DANGER_ROOM_BYTES = 1e8;
 const OTHERS_WRITE = 0o022;
 const OTHERS_OPEN = 0o077;
 
-/** Examines DATA_DIR: its permissions, and the room on its disk. */
+/** Examines DATA_DIR: its permissions, and the free room on its disk. */
 export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, diagnosis: Diagnosis): void {
   if (!existsSync(DATA_DIR) || (REDIS_URL !== undefined && SESSION_KEYS !== undefined)) return;
   const modeOf = (name: string): number => (existsSync(join(DATA_DIR, name)) ? statSync(join(DATA_DIR, name)).mode & 0o777 : 0);
@@ -82,12 +82,12 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(3, '0');
 }
 
-/** The settings of the kernel that Redis warns of at its start, where Redis runs on this machine. */
+/** Examines the settings of the kernel about which Redis warns at its start. Only for a Redis on this machine. */
 export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosis): void {
   const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim();
   const used = Number(info.get('used_memory') ?? 0);
   if (overcommit !== undefined && overcommit !== '1') {
-    // The kernel then requires as much free memory for a fork as Redis uses, although the fork takes far less.
+    // With this setting the kernel requires as much free memory for a fork as Redis uses, although the fork takes far less.
     const isTight = used > (availableMemory() ?? Infinity) / 2;
     diagnosis.find(isTight ? 'warning' : 'note', 'overcommit', {
       text: `The kernel may refuse Redis a fork when memory is short (vm.overcommit_memory = ${overcommit}).`,

@@ -1,10 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import { isLoopback } from '../../config.ts';
 
-/** How far from this machine an address is. `name`: a host name, whose addresses are not asked for. */
+/** How far from this machine an address is. `name`: a host name, which the doctor does not resolve. */
 export type Distance = 'loopback' | 'private' | 'name' | 'public';
 
-/** RFC 1918, RFC 6598 (shared), RFC 3927 and RFC 4291 (link-local), RFC 4193 (unique local). */
+/** The private networks: RFC 1918, RFC 6598 (shared), RFC 3927 and RFC 4291 (link-local), RFC 4193 (unique local). */
 const PRIVATE = new BlockList();
 for (const [net, bits] of [
   ['10.0.0.0', 8],
@@ -17,7 +17,7 @@ for (const [net, bits] of [
 PRIVATE.addSubnet('fc00::', 7, 'ipv6');
 PRIVATE.addSubnet('fe80::', 10, 'ipv6');
 
-/** @param host an address, with or without brackets, or a name */
+/** How far from this machine a host is. @param host an address, with or without brackets, or a name */
 export function distanceOf(host: string): Distance {
   if (isLoopback(host)) return 'loopback';
   const address = host.replaceAll(/^\[|\]$/g, '');

@@ -9,10 +9,10 @@ import { troubleOf } from '../../redis/trouble.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import type { Growth } from './growth.ts';
 
-/** An older end of the private Redis is not reported. */
+/** Milliseconds for which the last trouble of the private Redis is reported. */
 const RECENT_MS = 7 * 86_400_000;
 
-/** How long redis-check-aof may read. It reads some 100 MB a second. */
+/** The most milliseconds that redis-check-aof may read, at some 100 MB a second. */
 const CHECK_MS = 60_000;
 
 const DANGER_DAYS = 7;
@@ -20,7 +20,7 @@ const WARNING_DAYS = 30;
 
 const COST = 'Everything that needs Redis is 503 store_unavailable.';
 
-/** The last trouble of the private Redis, as the service recorded it. */
+/** Reports the last trouble of the private Redis, as the service recorded it. */
 export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
   const { last } = new RedisRecord(dataDir);
   if (last === undefined || Date.now() - last.at.getTime() > RECENT_MS) return;
@@ -37,7 +37,7 @@ export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
 /**
  * Examines the data of a private Redis that does not start.
  * @param reason the message of the start, followed by lines from Redis
- * @returns whether the reason is a known trouble
+ * @returns whether the reason is a known problem, and was reported
  */
 export function examineFailedStart(dataDir: string, reason: string, diagnosis: Diagnosis): boolean {
   const words = [...reason.matchAll(/^Redis: (.*)$/gm)].map(([, line]) => line!);
@@ -61,7 +61,7 @@ export function examineFailedStart(dataDir: string, reason: string, diagnosis: D
   return true;
 }
 
-/** The result of redis-check-aof for a damaged file. It changes nothing. '' if it is not installed or takes too long. */
+/** What redis-check-aof says about a damaged file, without changing the file. '' if redis-check-aof is not installed or takes too long. */
 function checked(dataDir: string): string {
   const manifest = join(dataDir, 'redis', 'appendonlydir', 'appendonly.aof.manifest');
   const checker = aofChecker();
@@ -76,8 +76,8 @@ function checked(dataDir: string): string {
 }
 
 /**
- * Compares the disk of the private Redis with the growth of its data. The append-only file is rewritten next to the old one, so the disk
- * has to hold the data twice.
+ * Compares the free room on the disk of the private Redis with the growth of its data. The append-only file is rewritten next to the old
+ * one, so the disk must have room for the data twice.
  */
 export function examineDiskGrowth(dataDir: string, growth: Growth | undefined, diagnosis: Diagnosis): void {
   if (growth === undefined || growth.partADay <= 0) return;

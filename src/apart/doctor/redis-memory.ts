@@ -8,17 +8,20 @@ import { KEEP, type NodeFacts } from './redis-node.ts';
 const DANGER_PART = 0.9;
 const WARNING_PART = 0.75;
 
-/** Without maxmemory the machine's memory is the bound, and a fork for a rewrite or a backup may need a second copy of what changes. */
+/**
+ * The parts of the machine's memory from which on Redis's use is a danger or a warning, if maxmemory is not set. A fork for a rewrite or a
+ * backup may need a second copy of what changes.
+ */
 const DANGER_PART_OF_MACHINE = 0.8;
 const WARNING_PART_OF_MACHINE = 0.5;
 
 const DANGER_DAYS = 7;
 const WARNING_DAYS = 30;
 
-/** The place and the name of this Redis. */
+/** Where the examined Redis runs, and its name. */
 export interface NodePlace {
   readonly isOnThisMachine: boolean;
-  /** The service starts it: its settings are the service's. */
+  /** Whether the service itself starts this Redis, and so decides its settings. */
   readonly isPrivate: boolean;
   readonly node?: string | undefined;
 }
@@ -52,7 +55,7 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
   const cost = isBounded
     ? 'Then Redis refuses writes: all coin operations are 503, and nothing is lost.'
     : 'Then the kernel ends Redis, or the machine stands still. A fork for a rewrite or a backup needs memory on top.';
-  // Twice as much, if the machine has it.
+  // The maxmemory that is recommended: twice as much, if the machine has it.
   const more = Math.min(2 * bound, ofMachine * WARNING_PART);
   const mend =
     isBounded && !isPrivate && more > bound

@@ -6,31 +6,34 @@ import { refusalOfWrites } from '../../redis/write-probe.ts';
 import type { Diagnosis, Level } from './diagnosis.ts';
 import { luaHolesOf } from './lua-holes.ts';
 
-/** Milliseconds that a Redis has to accept a connection, and to answer a command. */
+/** The most milliseconds that a Redis may take to accept a connection, or to answer a command. */
 const ANSWER_MS = 3000;
 
 const CLOCK_READS = 5;
 
-/** Leases of players last 10 s (features/rooms/presence.ts). A process whose clock is this far off ends them at once, or never. */
+/**
+ * The difference between the clocks, in milliseconds, that is a danger. The leases of players in rooms last 10 s
+ * (features/rooms/presence.ts): with such a difference a process ends them at once, or never.
+ */
 const SKEW_DANGER_MS = 5000;
 const SKEW_WARNING_MS = 1000;
 
-/** Follows a command whose change of a setting lasts only until the next start of Redis. */
+/** The end of a remedy whose command changes a setting only until the next start of Redis. */
 export const KEEP = 'and the same in redis.conf';
 
-/** Facts from one Redis about itself. */
+/** What one Redis tells about itself. */
 export interface NodeFacts {
   readonly info: ReadonlyMap<string, string>;
-  /** Settings by name. Undefined: Redis refuses CONFIG, as managed services do. */
+  /** The settings of Redis by name. Undefined: Redis refuses CONFIG, as managed services do. */
   readonly settings: ReadonlyMap<string, string> | undefined;
-  /** The command with which a shell calls it: `clientOf`. */
+  /** The command with which a shell calls this Redis (`clientOf`). */
   readonly client: string;
 }
 
-/** Redis does not answer, or another program answers. The message is the reason. */
+/** Redis does not answer, or another program answers in its place. The message is the reason. */
 export class NoAnswer extends Error {}
 
-/** @throws NoAnswer */
+/** Connects to a Redis, without further attempts. @throws NoAnswer */
 export async function connectOnce(
   location: { url: string } | { host: string; port: number } | { path: string },
   options = {},
@@ -41,7 +44,7 @@ export async function connectOnce(
     connectionName: 'coinop-doctor',
     lazyConnect: true,
     retryStrategy: null,
-    // The check calls INFO, and would write to the terminal if the user lacks that right.
+    // ioredis's own check calls INFO, and would write to the terminal if the user lacks that right.
     enableReadyCheck: false,
     connectTimeout: ANSWER_MS,
     commandTimeout: ANSWER_MS,
@@ -51,7 +54,7 @@ export async function connectOnce(
   redis.on('error', (error: Error) => (reason ??= error));
   try {
     await redis.connect();
-    // Refused while Redis wants another password, or loads its data.
+    // PING is refused if Redis wants another password, or while it loads its data.
     const giveUpAt = performance.now() + ANSWER_MS;
     for (;;) {
       const refusal = await redis.ping().then(
@@ -64,12 +67,12 @@ export async function connectOnce(
     }
   } catch (error) {
     redis.disconnect();
-    // ioredis would ask the user to report an answer that is not from Redis.
+    // If the answer is not from Redis, ioredis adds a request to report that, which is removed.
     throw new NoAnswer((reason ?? (error as Error)).message.replace(/ Please report this\.?$/, ''));
   }
 }
 
-/** @param client the command with which a shell calls this Redis */
+/** Reads the facts from a Redis. @param client the command with which a shell calls this Redis */
 export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> {
   const sections = await Promise.all(
     ['server', 'memory', 'persistence', 'replication', 'cluster', 'stats'].map((section) => redis.info(section)),
@@ -91,13 +94,13 @@ export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> 
 }
 
 interface NodeTraits {
-  /** The name of a Cluster's node. */
+  /** The name of the node, on a Cluster. */
   readonly node?: string;
-  /** Whether only processes of this user can reach it. */
+  /** Whether only processes of the same user can reach this Redis. */
   readonly isPrivate?: boolean;
 }
 
-/** Examines a single Redis, or each primary of a Cluster. */
+/** Examines a single Redis, or a primary of a Cluster. */
 export async function examineNode(
   redis: Redis,
   facts: NodeFacts,
@@ -119,7 +122,7 @@ export async function examineNode(
   await examineClock(redis, find);
 }
 
-/** Reports the error with which Redis refuses writes: a full disk or a full memory. Too few replicas are a separate finding. */
+/** Reports the error with which Redis refuses writes, such as a full disk or a full memory. Too few replicas are a separate finding. */
 async function examineWrites(redis: Redis, find: Find): Promise<void> {
   const refusal = await refusalOfWrites(redis);
   if (refusal !== undefined && !refusal.includes('NOREPLICAS'))
@@ -161,7 +164,7 @@ function examineVersion({ info, client }: NodeFacts, find: Find): void {
     });
 }
 
-/** Every user of Redis may run scripts, unless its ACL says otherwise. */
+/** Reports known security holes in Redis's Lua. Every user of Redis may run scripts, unless its ACL says otherwise. */
 function examineLua({ info }: NodeFacts, isPrivate: boolean, find: Find): void {
   const valkey = info.get('valkey_version');
   const version = valkey ?? info.get('redis_version') ?? '0';
@@ -214,7 +217,10 @@ function examineDurability({ info, settings, client }: NodeFacts, find: Find): v
     });
 }
 
-/** The difference between the clocks, from the measurement with the shortest round trip: half of it bounds the error. */
+/**
+ * Reports a difference between the clocks of Redis and of this machine. Of several measurements the one with the shortest round trip is
+ * used: its error is at most half of the round trip.
+ */
 async function examineClock(redis: Redis, find: Find): Promise<void> {
   let [skewMs, errorMs] = [0, Infinity];
   for (let read = 0; read < CLOCK_READS; read++) {

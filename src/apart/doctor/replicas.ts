@@ -2,7 +2,10 @@ import type { Config } from '../../config.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import type { NodeFacts } from './redis-node.ts';
 
-/** Compares a primary's replicas with the number for which coin operations and Redis wait. @returns the number that follow */
+/**
+ * Compares the number of a primary's replicas with the numbers for which coin operations and Redis wait.
+ * @returns the number of replicas that are online
+ */
 export function examineReplicas(
   { info, settings, client }: NodeFacts,
   { REDIS_WAIT_REPLICAS }: Config,

@@ -7,7 +7,10 @@ import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 import { isForOthers } from './settings.ts';
 
-/** The doctor may run on the service's machine while that is busy. With a shorter wait it reported that no service answers. */
+/**
+ * The most milliseconds that the service may take to answer. The doctor may run on the service's machine while the machine is busy; with a
+ * shorter wait it reported that no service answers.
+ */
 const ANSWER_MS = 10_000;
 
 interface Answer {
@@ -15,7 +18,10 @@ interface Answer {
   readonly text: string;
 }
 
-/** Examines a running service, and whether its figures are public. @param url undefined: the address of HOST and PORT */
+/**
+ * Examines a running service, and whether everybody can read its metrics.
+ * @param url the service's address; undefined: it follows from HOST and PORT
+ */
 export async function examineService(config: Config, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
   await examineMetrics(config, diagnosis);
   if (config.ADMIN_API === 'on') await examineOperatorsPath(ADMIN_PATHS, config, diagnosis);
@@ -136,12 +142,12 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
 }
 
-/** A path that only operators should reach, with the texts of its findings. */
+/** A path of the service that only operators should reach, with the texts of its findings. */
 interface OperatorsPath {
   readonly name: string;
   readonly setting: string;
   readonly kind: 'open_admin' | 'open_console';
-  /** The path of a test request without a key. */
+  /** The path to which a test request without a key is sent. */
   readonly asked: string;
   readonly isOpen: (answer: Answer) => boolean;
   readonly whoCan: string;
@@ -171,7 +177,7 @@ const CONSOLE_PAGE: OperatorsPath = {
   off: 'CONSOLE=off, and npm run admin',
 };
 
-/** Examines whether operators' paths can be reached from everywhere, by a request without a key. */
+/** Examines whether everybody can reach a path that is for operators, by a request without a key. */
 async function examineOperatorsPath(path: OperatorsPath, config: Config, diagnosis: Diagnosis): Promise<void> {
   const { name, setting, kind, asked, isOpen, whoCan, cost, off } = path;
   const warn = (text: string): void =>
@@ -186,7 +192,7 @@ async function examineOperatorsPath(path: OperatorsPath, config: Config, diagnos
   diagnosis.fact(name, `${url} answers ${answer.status}: closed to the world`);
 }
 
-/** Whether PUBLIC_URL is the address that others use. */
+/** Whether PUBLIC_URL is an address at which other machines reach the service. */
 function hasPublicUrl({ PUBLIC_URL }: Config): boolean {
   return PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
 }
@@ -195,7 +201,7 @@ function ownAddress({ HOST, PORT }: Config): string | undefined {
   return PORT === 0 ? undefined : urlOnThisMachine(HOST, PORT);
 }
 
-/** The address of the figures, if they have a separate port. */
+/** The address of the metrics, if they have a port of their own. */
 function metricsAddress({ METRICS_HOST, METRICS_PORT }: Config): string | undefined {
   return METRICS_PORT === undefined || METRICS_PORT === 0 ? undefined : urlOnThisMachine(METRICS_HOST, METRICS_PORT);
 }

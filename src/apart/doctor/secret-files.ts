@@ -7,12 +7,12 @@ const OTHERS_READ = 0o004;
 const OTHERS_WRITE = 0o002;
 
 /**
- * Examines the permissions of the files with secrets that settings name. That the group may read a file is usual: the service's user gets
- * secrets of containers that way.
+ * Examines the permissions of the files with secrets that settings name. A file that its group may read is no finding: containers give
+ * secrets to the service's user in this way.
  */
 export function examineSecretFiles(environment: Record<string, string | undefined>, diagnosis: Diagnosis): void {
   for (const { setting, path } of secretFilesIn(environment)) {
-    // There is already a finding for a file that cannot be read.
+    // A file that does not exist is left out, because the check of the settings reports it.
     const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
     const modeText = (mode & 0o777).toString(8).padStart(3, '0');
     const mend = `chmod o-rwx ${quoted(path)} # and a new secret if somebody may have ${(mode & OTHERS_WRITE) === 0 ? 'read' : 'changed'} it`;

@@ -3,10 +3,10 @@ import { consoleOf, type Config } from '../../config.ts';
 import { endOf, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from '../../server/identity/server-key-record.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** A key that ends within this time is reported, so that its users have time to change it. */
+/** Milliseconds before its expiry from which on a key is reported, so that its users have time to change it. */
 const SOON_MS = 14 * 86_400_000;
 
-/** A key that was not used for this long is probably not needed. */
+/** Milliseconds without use after which a key is reported as probably not needed. */
 const UNUSED_MS = 90 * 86_400_000;
 
 /** Examines the valid server keys. */

@@ -5,13 +5,13 @@ import { checkStore } from '../../stores/stores.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
-/** Whether other machines are meant to reach the service. */
+/** Whether the settings mean the service to be reached by other machines. */
 export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
   const isPublicUrl = PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
   return isPublicUrl || distanceOf(HOST) !== 'loopback';
 }
 
-/** @param problems bad settings, one line each */
+/** Examines the settings. @param problems the problems of bad settings, a line each */
 export function examineSettings(config: Config, problems: readonly string[], diagnosis: Diagnosis): void {
   diagnosis.fact('settings', config.production ? 'production' : `${config.NODE_ENV}: the settings of this command's own environment`);
   for (const text of problems)
@@ -62,7 +62,7 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       cost: 'Every client can sign in as any user and buy for nothing.',
       mend: 'STORE=google with its settings (docs/stores.md), or STORE=off',
     });
-  // There is already a finding for a bad setting of Google.
+  // The settings that are missing are listed only if no setting of Google is invalid, because `problems` has the invalid ones already.
   const missing = problems.some((text) => /^(?:GOOGLE|PLAY)_/.test(text)) ? [] : checkStore(config).missing;
   if (missing.length > 0)
     diagnosis.find('warning', 'store_unconfigured', {
@@ -78,7 +78,7 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
     });
 }
 
-/** Limits and proxies. */
+/** Examines the settings of limits, proxies, the playground and webhooks. */
 function examineDoors(config: Config, diagnosis: Diagnosis): void {
   const { RATE_LIMIT, TRUSTED_PROXIES, PUBLIC_URL, SESSION_VERIFY, PLAYGROUND, WEBHOOKS_PRIVATE, production } = config;
   if (RATE_LIMIT === 'off')
@@ -146,7 +146,7 @@ function examineRedisUrl(url: string, diagnosis: Diagnosis): void {
   const distances = hosts.map(distanceOf);
   const farthest = (['public', 'private', 'name'] as const).find((distance) => distances.includes(distance));
   if (farthest === undefined) return;
-  // A name without a dot belongs to a container network on this machine, as in compose.yaml, or to a cluster of containers.
+  // A host name without a dot belongs to a container network on this machine, as in compose.yaml, or to a cluster of containers.
   const level = hosts.every((host) => !host.includes('.') && !host.includes(':')) ? 'note' : OF_DISTANCE[farthest];
   if (!/^rediss/.test(url))
     diagnosis.find(level, 'no_tls', {

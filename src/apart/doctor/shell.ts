@@ -2,9 +2,9 @@ import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { nameOf } from '../../redis/shard.ts';
 
 /**
- * The command with which a shell calls the Redis of REDIS_URL, so that operators can paste it from a finding:
- * `redis-cli -h 10.0.0.5 -p 6379 --askpass`, or `redis-cli --cluster call 10.0.0.5:6379` for all nodes of a Cluster. It does not contain
- * the password: redis-cli asks for it.
+ * The command with which a shell calls the Redis of REDIS_URL, so that operators can paste it from a finding: `redis-cli -h 10.0.0.5 -p
+ * 6379 --askpass`, or `redis-cli --cluster call 10.0.0.5:6379` for all nodes of a Cluster. The command does not contain the password:
+ * redis-cli asks for the password.
  */
 export function clientOf(url: string): string {
   if (isClusterUrl(url)) return `${clusterClientOf(url)} call ${anyNodeOf(url)}`;
@@ -12,17 +12,17 @@ export function clientOf(url: string): string {
   return ['redis-cli', '-h', hostname.replaceAll(/^\[|\]$/g, ''), '-p', port === '' ? '6379' : port, ...wayIn(url)].join(' ');
 }
 
-/** `redis-cli --cluster`, for commands that concern the whole Cluster. */
+/** The beginning of a command that concerns the whole Cluster: `redis-cli --cluster`, with the user of REDIS_URL. */
 export function clusterClientOf(url: string): string {
   return ['redis-cli', ...wayIn(url), '--cluster'].join(' ');
 }
 
-/** Any node of a Cluster: `10.0.0.5:6379`. */
+/** The address of a node of the Cluster, whichever REDIS_URL names first: `10.0.0.5:6379`. */
 export function anyNodeOf(url: string): string {
   return nameOf(clusterSeedsOf(url).seeds[0]!);
 }
 
-/** The user of REDIS_URL. */
+/** The Redis user that REDIS_URL names. */
 export function userOf(url: string): string {
   return (isClusterUrl(url) ? clusterSeedsOf(url).options.username : decodeURIComponent(new URL(url).username)) || 'default';
 }
@@ -37,7 +37,7 @@ function wayIn(url: string): string[] {
   ];
 }
 
-/** A word for a shell. */
+/** The text, quoted as one word for a shell. */
 export function quoted(word: string): string {
   return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../web/html.ts';
 
-/** The steps of the playground as they are before anything happened. The modules of browser/ bring them to life. */
+/** The HTML of the playground before anything has happened. The modules of browser/ add the behaviour. */
 export function section({ sandbox }: { readonly sandbox: boolean }): Html {
   return html`<section class="block" id="playground" aria-busy="true" aria-labelledby="playground-title">
     <div>
@@ -20,7 +20,7 @@ export function section({ sandbox }: { readonly sandbox: boolean }): Html {
   </section>`;
 }
 
-/** The content of a step. */
+/** The two parts of a step: the text about it, and its buttons. */
 interface Demo {
   readonly about: Html;
   readonly demo: Html;

@@ -1,4 +1,4 @@
--- Records when a purchase was acknowledged. A repeated call keeps the first time.
+-- Records when a purchase was acknowledged. If the purchase was acknowledged before, the first time stays.
 -- KEYS subscription
 -- ARGV now
 -- Answers acknowledged, unknown

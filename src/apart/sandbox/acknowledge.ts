@@ -9,7 +9,7 @@ import { acknowledgeSubscription } from './subscription-record.ts';
 
 const CALL = ':acknowledge';
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptions/acknowledge */
+/** Stands in for https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptions/acknowledge */
 export const sandboxAcknowledge = googleEndpoint({
   method: 'POST',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptions/{productId}/tokens/{call}',

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Chances of a fault, in a thousand. They are far higher than in a real store, so that a minute shows the faults of a year. */
+/** The chances of each fault, in a thousand. They are far higher than in a real store, so that a minute shows the faults of a year. */
 const LOST = 150;
 const DOUBLED = 150;
 const LATE = 300;
@@ -9,7 +9,7 @@ const FAILS = 80;
 const FAILS_AFTERWARDS = 30;
 const REFUNDS = 20;
 
-/** Longest delay of a notification. Later notifications may overtake it. */
+/** The longest delay of a notification, in milliseconds. Other notifications may overtake a delayed one. */
 const LATEST_MS = 3000;
 
 const SLOWEST_MS = 1500;
@@ -26,21 +26,21 @@ export class Chaos {
     this.#state = seed;
   }
 
-  /** Delays after which one notification is delivered, in milliseconds: none, one or two. */
+  /** The delays, in milliseconds, after which a notification is delivered: an empty list if it is lost, two delays if it comes twice. */
   deliveries(): number[] {
     if (this.#happens(LOST)) return [];
     const delay = () => (this.#happens(LATE) ? this.#upTo(LATEST_MS) : 0);
     return this.#happens(DOUBLED) ? [delay(), delay()] : [delay()];
   }
 
-  /** Waits as a slow API does. @returns whether the call fails before it does anything, or afterwards */
+  /** Waits as long as a slow API would. @returns whether the call fails before it does its work, fails after it, or works */
   async ofCall(): Promise<'fails' | 'fails_afterwards' | 'works'> {
     if (this.#happens(SLOW)) await pause(this.#upTo(SLOWEST_MS));
     if (this.#happens(FAILS)) return 'fails';
     return this.#happens(FAILS_AFTERWARDS) ? 'fails_afterwards' : 'works';
   }
 
-  /** Units of a purchase that are refunded now. */
+  /** How many of a purchase's remaining units the store refunds at this moment. Mostly 0. */
   refund(units: number): number {
     return units > 0 && this.#happens(REFUNDS) ? 1 + this.#upTo(units) : 0;
   }
@@ -49,7 +49,7 @@ export class Chaos {
     return this.#upTo(1000) < chance;
   }
 
-  /** A whole number from 0 to below `end`, by mulberry32 (https://gist.github.com/tommyettinger/46a874533244883189143505d203312c). */
+  /** A random whole number from 0 to `end` − 1, by mulberry32 (https://gist.github.com/tommyettinger/46a874533244883189143505d203312c). */
   #upTo(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);

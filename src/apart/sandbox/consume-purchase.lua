@@ -1,4 +1,4 @@
--- Records when a purchase was consumed. A repeated call keeps the first time.
+-- Records when a purchase was consumed. If the purchase was consumed before, the first time stays.
 -- KEYS purchase
 -- ARGV now
 -- Answers consumed, unknown

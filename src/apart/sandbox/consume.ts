@@ -8,7 +8,7 @@ import { consumePurchase } from './purchase-record.ts';
 
 const CALL = ':consume';
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.products/consume */
+/** Stands in for https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.products/consume */
 export const sandboxConsume = googleEndpoint({
   method: 'POST',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/products/{productId}/tokens/{call}',

@@ -7,7 +7,7 @@ import type { SandboxServices } from './sandbox-services.ts';
 
 const CALL = ':decodeIntegrityToken';
 
-/** https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken */
+/** Stands in for https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken */
 export const sandboxDecodeIntegrityToken = googleEndpoint({
   method: 'POST',
   path: '/sandbox/playintegrity/v1/{call}',
@@ -40,7 +40,7 @@ export const sandboxDecodeIntegrityToken = googleEndpoint({
 
 type Payload = Record<string, unknown> & { readonly requestDetails: { readonly requestPackageName: string } };
 
-/** Undefined for a token that this sandbox did not issue. */
+/** The payload of an integrity token. Undefined if this sandbox did not issue the token. */
 async function open(token: string, { sandbox }: SandboxServices): Promise<Payload | undefined> {
   const { integrity } = await sandbox.keys.get();
   try {

@@ -12,7 +12,7 @@ import type { ServicesWithStore } from './sandbox-services.ts';
 
 export { Sandbox } from './sandbox.ts';
 
-/** The endpoint that issues tokens, and the endpoints that stand in for Google's. */
+/** All endpoints of the sandbox: the first issues tokens, the others stand in for Google's endpoints. */
 export const endpoints: readonly Endpoint<ServicesWithStore>[] = [
   sandboxIssue,
   sandboxJwks,

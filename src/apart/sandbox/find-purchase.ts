@@ -5,10 +5,13 @@ import { isUnknown, mayBePurchaseToken } from './model.ts';
 import { readSubscription, type KeptSubscription } from './subscription-record.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
-/** Google answers for a purchase up to this long past its end: https://developer.android.com/google/play/billing/lifecycle/subscriptions */
+/**
+ * Milliseconds after its end for which Google still answers for a purchase:
+ * https://developer.android.com/google/play/billing/lifecycle/subscriptions
+ */
 const QUERYABLE_MS = 60 * 86_400_000;
 
-/** The purchase of a token, or Google's error for a token without one. */
+/** The subscription of a purchase token, or Google's error if the token has none. */
 export async function findPurchase(
   packageName: string,
   token: string,

@@ -9,13 +9,13 @@ import { ofSandbox, type SandboxServices, type ServicesWithStore } from './sandb
 
 type Checked<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** A plain object is Google's JSON with status 200. */
+/** What a stand-in answers. A plain object is sent as Google's JSON with status 200. */
 type GoogleAnswer<Body> = Body | Reply<Encoded> | Refusal<'store_unavailable'>;
 
 /**
- * Declares an endpoint of the sandbox that stands in for one of Google's. It answers in Google's format, without `ok`. The
- * service itself is its client, so it counts against no limit and takes no place among the requests in flight: a service
- * at its limit could otherwise not verify the tokens of the requests it is serving.
+ * Declares an endpoint of the sandbox that stands in for one of Google's. The endpoint answers in Google's format, without `ok`. The
+ * service itself is its client, so the endpoint counts against no limit, MAX_IN_FLIGHT included. Otherwise a service at its limit could not
+ * verify the tokens of the requests that it is serving.
  */
 export function googleEndpoint<
   Params extends z.ZodObject | undefined,
@@ -27,7 +27,10 @@ export function googleEndpoint<
     EndpointDeclaration,
     'method' | 'path' | 'operationId' | 'summary' | 'description' | 'form' | 'emptyBody' | 'example'
   > & {
-    /** The scope that the request's access token must have: else 401 or 403 in Google's format. Undefined: no access token. */
+    /**
+     * The scope that the request's access token must have; without it the answer is 401 or 403 in Google's format. Undefined: no access
+     * token is needed.
+     */
     scope?: Scope;
     params?: Params;
     query?: Query;
@@ -51,7 +54,8 @@ export function googleEndpoint<
     ...(scope === undefined ? {} : { headers: { authorization: 'Bearer and an access token.' } }),
     async handle(call, services) {
       const sandboxServices = ofSandbox(services);
-      // Even a refusal costs some 300 µs. An answer in a later turn lets uWS end a connection that sends more requests ahead.
+      // Even a refusal costs some 300 µs. Because the answer is sent in a later turn of the event loop, uWS ends a connection that sends
+      // more requests ahead.
       await nextTurn();
       const refusal = scope === undefined ? undefined : await refuseBearer(call.meta, scope, sandboxServices);
       if (refusal !== undefined) return refusal;

@@ -14,7 +14,7 @@ interface GoogleFault {
   readonly message: string;
   readonly domain?: string;
   readonly place?: readonly [location: string, locationType: string];
-  /** The canonical error code, such as NOT_FOUND. */
+  /** Google's canonical error code, such as NOT_FOUND. */
   readonly status?: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Encoded, Reply, RequestMeta } from '../../server/http/endpoint.ts'
 import { googleError } from './google-reply.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
-/** https://developers.google.com/identity/protocols/oauth2/scopes */
+/** The OAuth scopes of access tokens: https://developers.google.com/identity/protocols/oauth2/scopes */
 export const scopes = {
   publisher: 'https://www.googleapis.com/auth/androidpublisher',
   integrity: 'https://www.googleapis.com/auth/playintegrity',
@@ -11,12 +11,14 @@ export const scopes = {
 
 export type Scope = (typeof scopes)[keyof typeof scopes];
 
-/** As Google's access tokens: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
+/**
+ * The life of an access token, the same as of Google's: https://developers.google.com/identity/protocols/oauth2/service-account#httprest
+ */
 export const ACCESS_TOKEN_LIFE_SECONDS = 3600;
 
 const TYPE = 'at+jwt';
 
-/** @param scope one scope or several, a blank between, as in the assertion that the service account signed */
+/** Makes an access token. @param scope one or several scopes, separated by blanks, as in the assertion that the service account signed */
 export async function issueAccessToken(scope: string, { sandbox, now }: SandboxServices): Promise<string> {
   const { accessTokens } = await sandbox.keys.get();
   const issuedAt = Math.floor(now() / 1000);
@@ -27,7 +29,7 @@ export async function issueAccessToken(scope: string, { sandbox, now }: SandboxS
     .sign(accessTokens);
 }
 
-/** Google's refusal: 401 without a valid access token, 403 where the token lacks the scope. Undefined: the request may go on. */
+/** Google's refusal of a request: 401 without a valid access token, 403 if the token lacks the scope. Undefined: the request may go on. */
 export async function refuseBearer(
   { authorization }: RequestMeta,
   scope: Scope,

@@ -3,7 +3,7 @@ import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_CLIENT_ID } from './settings.ts';
 import { newSubject, signToken } from './sign-token.ts';
 
-/** Life of Google's ID tokens. */
+/** The life of an ID token, the same as of Google's. */
 const LIFE_SECONDS = 3600;
 
 export const idTokenFields = {
@@ -27,7 +27,7 @@ interface IdTokenOrder {
   readonly expiresInSeconds?: number | undefined;
 }
 
-/** An ID token in Google's format: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload */
+/** Makes an ID token in Google's format: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload */
 export async function issueIdToken(
   order: IdTokenOrder,
   services: SandboxServices,
@@ -36,7 +36,7 @@ export async function issueIdToken(
   const now = Math.floor(services.now() / 1000);
   const expiresAt = now + expiresInSeconds;
   const token = await signToken(services.sandbox.keys, {
-    // Google's ID tokens live an hour, so a token with less time left must have been issued earlier.
+    // Google's ID tokens live an hour, so a token that ends in less than an hour is dated back.
     issuedAt: Math.min(now, expiresAt - LIFE_SECONDS),
     expiresAt,
     subject,

@@ -42,7 +42,7 @@ interface IntegrityTokenOrder {
 }
 
 /**
- * The token of a classic Play Integrity request: signed (ES256), then encrypted (A256KW, A256GCM).
+ * Makes the token of a classic Play Integrity request: signed (ES256), then encrypted (A256KW, A256GCM).
  * https://developer.android.com/google/play/integrity/classic#decrypt-verify-locally
  */
 export async function issueIntegrityToken(
@@ -62,7 +62,7 @@ export async function issueIntegrityToken(
   return { integrityToken };
 }
 
-/** https://developer.android.com/google/play/integrity/verdicts */
+/** The verdict in the token: https://developer.android.com/google/play/integrity/verdicts */
 function payloadOf(order: IntegrityTokenOrder & { nonce: string }, now: number): object {
   const { nonce, packageName = SANDBOX_PACKAGE_NAME, appRecognitionVerdict = 'PLAY_RECOGNIZED', ageSeconds = 0 } = order;
   const { deviceRecognitionVerdict = ['MEETS_DEVICE_INTEGRITY'], appLicensingVerdict = 'LICENSED' } = order;
@@ -78,5 +78,5 @@ function payloadOf(order: IntegrityTokenOrder & { nonce: string }, now: number):
   };
 }
 
-/** A made-up digest: the sandbox's app has no signing certificate. */
+/** A made-up digest, because the sandbox's app has no signing certificate. */
 const CERTIFICATE_DIGEST = hash('sha256', 'coinop:sandbox', 'base64url');

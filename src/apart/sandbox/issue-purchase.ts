@@ -8,10 +8,10 @@ import { deliverNotification } from './push-notification.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
-/** The first product of the sample catalogue. */
+/** The product that is bought if a request names none: the first of the sample catalogue. */
 const DEFAULT_PRODUCT_ID = 'coins_500';
 
-/** The limit of a multi-quantity purchase of Google Play. */
+/** The most units of one purchase, the same as in Google Play. */
 const MOST_UNITS = 1000;
 
 const Units = z.int('Must be a whole number').max(MOST_UNITS, `Must be at most ${MOST_UNITS}`);
@@ -52,7 +52,7 @@ interface PurchaseReply {
   readonly notified?: boolean;
 }
 
-/** How often a call starts again because another call has changed the purchase. */
+/** How often a change of a purchase is tried again because another call has changed the purchase in the meantime. */
 const TRIES = 20;
 
 export async function issuePurchase(order: PurchaseOrder, services: SandboxServices): Promise<PurchaseReply> {
@@ -71,7 +71,7 @@ export async function issuePurchase(order: PurchaseOrder, services: SandboxServi
   };
 }
 
-/** With SANDBOX_CHAOS, refunds units of a checked purchase at random. */
+/** With SANDBOX_CHAOS, refunds units of a purchase at random when the service reads the purchase. */
 export async function refundAtRandom(purchaseToken: string, kept: KeptPurchase, services: SandboxServices): Promise<KeptPurchase> {
   const { issued } = kept;
   const units = issued.state === 'purchased' ? (services.sandbox.chaos?.refund(issued.quantity - issued.refundedQuantity) ?? 0) : 0;
@@ -96,7 +96,7 @@ async function changePurchase(
   throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
 }
 
-/** @param before the purchase before the change. Undefined: a new purchase */
+/** The purchase as the order wants it. @param before the purchase before the change; undefined: a new purchase */
 function issuedFor(order: PurchaseOrder, before: IssuedPurchase | undefined, at: number): IssuedPurchase {
   for (const field of ['packageName', 'productId', 'quantity', 'obfuscatedAccountId', 'test'] as const) {
     if (before !== undefined && order[field] !== undefined && order[field] !== before[field])

@@ -15,7 +15,7 @@ import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 const MINUTE_MS = 60_000;
 
-/** For Google's licence testers a month lasts this long. */
+/** Minutes of a paid period if a request names none. For Google's licence testers a month lasts as long. */
 const DEFAULT_MINUTES = 5;
 const DEFAULT_GRACE_MINUTES = 1;
 const DEFAULT_PRODUCT_ID = 'premium';
@@ -112,14 +112,14 @@ async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { s
   return found.issued;
 }
 
-/** The account of an expired purchase that is bought again outside the app. */
+/** The account that the app named for an expired purchase, if the order is to buy that purchase again outside the app. */
 async function expiredOf({ expiredPurchaseToken: token, expiredObfuscatedAccountId }: SubscriptionOrder, { scripts }: SandboxServices) {
   if (expiredObfuscatedAccountId !== undefined || token === undefined || !mayBePurchaseToken(token)) return {};
   const found = await readSubscription(scripts, token);
   return { expiredObfuscatedAccountId: found?.issued.obfuscatedAccountId };
 }
 
-/** @param before the purchase before the change. Undefined: a new purchase */
+/** The subscription as the order wants it. @param before the subscription before the change; undefined: a new one */
 function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefined, at: number): IssuedSubscription {
   const { minutes, graceMinutes } = order;
   const state = stateOf(order.state);
@@ -154,7 +154,7 @@ function idsOf(order: SubscriptionOrder, before: IssuedSubscription | undefined)
   };
 }
 
-/** The fields that have a value. */
+/** The fields without the undefined ones. */
 function givenOf(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined));
 }
@@ -165,7 +165,7 @@ function stateOf(state = 'active'): IssuableState {
   return found;
 }
 
-/** A state past the paid time follows a paid period. */
+/** When a subscription in this state began. A state that follows the paid time had a paid period before it. */
 function startOf(state: IssuableState, at: number, periodMs: number): number {
   if (state === 'pending') return at + periodMs;
   return state === 'active' || state === 'canceled' ? at : at - periodMs;

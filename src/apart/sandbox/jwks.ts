@@ -21,7 +21,7 @@ export const sandboxJwks = googleEndpoint({
   example: `curl -s $base/sandbox/jwks.json`,
   async handle(_, { sandbox }) {
     const { jwks } = await sandbox.keys.get();
-    // Google's header, with an hour: https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken
+    // The same header as Google's, with an hour: https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken
     return googleReply(jwks, { headers: [['cache-control', 'public, max-age=3600, must-revalidate, no-transform']] });
   },
 });

@@ -1,4 +1,5 @@
--- Reads the sandbox's keys, and records `made` if there are none. If several processes start together, the first one's keys win.
+-- Reads the sandbox's signing keys, and records `made` if there are none. If several processes start together, the keys that are recorded
+-- first stay.
 -- KEYS keys
 -- ARGV made (or '')
 -- Answers kept(keys), none

@@ -1,4 +1,4 @@
--- Records the purchase of a one-time product, unless it has changed since it was read. Its consumption stays as it is.
+-- Records the purchase of a one-time product, unless the purchase has changed since it was read. Whether it was consumed does not change.
 -- KEYS purchase
 -- ARGV issued, seen (JSON as it was read, or '': a new purchase), kept_seconds
 -- Answers kept changed

@@ -1,4 +1,4 @@
--- Records the subscription issued for a purchase token. Its acknowledgement stays as it is.
+-- Records the subscription issued for a purchase token. Whether it was acknowledged does not change.
 -- KEYS subscription
 -- ARGV issued, kept_seconds
 -- Answers kept

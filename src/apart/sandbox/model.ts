@@ -3,27 +3,27 @@ import { z } from 'zod';
 
 export const sandboxRedisKeys = {
   keys: '{sandbox:keys}',
-  /** A hash: `issued` (JSON of IssuedSubscription) and, once acknowledged, `acknowledgedAt` (milliseconds since 1970). */
+  /** The Redis key of a hash: `issued` (JSON of IssuedSubscription) and, once acknowledged, `acknowledgedAt` (milliseconds since 1970). */
   subscription: (purchaseToken: string) => `{sandbox:subscription:${purchaseToken}}`,
-  /** A hash: `issued` (JSON of IssuedPurchase) and, once consumed, `consumedAt` (milliseconds since 1970). */
+  /** The Redis key of a hash: `issued` (JSON of IssuedPurchase) and, once consumed, `consumedAt` (milliseconds since 1970). */
   purchase: (purchaseToken: string) => `{sandbox:purchase:${purchaseToken}}`,
-  /** A sorted set: the tokens of an app's voided purchases by the time of their last change. */
+  /** The Redis key of a sorted set: the purchase tokens of an app's voided purchases, by the time of their last change. */
   voided: (packageName: string) => `{sandbox:voided:${packageName}}`,
 };
 
-/** https://developer.android.com/build/configure-app-module#set-application-id */
+/** The name of an app's package: https://developer.android.com/build/configure-app-module#set-application-id */
 export const PackageName = z
   .string()
   .max(150, 'Must be at most 150 characters')
   .regex(/^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/, 'Must be the name of a package such as dev.coinop.sandbox');
 
-/** The Play Console's rule for product ids. */
+/** The id of a product, by the rule of the Play Console. */
 export const ProductId = z.string().regex(/^[a-z0-9][a-z0-9_.]{0,39}$/, 'Must be 1 to 40 of a-z, 0-9, _ and .');
 
-/** Google's limit for an obfuscated account id. */
+/** The account as an app names it to the store, at most as long as Google's obfuscated account ids. */
 export const AccountIdGiven = z.string().min(1).max(64);
 
-/** The prefix distinguishes the sandbox's tokens from Google's. */
+/** A new purchase token. By the prefix the sandbox's tokens differ from Google's. */
 export function newPurchaseToken(): string {
   return `sandbox.${randomBytes(24).toString('base64url')}`;
 }
@@ -33,17 +33,17 @@ export function mayBePurchaseToken(token: string): boolean {
   return /^sandbox\.[\w-]{32}$/.test(token);
 }
 
-/** The time from which the API knows a purchase. @param afterSeconds of the order. Undefined: the order names no delay */
+/** The time from which the store's API knows a purchase. @param afterSeconds the delay that the order names; undefined: none */
 export function knownAtOf(afterSeconds: number | undefined, at: number): number | undefined {
   return afterSeconds === undefined ? undefined : at + Math.round(afterSeconds * 1000);
 }
 
-/** Whether the API does not know an issued purchase yet. */
+/** Whether the store's API does not know a purchase yet that was issued already. */
 export function isUnknown({ knownAt = 0 }: { readonly knownAt?: number | undefined }, now: number): boolean {
   return now < knownAt;
 }
 
-/** `GPA.3345-1122-3344-55667` */
+/** A new order number in Google's format, such as `GPA.3345-1122-3344-55667`. */
 export function newOrderId(): string {
   const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0');
   return `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${digits(5)}`;

@@ -1,17 +1,20 @@
 import { isVoided, type IssuedPurchase } from './purchase-record.ts';
 
-/** Types of OneTimeProductNotification: https://developer.android.com/google/play/billing/rtdn-reference#one-time */
+/** The types of OneTimeProductNotification: https://developer.android.com/google/play/billing/rtdn-reference#one-time */
 const PURCHASED = 1;
 const CANCELED = 2;
 
-/** Types of VoidedPurchaseNotification: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
+/**
+ * The values of `productType` and `refundType` of VoidedPurchaseNotification:
+ * https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase
+ */
 const ONE_TIME_PRODUCT = 2;
 const FULL_REFUND = 1;
 const QUANTITY_BASED_PARTIAL_REFUND = 2;
 
 /**
- * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund: the notification of a purchase
- * stands in for it.
+ * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund, so the sandbox sends the
+ * notification of a purchase.
  * @param before the purchase before the change. Undefined: a new purchase
  */
 export function productNotificationOf(

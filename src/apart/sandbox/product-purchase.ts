@@ -9,10 +9,12 @@ import { isUnknown, mayBePurchaseToken } from './model.ts';
 import { readPurchase, type KeptPurchase } from './purchase-record.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#purchasestate */
+/** Google's names of the states: https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#purchasestate */
 const googleStates: Record<ProductState, string> = { pending: 'PENDING', purchased: 'PURCHASED', canceled: 'CANCELLED' };
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#ProductPurchaseV2 */
+/**
+ * Google's answer about a purchase: https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#ProductPurchaseV2
+ */
 const PurchaseV2 = z
   .object({
     kind: z.literal('androidpublisher#productPurchaseV2'),
@@ -75,7 +77,7 @@ export const sandboxProductPurchase = googleEndpoint({
 
 const TOKEN = ['token', 'parameter'] as const;
 
-/** The purchase of a token, or Google's error for a token without one. */
+/** The one-time purchase of a purchase token, or Google's error if the token has none. */
 export async function findProductPurchase(
   packageName: string,
   token: string,

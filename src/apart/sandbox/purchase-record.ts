@@ -46,10 +46,10 @@ export const listVoidedScript = defineScript({
   readOnly: true,
 });
 
-/** How long a purchase is kept after its last change, in seconds: longer than Google answers for one. */
+/** Seconds for which a purchase is kept after its last change: longer than Google answers for a purchase. */
 const KEPT_SECONDS = 400 * 86_400;
 
-/** Google lists voided purchases for 30 days. */
+/** Milliseconds for which a voided purchase is listed, the same as with Google. */
 const VOIDED_KEPT_MS = 30 * 86_400_000;
 
 /** The purchase of a one-time product as it was issued or last changed. Times are milliseconds since 1970. */
@@ -59,22 +59,22 @@ export interface IssuedPurchase {
   readonly productId: string;
   readonly state: ProductState;
   readonly quantity: number;
-  /** Units refunded in sum. */
+  /** The number of units refunded so far, all refunds together. */
   readonly refundedQuantity: number;
   readonly obfuscatedAccountId: string | undefined;
   readonly test: boolean;
   readonly orderId: string;
   readonly issuedAt: number;
-  /** When it was paid for. Undefined: it was not. */
+  /** When the purchase was paid for. Undefined: it was not. */
   readonly completedAt: number | undefined;
-  /** The API knows the purchase from this time on. Undefined: at once. */
+  /** The time from which the store's API knows the purchase. Undefined: at once. */
   readonly knownAt?: number | undefined;
 }
 
 export interface KeptPurchase {
   readonly issued: IssuedPurchase;
   readonly isConsumed: boolean;
-  /** JSON of `issued`, for `keepPurchase`. */
+  /** The JSON of `issued` as it was read. `keepPurchase` needs it to notice a change. */
   readonly seen: string;
 }
 
@@ -89,8 +89,9 @@ export async function readPurchase(scripts: ScriptRunner, purchaseToken: string)
 }
 
 /**
- * @param seen as it was read; '' for a new purchase
- * @returns false if it has changed since
+ * Records a purchase, and lists it if it is voided.
+ * @param seen the JSON that was read before the change; '' for a new purchase
+ * @returns false if another call has changed the purchase since it was read
  */
 export async function keepPurchase(
   scripts: ScriptRunner,
@@ -101,7 +102,8 @@ export async function keepPurchase(
   const keys = { voided: sandboxRedisKeys.voided(issued.packageName) };
   const list = (voidedAt: number | ''): Promise<unknown> =>
     scripts.run(voidScript, keys, { token: purchaseToken, voidedAt, oldest: now - VOIDED_KEPT_MS });
-  // A refund is listed first, because this process may die in between. Readers of the list skip a purchase that is not voided.
+  // A refund is listed before it is recorded, because this process may die between the two. Readers of the list skip a purchase that is not
+  // voided.
   if (isVoided(issued)) await list(now);
   const args = { issued: JSON.stringify(issued), seen, keptSeconds: KEPT_SECONDS };
   const [word] = await scripts.run(keepScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, args);
@@ -114,7 +116,7 @@ export async function consumePurchase(scripts: ScriptRunner, purchaseToken: stri
   await scripts.run(consumeScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, { now });
 }
 
-/** The tokens of voided purchases of an app, with the times of their last change. */
+/** The purchase tokens of an app's voided purchases, with the times of their last change. */
 export async function listVoided(
   scripts: ScriptRunner,
   packageName: string,

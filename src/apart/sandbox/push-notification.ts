@@ -3,7 +3,7 @@ import { boundedFetch } from '../../stores/google/bounded-fetch.ts';
 import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
-/** SubscriptionNotification types: https://developer.android.com/google/play/billing/rtdn-reference#sub */
+/** The types of SubscriptionNotification: https://developer.android.com/google/play/billing/rtdn-reference#sub */
 const notificationTypes = {
   recovered: 1,
   renewed: 2,
@@ -19,7 +19,7 @@ const notificationTypes = {
 
 type Change = keyof typeof notificationTypes;
 
-/** @param before the purchase before the change. Undefined: a new purchase */
+/** The kind of change of which Google would notify the service. @param before the subscription before the change; undefined: a new one */
 export function changeOf(issued: IssuedSubscription, before: IssuedSubscription | undefined, at: number): Change {
   const { state } = issued;
   if (state === 'grace') return 'in_grace_period';
@@ -32,7 +32,7 @@ export function changeOf(issued: IssuedSubscription, before: IssuedSubscription 
   return was === 'on_hold' || was === 'paused' ? 'recovered' : 'renewed';
 }
 
-/** The JSON that Google Play publishes: https://developer.android.com/google/play/billing/rtdn-reference#encoding */
+/** The JSON that Google Play publishes about a subscription: https://developer.android.com/google/play/billing/rtdn-reference#encoding */
 export function notificationOf(issued: IssuedSubscription, purchaseToken: string, change: Change): object {
   return {
     version: '1.0',
@@ -47,12 +47,12 @@ export function notificationOf(issued: IssuedSubscription, purchaseToken: string
   };
 }
 
-/** Half of Pub/Sub's default acknowledgement deadline. */
+/** The most milliseconds that the receiver of a push may take: half of Pub/Sub's default acknowledgement deadline. */
 const PUSH_DEADLINE_MS = 5000;
 
 /**
  * Pushes a notification, with the faults of SANDBOX_CHAOS.
- * @returns whether the receiver answered with 2xx. With SANDBOX_CHAOS: whether a push is scheduled
+ * @returns whether the receiver answered with 2xx; with SANDBOX_CHAOS only whether a push is scheduled
  */
 export async function deliverNotification(services: SandboxServices, notification: object): Promise<boolean> {
   const { chaos } = services.sandbox;
@@ -64,7 +64,7 @@ export async function deliverNotification(services: SandboxServices, notificatio
 
 /**
  * Pushes a notification as Pub/Sub does, authenticated by an OIDC token: https://cloud.google.com/pubsub/docs/push and
- * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Unlike Pub/Sub it does not retry.
+ * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Unlike Pub/Sub, the sandbox does not retry.
  * @returns whether the receiver answered with 2xx
  */
 export async function pushNotification(services: SandboxServices, notification: object): Promise<boolean> {
@@ -82,7 +82,7 @@ export async function pushNotification(services: SandboxServices, notification: 
   }
 }
 
-/** Pub/Sub sends message id and publish time in camelCase and in snake_case. */
+/** The body of a push. Like Pub/Sub's, it has message id and publish time both in camelCase and in snake_case. */
 function envelopeOf(notification: object, now: number): object {
   const messageId = String(randomInt(2 ** 47));
   const publishTime = new Date(now).toISOString();

@@ -5,7 +5,10 @@ export type SandboxServices = ScriptServices & Pick<Services, 'log'> & { readonl
 
 export type ServicesWithStore = Pick<Services, keyof SandboxServices>;
 
-/** The services of an endpoint of the sandbox. `service.ts` serves such endpoints with STORE=sandbox only, so `sandbox` is always set. */
+/**
+ * The same services, with the type that the endpoints of the sandbox need. `service.ts` serves these endpoints with STORE=sandbox only, so
+ * `sandbox` is always set.
+ */
 export function ofSandbox(services: ServicesWithStore): SandboxServices {
   return services as SandboxServices;
 }

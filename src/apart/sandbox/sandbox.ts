@@ -5,18 +5,18 @@ import { PushTokens } from './push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 
-/** The stand-in for Google: its keys, and the settings by which the service verifies its tokens. */
+/** The stand-in for Google: its signing keys, and the settings with which the service verifies its tokens. */
 export class Sandbox {
   readonly keys: SandboxKeys;
   readonly pushTokens: PushTokens;
-  /** Undefined: the sandbox has no faults. */
+  /** The random faults of SANDBOX_CHAOS. Undefined: the sandbox has no faults. */
   readonly chaos: Chaos | undefined;
   readonly #baseUrl: () => string;
   #settings: { readonly baseUrl: string; readonly settings: GoogleSettings } | undefined;
 
   /**
    * @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens
-   * @param chaosSeed of SANDBOX_CHAOS
+   * @param chaosSeed the value of SANDBOX_CHAOS
    */
   constructor(scripts: ScriptRunner, baseUrl: () => string, chaosSeed?: number) {
     this.keys = new SandboxKeys(scripts);
@@ -31,7 +31,7 @@ export class Sandbox {
     return this.#settings.settings;
   }
 
-  /** The token endpoint: the audience of the service account's assertions. */
+  /** The URL of the token endpoint, which is also the audience of the service account's assertions. */
   get tokenUrl(): string {
     return tokenUrlAt(this.#baseUrl());
   }

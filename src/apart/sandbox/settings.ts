@@ -5,20 +5,22 @@ export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';
 export const SANDBOX_PACKAGE_NAME = 'dev.coinop.sandbox';
 
 /**
- * Two spellings, like Google's issuers. They do not contain the service's address: services on one Redis have different addresses
- * and must accept each other's tokens.
+ * The issuers of the sandbox's tokens, in two spellings like Google's. They do not contain the service's address: services on one Redis
+ * have different addresses and must accept each other's tokens.
  */
 export const SANDBOX_ISSUERS = ['https://accounts.sandbox.coinop', 'accounts.sandbox.coinop'] as const;
 
 export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 
-/** The service account of the sandbox's notifications. */
+/** The e-mail address of the service account that sends the sandbox's notifications. */
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
-/** Short, so that a developer soon sees a refund arrive without its notification. */
+/**
+ * Milliseconds between two readings of the voided purchases. Short, so that a developer soon sees a refund arrive without its notification.
+ */
 const ASK_FOR_VOIDED_EVERY_MS = 60_000;
 
-/** @param baseUrl this service's own address, known once it listens */
+/** The settings with which the service uses the sandbox as its store. @param baseUrl this service's own address, known once it listens */
 export function sandboxSettings(keys: SandboxKeys, baseUrl: string): GoogleSettings {
   return {
     name: 'sandbox',

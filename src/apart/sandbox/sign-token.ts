@@ -4,7 +4,7 @@ import { SANDBOX_ISSUERS } from './settings.ts';
 import type { SandboxKeys } from './signing-keys.ts';
 
 interface TokenContents {
-  /** Seconds since 1970, as in the token. */
+  /** In seconds since 1970, as the token has it. */
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly subject: string;
@@ -25,7 +25,7 @@ export async function signToken(keys: SandboxKeys, contents: TokenContents): Pro
     .sign(tokens.privateKey);
 }
 
-/** 21 digits, like Google's `sub`. */
+/** A new user id (`sub`) of 21 digits, as long as Google's. */
 export function newSubject(): string {
   return `1${Array.from({ length: 20 }, () => randomInt(10)).join('')}`;
 }

@@ -13,12 +13,12 @@ export const keepKeys = defineScript({
 });
 
 /**
- * Deadline of an answer that may have to make the keys first: two RSA keys take a tenth of a second each, on a busy machine ten
- * times that.
+ * The deadline, in milliseconds, of an answer that may have to make the keys first. Two RSA keys take a tenth of a second each, and on a
+ * busy machine ten times as long.
  */
 export const KEY_MAKING_MS = 10_000;
 
-/** As Redis holds them: private keys in PKCS #8, PEM; secrets in base64url. */
+/** The keys as Redis has them: private keys in PKCS #8, PEM; secrets in base64url. */
 interface KeptKeys {
   readonly tokens: string;
   readonly serviceAccount: string;
@@ -27,29 +27,29 @@ interface KeptKeys {
   readonly integritySigning: string;
 }
 
-/** The sandbox's keys, private ones included. */
+/** The sandbox's keys, including the private keys. */
 export interface SandboxKeySet {
-  /** Signs ID tokens and the tokens of Pub/Sub pushes (RS256); Google as well uses the same keys for both. */
+  /** The key that signs ID tokens and the tokens of Pub/Sub pushes (RS256). Google uses the same keys for both, too. */
   readonly tokens: { readonly kid: string; readonly privateKey: KeyObject };
-  /** The JWK set that verifies the tokens. */
+  /** The JWK set with which the service verifies these tokens. */
   readonly jwks: { readonly keys: readonly JWK[] };
   readonly serviceAccount: { readonly kid: string; readonly pem: string; readonly publicKey: KeyObject };
-  /** The HS256 secret of access tokens: only the sandbox itself verifies them. */
+  /** The HS256 secret of access tokens, which only the sandbox itself verifies. */
   readonly accessTokens: Uint8Array;
   readonly integrity: {
-    /** AES-256 key of the JWE. */
+    /** The AES-256 key that encrypts the JWE. */
     readonly decryption: Uint8Array;
-    /** P-256 key of the JWS inside. */
+    /** The P-256 key that signs the JWS within the JWE. */
     readonly privateKey: KeyObject;
     readonly publicKey: KeyObject;
-    /** The public key in the Play Console's format: SPKI, DER. */
+    /** The public key of the JWS in the Play Console's format: SPKI, DER. */
     readonly verification: Uint8Array;
   };
 }
 
 /**
- * The sandbox's keys. The first process that needs them makes them, off the event loop. All processes on one Redis share them,
- * and they survive a restart.
+ * The sandbox's keys. The first process that needs keys makes them, outside of the event loop. Redis keeps the keys, so all its processes
+ * share them, and they survive a restart.
  */
 export class SandboxKeys {
   readonly #scripts: ScriptRunner;
@@ -61,7 +61,7 @@ export class SandboxKeys {
 
   get(): Promise<SandboxKeySet> {
     return (this.#known ??= this.#fetch().catch((error: unknown) => {
-      // Redis was unavailable: the next call must read again.
+      // Redis was unavailable. The failure is dropped, so that the next call reads again.
       this.#known = undefined;
       throw error;
     }));
@@ -72,7 +72,7 @@ export class SandboxKeys {
     return keySetOf(JSON.parse(kept!) as KeptKeys);
   }
 
-  /** @param made keys to record if there are none. Empty: only reads */
+  /** Reads the keys from Redis. @param made the keys to record if Redis has none; empty: only read */
   async #keep(made: string): Promise<string | undefined> {
     const [, kept] = await this.#scripts.run(keepKeys, { keys: sandboxRedisKeys.keys }, { made });
     return kept;
@@ -121,7 +121,7 @@ async function keySetOf(kept: KeptKeys): Promise<SandboxKeySet> {
   };
 }
 
-/** The `kid` is the key's thumbprint (RFC 7638), so every process computes the same one. */
+/** The public key as the JWK set has it. Its `kid` is the key's thumbprint (RFC 7638), so every process computes the same `kid`. */
 async function publishedKey(pem: string): Promise<JWK> {
   const jwk = createPublicKey(pem).export({ format: 'jwk' }) as JWK;
   return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256', use: 'sig' };

@@ -1,9 +1,9 @@
-/** States that `POST /sandbox/issue` can put a subscription into. */
+/** The states into which `POST /sandbox/issue` can put a subscription. */
 export const issuableStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
 
 export type IssuableState = (typeof issuableStates)[number];
 
-/** An unpaid purchase becomes `pending_canceled` by itself. */
+/** All states of a subscription. A pending purchase that is not paid for becomes `pending_canceled` with time. */
 export type SubscriptionState = IssuableState | 'pending_canceled';
 
 /** A subscription as it was issued or last changed. Times are milliseconds since 1970. */
@@ -11,39 +11,39 @@ export interface IssuedSubscription {
   readonly packageName: string;
   readonly productId: string;
   readonly state: IssuableState;
-  /** Start of `state`. */
+  /** When `state` began. */
   readonly issuedAt: number;
-  /** End of `state`: the subscription then goes on as LIFECYCLE describes. */
+  /** When `state` ends. The subscription then goes on as LIFECYCLE describes. */
   readonly until: number;
-  /** Start of the subscription. */
+  /** When the subscription began. */
   readonly startedAt: number;
   readonly periodMs: number;
   readonly graceMs: number;
-  /** Outcome of the payment at the end of a period, a hold, a pause, or a pending purchase. */
+  /** The outcome of the payment at the end of a period, a hold, a pause, or a pending purchase. */
   readonly renew: 'declined' | 'paid';
   readonly orderId: string;
-  /** Number of renewals before `issuedAt`. */
+  /** The number of renewals before `issuedAt`. */
   readonly renewals: number;
   readonly linkedPurchaseToken?: string;
   readonly obfuscatedAccountId?: string;
-  /** The expired purchase that a user bought again in the Play Store, and the account that the app had named then. */
+  /** The expired purchase that a user bought again in the Play Store, and the account that the app had named for the expired purchase. */
   readonly expiredPurchaseToken?: string;
   readonly expiredObfuscatedAccountId?: string;
-  /** The API knows the subscription from this time on. Left out: at once. */
+  /** The time from which the store's API knows the subscription. Left out: at once. */
   readonly knownAt?: number;
 }
 
 export interface SubscriptionNow {
   readonly state: SubscriptionState;
-  /** End of the access. Undefined for a purchase that is not paid for. */
+  /** When the access ends. Undefined for a purchase that is not paid for. */
   readonly expiresAt?: number;
   /** Whether the subscription is set to renew. */
   readonly renewing: boolean;
-  /** Number of renewals so far. */
+  /** The number of renewals so far. */
   readonly renewals: number;
 }
 
-/** Part of the OpenAPI description of `POST /sandbox/issue`. */
+/** A table in the OpenAPI description of `POST /sandbox/issue`. */
 export const LIFECYCLE = [
   'The chosen state lasts `minutes`. What follows depends on the outcome of the payment (`renew`):',
   '',
@@ -58,7 +58,10 @@ export const LIFECYCLE = [
   '| `pending` | not paid for yet: no `expiresAt` | `pending_canceled` | `active` |',
 ].join('\n');
 
-/** The state at `now`. It follows from the issued subscription and the time alone, by the rules of LIFECYCLE. */
+/**
+ * The state of a subscription at the time `now`. The state follows only from the issued subscription and the time, by the rules of
+ * LIFECYCLE.
+ */
 export function subscriptionAt(issued: IssuedSubscription, now: number): SubscriptionNow {
   const { state, until, issuedAt, renewals } = issued;
   const expired = (expiresAt: number): SubscriptionNow => ({ state: 'expired', expiresAt, renewing: false, renewals });

@@ -27,7 +27,10 @@ export const acknowledgeScript = defineScript({
 
 const DAY_SECONDS = 86_400;
 
-/** How long a record is kept past its end: longer than the 60 days in which it can be queried, and longer than a year of renewals. */
+/**
+ * Seconds for which a record is kept after the end of its state: longer than the 60 days in which the store's API answers for it, and
+ * longer than a year of renewals.
+ */
 const KEPT_SECONDS = 400 * DAY_SECONDS;
 
 export interface KeptSubscription {

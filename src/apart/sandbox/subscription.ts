@@ -6,7 +6,9 @@ import { subscriptionAt, type SubscriptionState } from './subscription-lifecycle
 import type { KeptSubscription } from './subscription-record.ts';
 import { findPurchase } from './find-purchase.ts';
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionState */
+/**
+ * Google's names of the states: https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionState
+ */
 const googleStates: Record<SubscriptionState, string> = {
   pending: 'SUBSCRIPTION_STATE_PENDING',
   active: 'SUBSCRIPTION_STATE_ACTIVE',
@@ -20,7 +22,10 @@ const googleStates: Record<SubscriptionState, string> = {
 
 const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string() });
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2 */
+/**
+ * Google's answer about a subscription:
+ * https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2
+ */
 const PurchaseV2 = z
   .object({
     kind: z.literal('androidpublisher#subscriptionPurchaseV2'),
@@ -123,7 +128,7 @@ function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): z.
   };
 }
 
-/** Google no longer names the expired purchase once the new one is acknowledged. */
+/** The accounts that the app named to the store. Google no longer names the expired purchase once the new purchase is acknowledged. */
 function accountContext(
   { obfuscatedAccountId, expiredPurchaseToken, expiredObfuscatedAccountId }: KeptSubscription['issued'],
   acknowledged: boolean,
@@ -137,7 +142,7 @@ function accountContext(
   };
 }
 
-/** @param userCanceledAt undefined: the system canceled the subscription, for example after a declined payment */
+/** @param userCanceledAt when the user canceled; undefined: the system did, for example after a declined payment */
 function canceledStateContext(
   state: SubscriptionState,
   userCanceledAt: number | undefined,

@@ -9,10 +9,10 @@ import { SANDBOX_SERVICE_ACCOUNT } from './settings.ts';
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
-/** The longest life of an assertion: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
+/** The longest life of an assertion that is accepted: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
 const MAX_ASSERTION_SECONDS = 3600;
 
-/** How far the clock of the signer may be ahead of the sandbox's. */
+/** Seconds by which the clock of the signer may be ahead of the sandbox's. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
 export const sandboxToken = googleEndpoint({
@@ -64,7 +64,7 @@ async function verifyAssertion(assertion: string, { sandbox, now }: SandboxServi
   }
 }
 
-/** `error_description` in Google's wording. */
+/** The `error_description` of a refused assertion, in Google's words. */
 function describe(error: errors.JOSEError): string {
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iss') return 'Invalid grant: account not found';
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return 'Invalid JWT: Failed audience check.';
@@ -75,7 +75,7 @@ function describe(error: errors.JOSEError): string {
 const SHORT_LIVED =
   'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.';
 
-/** RFC 6749, section 5.2. */
+/** An error in OAuth's format (RFC 6749, section 5.2). */
 function oauthError(error: string, description: string): Reply<Encoded> {
   return googleReply({ error, error_description: description }, { status: 400 });
 }

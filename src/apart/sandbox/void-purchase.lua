@@ -1,4 +1,5 @@
--- Adds a purchase to the voided purchases of its app, or removes it.
+-- Adds a purchase to the list of its app's voided purchases, or removes it from the list. Also removes purchases that were voided before
+-- `oldest`.
 -- KEYS voided
 -- ARGV token, voided_at (or '': no unit is refunded), oldest
 -- Answers done

@@ -4,12 +4,12 @@ import { invalidValue } from './google-reply.ts';
 import { scopes } from './issue-access-token.ts';
 import { isVoided, listVoided, readPurchase } from './purchase-record.ts';
 
-/** Google's bound and default. */
+/** The most entries on a page, and the number if the request names none, as in Google's API. */
 const MOST_A_PAGE = 1000;
 
 const Millis = z.string().regex(/^\d{1,15}$/);
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.voidedpurchases/list */
+/** Stands in for https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.voidedpurchases/list */
 export const sandboxVoidedPurchases = googleEndpoint({
   method: 'GET',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/voidedpurchases',

@@ -6,18 +6,21 @@ import { wireOf } from './wire.ts';
 
 type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };
 
-/** How often, and how many times, the page asks for the entitlement after a refund: the service checks the purchase soon after. */
+/**
+ * Milliseconds between two questions for the entitlement after a refund, and the most questions. The service checks the purchase with the
+ * store soon after the refund.
+ */
 const ASK_EVERY_MS = 700;
 const ASKS = 12;
 
 /** The step about access: trial, a purchase in the sandbox, its refund, and the entitlement after each. */
 export function showAccess(): void {
   const [said, wire] = [byId('access-said'), wireOf('access')];
-  // The step about coins has another client of the same player, which sends the coin operations.
+  // The step about coins has another client object of the same player, which sends the coin operations.
   const me = player(MAIN_PLAYER, wire);
   let purchaseToken: string | undefined;
 
-  /** A request that the client library has no call for. */
+  /** Sends a request for which the client library has no call. */
   const post = async (path: string, body: object, headers: Record<string, string> = {}): Promise<Reply> => {
     const { sessionToken } = await me.who();
     try {
@@ -37,7 +40,7 @@ export function showAccess(): void {
     }
   };
 
-  /** Runs these steps until one fails, and shows its problem. Returns whether all succeeded. */
+  /** Runs the steps until one fails, and shows the problem of that step. Returns whether all steps succeeded. */
   const done = async (...steps: readonly (() => Promise<{ ok: boolean; error?: Problem }>)[]): Promise<boolean> => {
     for (const step of steps) {
       const reply = await step();
@@ -49,7 +52,7 @@ export function showAccess(): void {
     return true;
   };
 
-  /** @returns the player's entitlement, or undefined if there was no answer */
+  /** Reads and shows the player's entitlement. @returns undefined if there was no answer */
   const read = async (): Promise<{ state: string; access: boolean } | undefined> => {
     const found = await me.entitlement.current();
     if (!found.ok) {

@@ -22,7 +22,7 @@ export function showBoard(): void {
   };
 
   let reads = 0;
-  /** Shows the board as the chosen player sees it. An answer is dropped if a later request has been sent meanwhile. */
+  /** Shows the board as the chosen player sees it. The answer is dropped if another request was sent in the meantime. */
   const read = async (): Promise<void> => {
     const turn = ++reads;
     const reply = await playing().highscores.top({ game: games.value });
@@ -50,7 +50,7 @@ export function showBoard(): void {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
     if (!reply.ok) return void (said.textContent = explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
-    // Not awaited: the form ignores presses until its work is done, so a press during the read would be lost.
+    // The read is not awaited: the form ignores presses until its work is done, so a press during the read would be lost.
     void read();
   };
   onSubmit(byId('board-form'), submit);
@@ -58,8 +58,8 @@ export function showBoard(): void {
 }
 
 /**
- * Marks the line of the player, which is added below the top ten if the player is not among them. Moves each line from its old place to the
- * new one, unless the person wants less motion.
+ * Shows the board, and marks the line of the player. If the player is not among the top ten, the line is added below them. Each line moves
+ * from its old place to the new one, unless the person prefers less motion.
  */
 function showTop({ top, you }: Board): void {
   const list = byId('board-top');

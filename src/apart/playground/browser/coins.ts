@@ -11,7 +11,7 @@ interface Operation {
   readonly key: string;
 }
 
-/** The step about coins: earn, spend, replay a key, history. */
+/** The step about coins: earn, spend, repeat an operation with the same idempotency key, read the history. */
 export function showCoins(): void {
   const said = byId('coins-said');
   let last: Operation | undefined;
@@ -19,14 +19,14 @@ export function showCoins(): void {
   const me = player(MAIN_PLAYER, wire, {
     onOperation({ type, coins, key }, result) {
       if (pressed.has(key)) return;
-      // The answer came after its press was given up, perhaps even after the page was loaded again.
+      // The answer came after the page had given up waiting, perhaps even after the page was loaded again.
       said.textContent = result.ok
         ? `The service answered: the ${type} of ${coins} is done, once.`
         : `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`;
       void refresh();
     },
   });
-  /** Keys of the operations whose press has no answer yet. */
+  /** The idempotency keys of the operations that were started by a press and have no answer yet. */
   const pressed = new Set<string>();
 
   const operate = async (operation: Operation): Promise<void> => {
@@ -35,7 +35,7 @@ export function showCoins(): void {
     const { type, coins, key } = operation;
     pressed.add(key);
     const result = await me.coins[type]({ coins, key });
-    // `onOperation` is called in the same turn, and must still find the key.
+    // The key is removed a turn later, because `onOperation` is called in this turn and must still find it.
     setTimeout(() => pressed.delete(key));
     if (result.ok) {
       last = operation;
@@ -57,11 +57,11 @@ export function showCoins(): void {
     await refresh(key, result.ok && result.replayed === true);
   };
 
-  /** @param key of the entry to point out */
+  /** Reads and shows the history. @param key the idempotency key of the entry to point out */
   const refresh = async (key?: string, isReplay = false): Promise<void> => {
     const history = await me.coins.history({ limit: '20' });
     if (!history.ok) return;
-    // Below 0 it is a debt.
+    // The balance is negative if the player has a debt.
     byId('coins-balance').textContent = formatted(history.entries[0]?.balanceAfterCoins ?? 0).replace('-', '−');
     byId('coins-history').replaceChildren(
       ...(history.entries.length === 0 ? [make('tr', { className: 'none' }, make('td', { colSpan: 4, textContent: 'Nothing yet' }))] : []),
@@ -79,7 +79,7 @@ export function showCoins(): void {
   };
 
   let number = 0;
-  // A person reads these keys. A game lets the client make one.
+  // An idempotency key that a person can read, because the page shows it. A game lets the client library make the key.
   const newKey = (word: string): string => `${word}-${Date.now().toString(36)}-${++number}`;
   onPress(byId('coins-earn'), () => operate({ type: 'credit', coins: 25, key: newKey('earn') }));
   onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: 10, key: newKey('spend') }));

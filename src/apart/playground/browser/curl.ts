@@ -1,4 +1,4 @@
-/** A request as the page sent it. */
+/** An HTTP request that the page has sent. */
 export interface Sent {
   readonly method: string;
   readonly url: string;
@@ -8,7 +8,7 @@ export interface Sent {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** The request as a command for a shell. */
+/** The request as a curl command for a shell. */
 export function curlOf({ method, url, headers, body }: Sent): string {
   const parts = [
     `curl -s ${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${quoted(url)}`,
@@ -18,10 +18,10 @@ export function curlOf({ method, url, headers, body }: Sent): string {
   return parts.join(' \\\n  ');
 }
 
-/** A session's token is 200 characters long. The command on the page shows its beginning, and the copy has all of it. */
+/** The text with session tokens shortened, as the page shows it. A token is 200 characters long; a copy of the command has all of it. */
 export const shortened = (text: string): string => text.replace(/(eyJ[\w-]{6})[\w.-]{20,}/g, '$1…');
 
-/** JSON with line breaks. Any other text stays as it is. */
+/** JSON with line breaks. A text that is not JSON stays as it is. */
 export function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -2,13 +2,13 @@ import { coinop } from '/client.js';
 import { watchLobby, type ListedRoom } from '/rooms.js';
 import { byId, make, onPress } from '../../../web/browser/dom.ts';
 
-/** The rooms of the playground, in all windows. */
+/** The game of all rooms of the playground, in every window. */
 export const GAME = 'playground';
 
-/** Most rooms that the list shows. */
+/** The most rooms that the list shows. */
 const MOST_SHOWN = 3;
 
-/** A screen of the page. */
+/** One of the two players' screens on the page, from which a person can join a room. */
 interface Joiner {
   readonly name: string;
   joinRoom(code: string): Promise<void>;
@@ -18,7 +18,7 @@ interface Joiner {
 export function showOpenRooms(screens: readonly Joiner[]): void {
   const list = byId('room-open');
   const rows = new Map<string, Row>();
-  // The messages of the list would push the players' messages out of the log.
+  // A client without `wire`, because the requests of the list would push the players' messages out of the log on the page.
   watchLobby(coinop({ url: location.origin, store: null }), { game: GAME }, (rooms) => {
     const shown = rooms.slice(0, MOST_SHOWN);
     const codes = new Set(shown.map(({ code }) => code));
@@ -33,7 +33,7 @@ export function showOpenRooms(screens: readonly Joiner[]): void {
       row.show(room);
       rows.set(room.code, row);
     }
-    // A row that is already in its place is not moved: it would lose the focus.
+    // A row that is already in its place is not moved, because moving it would take the focus from its button.
     for (const [place, { code }] of shown.entries()) {
       const { element } = rows.get(code)!;
       if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);

@@ -13,7 +13,7 @@ export function showPairing(): void {
     HTMLAnchorElement,
     HTMLElement,
   ];
-  // No storage: at each visit this is a website without a signed-in user.
+  // Without storage, so that at each visit of the page the website has no signed-in user.
   const website = player('website', wireOf('pairing'), { store: null, onWarning: () => {} });
   let watch: Watch | undefined;
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -32,19 +32,19 @@ export function showPairing(): void {
     said.textContent = 'The code expired before a phone claimed it. Show a new one.';
   };
 
-  /** The button's work is done once the code is on the page. The watch goes on. */
+  /** Opens a pairing and shows its code. The work of the button ends when the code is on the page; the watch goes on. */
   const showOpen = async (): Promise<void> => {
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
     const pairing = await website.pairing.open();
     if (!pairing.ok) return void (said.textContent = explain(pairing.error));
-    // Only now: until there is a new code, a phone can still claim the code on the page.
+    // The old watch is closed only now: until there was a new code, a phone could still claim the old one.
     watch?.close();
     const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
     image.src = `/v1/pair/qr.svg?token=${encodeURIComponent(pairing.token)}`;
     byId('pairing-qr').classList.remove('over');
     byId('pairing-qr').replaceChildren(image);
     match.textContent = pairing.matchCode;
-    // Only the address of the service's own page becomes a link.
+    // The link leads only to the service's own page, whatever address the pairing's URL has.
     link.href = `/pair?token=${encodeURIComponent(pairing.token)}`;
     setEnabled(link, true);
     open.textContent = 'Show another code';
@@ -66,7 +66,7 @@ export function showPairing(): void {
     const tick = (): void => {
       const seconds = Math.max(0, Math.ceil((endsAt - Date.now()) / 1000));
       left.textContent = `Valid for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-      // The service may be away, or the computer has just woken up: the status comes later, or not at all.
+      // The status may come later or not at all, because the service may be away, or the computer has just woken up.
       if (seconds === 0) expire();
     };
     timer = setInterval(tick, 1000);

@@ -15,5 +15,5 @@ byId('restart').addEventListener('click', () => {
   forgetPlayers();
   location.reload();
 });
-// The buttons work from now on.
+// Tells people and tests that the buttons work from now on.
 byId('playground').removeAttribute('aria-busy');

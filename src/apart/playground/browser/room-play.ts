@@ -3,7 +3,7 @@ import type { ActResult, PlayedRoom } from '/rooms.js';
 import { make, name, onPress, onSubmit } from '../../../web/browser/dom.ts';
 import { explain } from '../../../web/browser/problems.ts';
 
-/** Squares of the board that both players walk on. */
+/** The number of columns of the board on which both players walk. ROWS is its height. */
 const COLUMNS = 8;
 const ROWS = 3;
 
@@ -14,7 +14,7 @@ interface Place {
   readonly y: number;
 }
 
-/** The state of a room that this page opens. The trees are the same for all, so they need not be sent again. */
+/** The state with which this page opens a room. It has trees, which do not change, so they need not be sent again. */
 export const newState: { readonly trees: readonly Place[] } = {
   trees: [
     { x: 5, y: 0 },
@@ -29,13 +29,13 @@ export const newState: { readonly trees: readonly Place[] } = {
   ],
 };
 
-/** The acts that the host and other players share: each walks, which changes the player's own data, and sends messages. */
+/** What both the host and other players can do on their screen: walk, which changes the player's own data, and send messages. */
 export class Play {
   readonly #root: HTMLElement;
   readonly #say: (text: string) => void;
   #played: PlayedRoom | undefined;
   #playerId: string | undefined;
-  /** The place of the player after the last step, even before the room shows that step. */
+  /** The place of the player after the last step. The room may not show that step yet. */
   #at: Place | undefined;
 
   constructor(root: HTMLElement, say: (text: string) => void) {
@@ -97,7 +97,7 @@ export class Play {
     const next = { x: within(x + right, COLUMNS), y: within(y + down, ROWS) };
     if (treesIn(played.state).some((tree) => tree.x === next.x && tree.y === next.y)) return this.#say('A tree stands there.');
     this.#at = next;
-    // Not awaited: further steps may follow before the answer, or while the connection is down.
+    // The step is not awaited: further steps may follow before its answer, or while the connection is down.
     void played.set(next).then((result) => this.#isDone(played, result) || (this.#at = undefined));
   }
 
@@ -116,13 +116,13 @@ export class Play {
   }
 }
 
-/** The state may be anything: another client may have opened the room. */
+/** The trees in the state. The state may be any JSON, because another client may have opened the room. */
 function treesIn(state: unknown): Place[] {
   const { trees } = (state ?? {}) as { trees?: unknown };
   return Array.isArray(trees) ? trees.map((tree) => placeOf(tree, 0)) : [];
 }
 
-/** Data of a player may be anything: another client may have written it. */
+/** The place in a player's data. The data may be any JSON, because another client may have written it. */
 function placeOf(data: unknown, seat: number): Place {
   const { x = 0, y = seat } = (typeof data === 'object' && data !== null ? data : {}) as Partial<Record<'x' | 'y', number>>;
   return { x: within(Number(x), COLUMNS), y: within(Number(y), ROWS) };

@@ -9,12 +9,12 @@ import { wireOf, type Wire } from './wire.ts';
 
 const COLOURS = ['amber', 'coral', 'mint', 'sky', 'plum'];
 
-/** How long a dropped connection stays down: long enough to see it. */
+/** Milliseconds for which a dropped connection stays down: long enough to be seen. */
 const DOWN_MS = 2000;
 
 /** The step about rooms: two players, each with a screen that plays in the room. */
 export function showRoom(): void {
-  // Requests stay closed in the log, because this step is about the messages and open requests would push them out of sight.
+  // Requests stay closed in the log, because this step is about the live messages, and open requests would push the messages out of sight.
   const wire = wireOf('room', false);
   const screens: Screen[] = ['ada', 'bob'].map((id) => new Screen(id, wire, (code) => screens.forEach((screen) => screen.suggest(code))));
   showOpenRooms(screens);
@@ -28,15 +28,15 @@ class Screen {
   readonly #opened: (code: string) => void;
   readonly #play: Play;
   #socket: WebSocket | undefined;
-  /** Whether the connection was dropped by hand and the client does not know that yet. */
+  /** Whether a person has dropped the connection, and the client library does not know that yet. */
   #isDown = false;
   #played: PlayedRoom | undefined;
   #room: Room | undefined;
   #playerId: string | undefined;
-  /** Whether the player asked to leave. The channel may show the room without the player before the answer comes. */
+  /** Whether the player has asked to leave. The channel may show the room without the player before the request is answered. */
   #isLeaving = false;
 
-  /** @param opened gets the code of a room that this screen opened */
+  /** @param opened is called with the code of each room that this screen opens */
   constructor(id: string, wire: Wire, opened: (code: string) => void) {
     this.#root = document.querySelector<HTMLElement>(`[data-pane="${id}"]`)!;
     this.name = id[0]!.toUpperCase() + id.slice(1);
@@ -60,7 +60,9 @@ class Screen {
     if (seat !== undefined) this.#follow(seat.code, seat.playerId);
   }
 
-  /** The client learns DOWN_MS later that its connection was dropped, and connects again then. */
+  /**
+   * Delays the socket's `close` event for the client library: it learns DOWN_MS later that the connection was dropped, and reconnects then.
+   */
   #keep(socket: WebSocket): void {
     this.#socket = socket;
     let told: WebSocket['onclose'] = null;
@@ -75,7 +77,7 @@ class Screen {
     });
   }
 
-  /** The browser's own close code for a page that is closed. The client connects again. */
+  /** Drops the connection, with a close code for pages (3000) after which the client library reconnects. */
   #drop(): void {
     if (this.#isDown || this.#socket?.readyState !== WebSocket.OPEN) return;
     this.#isDown = true;
@@ -83,7 +85,7 @@ class Screen {
     this.#socket.close(3000, 'dropped by hand');
   }
 
-  /** Fills the code in, for a screen that is in no room. */
+  /** Puts the code into the field of a screen that is not in a room. */
   suggest(code: string): void {
     if (this.#played === undefined) this.#typed.value = code;
   }
@@ -110,7 +112,7 @@ class Screen {
     this.#isLeaving = action === 'leave';
     this.#say('');
     const result = await played.act(action as 'ready' | 'unready' | 'start' | 'end' | 'leave');
-    // The room may have ended or been left before its answer came.
+    // The player may have left the room, or the room may have ended, before this answer came.
     if (played !== this.#played) return;
     if (!result.ok) this.#say(explain(result.error));
     else if (this.#isLeaving) this.#leave();
@@ -130,7 +132,7 @@ class Screen {
     await this.joinRoom(code);
   }
 
-  /** Joins a room, unless the screen is in one. */
+  /** Joins a room, unless the screen is in a room already. */
   async joinRoom(code: string): Promise<void> {
     if (this.#played !== undefined) return this.#say('Leave this room first.');
     const reply = await this.#client.rooms.join({ code, name: this.name });
@@ -143,9 +145,12 @@ class Screen {
     this.#moveFocus('ready');
   }
 
-  /** @param entered the room as the player entered it. Left out: the player had the seat before the page was loaded again */
+  /**
+   * Shows a room and its changes.
+   * @param entered the room as the player entered it; left out if the player had a seat before the page was loaded again
+   */
   #follow(code: string, playerId: string, entered?: Room): void {
-    // A person can open a room while a join is under way.
+    // A person can open a room while the screen is still joining another room.
     this.#close();
     this.#playerId = playerId;
     this.#isLeaving = false;
@@ -154,26 +159,26 @@ class Screen {
     const played = playRoom(this.#client, code);
     this.#played = played;
     this.#play.enter(played);
-    // The channel may begin with the room as it was just before the player joined it.
+    // The channel may first show the room as it was just before the player joined; that state is skipped.
     played.on('change', (found) => found.seq >= (entered?.seq ?? 0) && this.#show(found));
     played.on('connection', (state) => played === this.#played && this.#showLink(state));
     played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#say(explain(error)));
   }
 
-  /** Closes the connection. Its further events are ignored. */
+  /** Closes the connection. Events that it still sends are ignored. */
   #close(): void {
     const played = this.#played;
     this.#played = undefined;
     played?.close();
   }
 
-  /** Moves the focus from a button that has disappeared to this one, unless the person has moved on to another part of the page. */
+  /** Moves the focus to this button from a button that has disappeared, unless the person has moved on to another part of the page. */
   #moveFocus(act: 'ready' | 'create'): void {
     if (this.#root.contains(document.activeElement) || document.activeElement === document.body)
       this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!.focus({ preventScroll: true });
   }
 
-  /** Goes back to the buttons of a screen without a room. */
+  /** Shows the buttons of a screen without a room again. */
   #leave(text = 'You left the room.'): void {
     this.#close();
     this.#room = undefined;

@@ -4,20 +4,23 @@ import { signedIn } from './players.ts';
 import { explain, type Problem } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
 
-/** How often, and how many times, the page asks for the ledger after a refund: the service checks the purchase soon after. */
+/**
+ * Milliseconds between two questions for the ledger after a refund, and the most questions. The service checks the purchase with the store
+ * soon after the refund.
+ */
 const ASK_EVERY_MS = 500;
 const ASKS = 20;
 
 /**
- * The part of the step about coins that buys some in the sandbox, and has the store refund them.
- * @param refresh shows the ledger again, with this entry pointed out
+ * The part of the step about coins in which a person buys coins in the sandbox, and has the store refund them.
+ * @param refresh shows the ledger again, and points out the entry with this idempotency key
  */
 export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Promise<void>): void {
   if (document.getElementById('coins-buy') === null) return;
   const [said, refundButton] = [byId('coins-said'), byId('coins-refund')];
   let bought: { readonly purchaseToken: string; readonly coins: number } | undefined;
 
-  /** Stands in for the store's dialog in an app: the client library has no call for the sandbox. */
+  /** Makes a purchase in the sandbox, in place of the store's dialog in an app. The client library has no call for the sandbox. */
   const issue = async (order: object): Promise<{ ok: true; purchaseToken: string } | { ok: false; error: Problem }> => {
     try {
       const response = await wire.fetch(`${location.origin}/sandbox/issue`, {

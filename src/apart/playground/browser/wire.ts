@@ -5,18 +5,18 @@ import { byId, make } from '../../../web/browser/dom.ts';
 /** The most entries of a log. Older entries are removed. */
 const MOST_ENTRIES = 30;
 
-/** A read within this time after another request belongs to the same press. */
+/** Milliseconds after a request within which a read belongs to the same press of a button. */
 const SAME_PRESS_MS = 1500;
 
 /** The log beside a step: its requests as curl with their answers, and the raw messages of its WebSockets. Newest first. */
 export interface Wire {
   /** The browser's fetch, which also writes a line into the log. */
   readonly fetch: (url: string, init: RequestInit & { headers: Record<string, string> }) => Promise<Response>;
-  /** The browser's WebSocket, which also writes each message into the log under this name. */
+  /** The browser's WebSocket, which also writes each message into the log. @param of the name of the player in the log */
   socketOf(of: string): typeof WebSocket;
 }
 
-/** @param opens whether the newest request shows its curl and answer at once; else a person opens it */
+/** The log beside a step. @param opens whether the newest request is shown open, with its curl and answer; otherwise a person opens it */
 export function wireOf(step: string, opens = true): Wire {
   const log = byId(`${step}-wire`);
   let shownAt = -Infinity;
@@ -26,7 +26,7 @@ export function wireOf(step: string, opens = true): Wire {
     while (log.children.length > MOST_ENTRIES) log.lastElementChild!.remove();
     log.scrollTop = 0;
   };
-  /** Opens the newest exchange. A read that follows a change of the same press stays closed. */
+  /** Adds a request and shows it open. A read that follows a change from the same press stays closed. */
   const addExchange = (entry: HTMLDetailsElement, isRead: boolean): void => {
     add(entry);
     if (!opens || (isRead && performance.now() - shownAt < SAME_PRESS_MS)) return;
@@ -61,7 +61,8 @@ export function wireOf(step: string, opens = true): Wire {
         }
 
         override send(data: string): void {
-          // The client may not know yet that a person dropped the connection. It sends the message again on the next connection.
+          // The client library may not know yet that a person dropped the connection. The library sends the message again on the next
+          // connection.
           if (this.readyState !== WebSocket.OPEN) return;
           add(message(of, '→', data));
           super.send(data);
@@ -104,7 +105,7 @@ function message(of: string, direction: string, text: string): HTMLElement {
   );
 }
 
-/** A patch, with a line for each operation. */
+/** A message as a person reads it: a patch has a line for each operation. */
 function readable(text: string): string {
   const { ops, ...message } = JSON.parse(text) as { ops?: readonly object[] };
   if (ops === undefined) return text;
@@ -115,7 +116,7 @@ function note(of: string, text: string): HTMLElement {
   return make('p', { className: 'frame quiet' }, make('b', { textContent: of }), ` ${text}`);
 }
 
-/** The texts and values of JSON, each in its colour. */
+/** The JSON as elements of the page, in which keys, texts and other values have colours. */
 function coloured(text: string): (Node | string)[] {
   return text.split(/("(?:\\.|[^"\\])*"(?:\s*:)?|(?<![\w"])-?\d+(?:\.\d+)?(?![\w"])|\b(?:true|false|null)\b)/).map((part, index) => {
     if (index % 2 === 0) return part;
