@@ -4,29 +4,29 @@ import { backoff, isTemporary } from './request.ts';
 import type { ActCode, ActError, ActResult } from './room-types.ts';
 import { randomText } from './storage.ts';
 
-/** An act without an answer, or whose effect is not in the page's room yet. */
+/** An act that has no answer yet, or whose effect is not yet in the room that the page has from the service. */
 export interface Act {
   readonly action: string;
   fields: Fields;
   readonly tab: string;
-  /** 0 before it is sent. */
+  /** The number of the act in its tab. 0 before the act is sent. */
   order: number;
-  /** The seat that made the act. It also identifies the room, because codes are reused. */
+  /** The seat from which the act was made. It also identifies the room, because room codes are reused. */
   seat: string | undefined;
-  /** The room's `seq` after the act. */
+  /** The `seq` of the room after the act. */
   seq?: number;
-  /** The service may have done the act. */
+  /** Whether the service may already have done the act. */
   isUnclear?: boolean;
   readonly done: ((result: ActResult) => void)[];
 }
 
-/** Sends acts to the service, and calls `answered` with the answers. */
+/** Sends acts to the service, over a socket or by HTTP. The answers go to `answered`. */
 export interface Line {
   readonly isHttp?: true;
   send(act: Act): void;
 }
 
-/** The answer to an act. */
+/** The service's answer to an act. */
 export interface Answer {
   order: number;
   seq?: number;
@@ -34,13 +34,15 @@ export interface Answer {
   error?: ActError;
 }
 
-/** The most acts that wait or are unanswered. With states of 8 KiB they take 2 MiB. */
+/** The most acts that wait or have no answer. With states of 8 KiB they take 2 MiB. */
 export const MOST_ACTS = 256;
 
-/** The most acts under way at once. With messages of 1 KiB they are a quarter of the bytes that the service accepts at once. */
+/**
+ * The most acts that are sent and not answered. With messages of 1 KiB they are a quarter of the bytes that the service accepts at once.
+ */
 const MOST_SENT = 16;
 
-/** The service answers each act within 3 s. After a longer silence a new connection may help. */
+/** Milliseconds of silence after which a new connection may help. The service answers each act within 3 s. */
 const SILENCE_MS = 8000;
 
 const wholeOf: Record<string, string> = { data: 'data', state: 'state' };
@@ -53,25 +55,27 @@ export const refusedAs = (code: ActCode, message: string = code): ActResult & { 
 export type ActQueue = ReturnType<typeof actQueue>;
 
 /**
- * The acts of one page in one room. The service does them in the order of the calls, each once.
+ * The acts of one page in one room. The service does the acts in the order of the calls, each once.
  *
- * The service does an act if its order is above the last order of its tab, and takes any other act for a repetition. So only one act is
- * under way, and is sent again under its order until it is answered. Acts of two kinds do not wait for each other: own data, and messages. Own
- * data then contains the changes of unanswered data before it: whichever of these acts the service does, the last one has all changes. If
- * the service refuses a message but has done a later act, the message is sent again under a new order.
+ * The service does an act if its order is above the last order of its tab, and takes any other act for a repetition. So mostly only one act
+ * is under way, and is sent again under its order until it is answered. Two kinds of acts are sent without waiting: changes of the player's
+ * own data, and messages. A change of own data then also contains the unanswered changes before it, so the last one has all changes,
+ * whichever of them the service does. If the service refuses a message but has done a later act, the message is sent again under a new
+ * order.
  *
- * A page draws its tab at random when it loads, so no two pages give orders of one tab. The acts that an earlier page left keep their tab
- * and order, and are sent alone: even if several copies of a tab send them, each is done once.
- * @param kept acts of an earlier page
- * @param changed called when the echo changes. @param stuck called when the service does not answer
+ * A page draws its tab (a text) at random when it loads, so no two pages number acts of the same tab. The acts that an earlier page left
+ * keep their tab and order, and are sent one at a time: even if several copies of a browser tab send them, each is done once.
+ * @param kept the acts that an earlier page has not finished
+ * @param changed called when the shown effect of acts changes.
+ * @param stuck called when the service does not answer
  */
 export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: () => void, refused: (error: ActError, act: Act) => void) {
   const tab = randomText().slice(0, 16);
   let waiting = kept;
   let sent: Act[] = [];
-  /** Refused temporarily, while later acts were under way. */
+  /** Acts that were refused temporarily while later acts were under way, and that are sent again. */
   let again: Act[] = [];
-  /** Done, but not yet in the room that the page has. */
+  /** Acts that the service has done, but whose effect is not yet in the room that the page has. */
   let shown: Act[] = [];
   let nextOrder = 1;
   let lastDone = 0;
@@ -90,13 +94,16 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     for (const done of act.done) done(result);
   };
 
-  /** The room may arrive without the player before the answer does, and a repeated `leave` is refused with `not_in_room`. */
+  /**
+   * Whether the refusal of a `leave` means that the player has left. A repeated `leave` is refused with `not_in_room` if the first one was
+   * done and its answer was lost.
+   */
   const hasLeft = (act: Act, { code }: ActError): boolean => act.action === 'leave' && code === 'not_in_room';
 
   const isLoose = (act: Act): boolean => act.tab === tab && (act.action === 'data' || act.action === 'message');
   const isData = (act: Act): boolean => act.tab === tab && act.action === 'data';
 
-  /** The fields to send an act with while others are unanswered. Undefined: the act waits for their answers. */
+  /** The fields with which an act can be sent while other acts have no answer. Undefined: the act has to wait for the answers. */
   const following = (act: Act): Fields | undefined => {
     if (line!.isHttp || ![act, ...sent].every(isLoose)) return undefined;
     const before = isData(act) && sent.filter(isData).pop();
@@ -133,11 +140,11 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
   const inOrder = (...acts: Act[]): Act[] => acts.sort((one, other) => byOrder(one) - byOrder(other));
   const unanswered = (): Act[] => inOrder(...sent, ...again, ...waiting);
 
-  /** Puts refused acts back into the queue. If their order is below the last one done, they get new orders. */
+  /** Puts refused acts back into the queue. If a later act was done in the meantime, they get new orders. */
   const requeue = (): void => {
     const isLate = again.some((act) => act.tab === tab && act.order < lastDone);
     const staying = again.filter((act) => {
-      // The service may have sent the message, and must not send it twice.
+      // The service may have sent this message already, and must not send it twice.
       if (isLate && act.isUnclear && act.action === 'message') return void settle(act, refusedAs('store_unavailable'));
       if (isLate) act.order = 0;
       return true;
@@ -146,12 +153,12 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     again = [];
   };
 
-  /** Handles a temporary refusal. */
+  /** Handles a temporary refusal of an act: the act is sent again later. */
   const postpone = (act: Act, error: ActError): void => {
     pausedUntil = performance.now() + backoff(tries++, error);
     act.isUnclear ||= error.outcome === 'unknown';
     const later = [...sent, ...again, ...waiting].find((queued) => isData(queued) && queued.order > act.order);
-    // The later act contains these changes.
+    // The later act contains the changes of the refused act, which therefore need not be sent again.
     if (isData(act) && later) later.done.push(...act.done);
     else if (isData(act) && lastData > act.order) settle(act, { ok: true, seq: roomSeq });
     else again.push(act);
@@ -168,17 +175,17 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
   return {
     tab,
 
-    /** The acts whose effect the page shows before the room has it, in their order. */
+    /** The acts whose effect the page shows although the room from the service does not have it yet, in their order. */
     echo: (): Act[] => [...shown, ...unanswered()],
 
     unanswered,
 
     /**
      * Adds an act, or merges it into an act of the same kind that waits to be sent.
-     * @typeParam Code the codes with which the service may refuse this action
+     * @typeParam Code the error codes with which the service may refuse this action
      */
     async add<Code extends ActCode>(action: string, given: Fields): Promise<ActResult<Code>> {
-      // The game may change its object before it is sent.
+      // A copy, because the game may change its object before the act is sent.
       const fields = JSON.parse(JSON.stringify(given)) as Fields;
       return new Promise<ActResult>((done) => {
         if (refusal) return done({ ok: false, error: refusal });
@@ -215,15 +222,15 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
       pump();
     },
 
-    /** The page has the room of this `seq`. */
+    /** Notes that the page has the room of this `seq`. */
     seen(next: number): void {
-      // The service has lost changes, and so the effects of acts that it had done.
+      // The service has lost changes, and so also the effects of acts that it had done.
       if (next < roomSeq) shown = [];
       roomSeq = next;
       shown = shown.filter((act) => act.seq! > next);
     },
 
-    /** A connection is open for a seat. Unanswered acts are sent again before new ones. */
+    /** Takes an open connection for a seat. Acts without an answer are sent again before new ones. */
     open(next: Line, of: string | undefined): void {
       if (line) lost();
       refusal = undefined;
@@ -239,7 +246,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
 
     lost,
 
-    /** The service refuses acts of this caller. */
+    /** Notes that the service refuses all acts of this caller. Undefined: it accepts them again. */
     refuse(error: ActError | undefined): void {
       refusal = error;
       if (!error) return;
@@ -249,13 +256,13 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
       changed();
     },
 
-    /** The acts that the next page has to finish. */
+    /** The acts that the next page has to finish, because this page is closed. */
     left(): Act[] {
       for (const act of waiting) act.order ||= nextOrder++;
       return unanswered();
     },
 
-    /** Sets the seat of acts that are added before a line is open. */
+    /** Sets the seat from which acts are made before a connection is open. */
     sitsIn: (of: string): void => void (seat = of),
   };
 }

@@ -4,21 +4,21 @@ import type { Wire } from './wire.ts';
 type CoinOperation = 'POST /v1/coins/credit' | 'POST /v1/coins/purchase' | 'POST /v1/coins/debit';
 type Optional<T, K extends PropertyKey> = Omit<T, K> & { [P in K & keyof T]?: T[P] };
 
-/** The client makes the key of a coin operation if the call has none. */
+/** The input of a call. The key of a coin operation may be left out: the client then makes one. */
 type InputOf<R extends keyof Wire> = R extends CoinOperation
   ? Optional<Wire[R]['input'], 'key'>
   : R extends 'GET /v1/pair/status'
     ? Wire[R]['input'] & { /** From `pairing.open`. With it, the claimed status gives the session. */ secret?: string }
     : Wire[R]['input'];
 
-/** A call of this endpoint. */
+/** A function that calls this endpoint. */
 export type Call<R extends keyof Wire> =
   object extends InputOf<R>
     ? (input?: InputOf<R>, options?: CallOptions) => Promise<Result<Wire[R]['reply'], Wire[R]['code']>>
     : (input: InputOf<R>, options?: CallOptions) => Promise<Result<Wire[R]['reply'], Wire[R]['code']>>;
 
 /**
- * `client.coins.credit({ coins: 5 })`: every call by feature and name. The calls are written out, because some editors do not show the
+ * `client.coins.credit({ coins: 5 })`: every call by feature and name. Each call is written out, because some editors do not show the
  * comments of computed properties.
  */
 export interface Calls {
@@ -47,11 +47,14 @@ export interface Calls {
   readonly coins: {
     /** The caller's balance. It is 0 for an install without an account. */
     readonly balance: Call<'GET /v1/balance'>;
-    /** Gives coins, once per key. The client makes a key, keeps the operation, and finishes it after an outage or a crash. */
+    /** Gives coins, once per idempotency key. The client makes a key, keeps the operation, and finishes it after an outage or a crash. */
     readonly credit: Call<'POST /v1/coins/credit'>;
     /** Gives coins that were bought, as `credit` does. */
     readonly purchase: Call<'POST /v1/coins/purchase'>;
-    /** Takes coins, once per key, and never more than the balance (`insufficient_coins`). Finished after an outage, as `credit` is. */
+    /**
+     * Takes coins, once per idempotency key, and never more than the balance (`insufficient_coins`). The client finishes the operation
+     * after an outage, as with `credit`.
+     */
     readonly debit: Call<'POST /v1/coins/debit'>;
     /** The caller's ledger, newest entry first, in pages. */
     readonly history: Call<'GET /v1/coins/history'>;
@@ -59,11 +62,11 @@ export interface Calls {
   readonly highscores: {
     /** The ten best scores of a game. */
     readonly top: Call<'GET /v1/highscores/{game}'>;
-    /** Submits a score. The board keeps the best one of each account. */
+    /** Submits a score. The board keeps the best score of each account. */
     readonly submit: Call<'POST /v1/highscores/{game}'>;
     /** A page of a board, best first. `nextCursor` leads to the next page. */
     readonly entries: Call<'GET /v1/highscores/{game}/entries'>;
-    /** The caller's entry and those on both sides of it. `you` is null without a score. */
+    /** The caller's entry and the entries on both sides of it. `you` is null if the caller has no score. */
     readonly around: Call<'GET /v1/highscores/{game}/around'>;
   };
   readonly catalogue: {
@@ -134,13 +137,13 @@ export interface Calls {
   readonly trial: {
     /** Starts the trial of a device. Later calls only read its state. */
     readonly touch: Call<'POST /v1/trial/touch'>;
-    /** The state of a trial. This does not start one. */
+    /** The state of a trial. This call does not start a trial. */
     readonly current: Call<'GET /v1/trial/status'>;
     /** Links the device's trial to the signed-in account. */
     readonly link: Call<'POST /v1/trial/link'>;
   };
   readonly subscription: {
-    /** Whether the caller's subscription gives access now, and the source of that. */
+    /** Whether the caller's subscription gives access now, and whether the store or the app says so. */
     readonly current: Call<'GET /v1/subscription'>;
     /** Records the app's report that its user has subscribed, or no longer subscribes. */
     readonly report: Call<'POST /v1/subscription/report'>;
@@ -154,7 +157,7 @@ export interface Calls {
     readonly firstRun: Call<'POST /v1/entitlement/first-run'>;
   };
   readonly store: {
-    /** Signs in with an account of the app store. If possible, the guest of this install moves into it. */
+    /** Signs in with an account of the app store. If possible, the guest account of this install moves into the store's account. */
     readonly provision: Call<'POST /v1/account/store-provision'>;
     /** A nonce for one install proof. */
     readonly nonce: Call<'GET /v1/account/store-install/nonce'>;

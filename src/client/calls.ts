@@ -11,12 +11,12 @@ import type { Route, Wire } from './wire.ts';
 type Plain<R> = R extends `!${infer P extends keyof Wire}` ? P : R & keyof Wire;
 type Acts = { [A in (typeof acts)[number]]: `POST /v1/rooms/{code}/${A}` };
 type Routes = Omit<typeof routes, 'rooms'> & { rooms: (typeof routes)['rooms'] & Acts };
-/** Implements `Calls`. */
+/** The type of `Calls`, computed from the routes, to check that `Calls` has every route. */
 export type CallsByRoute = { [F in keyof Routes]: { [Name in keyof Routes[F]]: Call<Plain<Routes[F][Name]>> } };
 
 type AnyCall = (input?: Input, more?: CallOptions) => Promise<Result>;
 
-/** Every call of a client, by feature and name. @param special the calls that do more than send a request, by their names */
+/** Every call of a client, by feature and name. @param special by their names, the calls that do more than send a request */
 export function callsOf(
   send: Send,
   operate: Operate,
@@ -38,8 +38,8 @@ export function callsOf(
   const tab = randomText().slice(0, 16);
   let order = 0;
   let before: Promise<unknown>;
-  // Acts are sent one after the other, each under its order. The service takes an act below the last order for a repetition, so it would
-  // drop an act that a later act has overtaken.
+  // Acts in rooms are sent one after the other, each under its order. The service takes an act whose order is below the last one for a
+  // repetition, so it would drop an act that a later act has overtaken.
   for (const act of acts)
     client['rooms']![act] = (input, more = {}) => {
       const others = before;

@@ -24,9 +24,9 @@ export type PurchaseResult = Awaited<ReturnType<Calls['purchases']['buy']>>;
 export interface Options {
   /** The address of the service: `https://coinop.example`. */
   url: string;
-  /** The prefix of the keys in the store. Two clients of one page with two names are two players. The default is `coinop`. */
+  /** The prefix of the store's keys. Two clients of one page with two names are two players. The default is `coinop`. */
   name?: string;
-  /** The install. By default the client makes one and keeps it in the store. It is a secret. */
+  /** The id of the install, which is a secret. By default the client makes one and keeps it in the store. */
   installId?: string;
   /**
    * Stores the install, the session and unfinished operations. The default is the page's localStorage. `null`: memory, which is lost
@@ -40,20 +40,26 @@ export interface Options {
    * and its result comes later.
    */
   onOperation?: (operation: Operation, result: OperationResult) => void;
-  /** Gets the result of every `purchases.buy`, likewise. A purchase may also wait for the app store, or for its product in the catalogue. */
+  /**
+   * Gets the result of every `purchases.buy`, including purchases of an earlier start. With `result.pending` the purchase waits for a
+   * sign-in, for the app store, or for its product in the catalogue.
+   */
   onPurchase?: (purchase: Purchase, result: PurchaseResult) => void;
   /** Gets a message, once, if the store fails. The default is console.warn. */
   onWarning?: (message: string) => void;
-  /** The platform's own by default. */
+  /** The function that sends requests. The default is the platform's own. */
   fetch?: Fetch;
-  /** The platform's own by default. With `null`, or on a platform without WebSockets, rooms and pairings are watched by long-poll. */
+  /**
+   * The class of WebSockets. The default is the platform's own. With `null`, or on a platform without WebSockets, rooms and pairings are
+   * watched by long-poll.
+   */
   WebSocket?: SocketClass | null;
 }
 
 export interface Client extends Calls {
-  /** Removes the coin operations that wait for a sign-in. Unless the service already has them, they will not happen. */
+  /** Removes the coin operations that wait for a sign-in. These operations will not happen, unless the service already has them. */
   discardHeld(): Promise<void>;
-  /** The caller: the account of the session, if it has one. */
+  /** The caller: the install, with its session and account if it is signed in. */
   who(): Promise<Me>;
   /** Calls `onRoom` with the whole room, at once and after every change. Do not change the room: later rooms share its parts. */
   watchRoom<State = unknown>(code: string, onRoom: (room: Room & { state: State }) => void, options?: RoomWatchOptions): Watch;
@@ -62,9 +68,9 @@ export interface Client extends Calls {
    * claimant gave: show it before you go on, because anybody who saw the code may have claimed it.
    */
   watchPairing(pairing: Pairing, onStatus: OnPairStatus, options?: { onState?: (state: WatchState) => void }): Watch;
-  /** For `coinop/client/rooms`. */
+  /** The parts of the client that `coinop/client/rooms` uses. */
   readonly parts: ClientParts;
-  /** The device woke up or has a network again: try everything now. Pages do it by themselves. */
+  /** Tries everything again at once, because the device woke up or has a network again. A page does that by itself. */
   wake(): void;
   /** Ends all watches and calls. Unfinished operations stay in the store. */
   close(): void;
@@ -86,10 +92,10 @@ export function coinop(options: Options): Client {
   const platform = globalThis as unknown as Platform;
   const { WebSocket = platform.WebSocket, fetch = platform.fetch.bind(platform) } = options;
   const store = safeStore(options.store === undefined ? pageStore() : options.store, onWarning);
-  // Web Locks only save requests. Without them two tabs may send the same operation, under the same key, which does no harm.
-  // A browser has Web Locks only in a secure context: not on a page of http://192.168.0.2.
+  // Web Locks only save requests. Without a lock two tabs may send the same operation, under the same idempotency key, which does no harm.
+  // Browsers have Web Locks only in a secure context: not on a page of http://192.168.0.2.
   const { locks } = platform.navigator ?? {};
-  // A browser that forbids storage forbids locks too.
+  // A browser that forbids storage forbids locks too. The work then runs without a lock.
   const exclusive: Exclusive = (lock, work) => (locks && options.store === undefined ? locks.request(lock, work).catch(work) : work());
   const closing = new AbortController();
   const { signal: closed } = closing;
@@ -97,7 +103,7 @@ export function coinop(options: Options): Client {
 
   const to: SendOnce = (...request) => sendOnce(fetch, url, ...request);
   const call: Send = (route, input, { signal, timeoutMs }, credential, tryMs = TRY_MS) => {
-    // The service answers a long-poll without news only after its wait.
+    // The service answers a long-poll without news only when its wait is over.
     const waitMs = ((input['wait'] as number) || 0) * 1000;
     return repeat(route[0] !== '!', timeoutMs ?? callMs + waitMs, [signal, closed], async (whole) =>
       to(route, input, await credential(whole), whole, tryMs + waitMs),
@@ -109,7 +115,7 @@ export function coinop(options: Options): Client {
     call(routes.sessions.current, {}, {}, async () => credential),
   );
   const { credential } = identity;
-  // The service asks the app store about a purchase, which takes up to 17 s.
+  // A purchase has a longer time limit: the service asks the app store about it, which takes up to 17 s.
   const send = ({ type, ...input }: Kept, by: Credential): Promise<Result> =>
     to(operations[type], input as never, by, closed, type === 'buy' ? 20_000 : TRY_MS);
   const outbox = outboxOf(
@@ -127,7 +133,7 @@ export function coinop(options: Options): Client {
   );
 
   const greet = (): void => watchers.forEach((watcher) => watcher.greet());
-  /** The caller has changed: operations and watches continue as the new one. */
+  /** Continues operations and watches as the new caller, after the caller has changed. */
   const changed = (): void => {
     outbox.resume();
     greet();
@@ -150,14 +156,14 @@ export function coinop(options: Options): Client {
   const special = signIns(call, identity, changed);
   special['join'] = async (route, input, more) => {
     const reply = await call(route, input, more, credential);
-    // A new seat counts as connected only after a hello.
+    // The player of a new seat is shown as connected only after a hello on the socket.
     greet();
     return reply;
   };
   const calls = callsOf(call, operateBy(outbox, identity, callMs, closed), special, credential);
   const written = ({ key }: Written): void => {
     if (key === me) changed();
-    // The other tab may be closed before it has finished its operation.
+    // Another tab has stored an operation. That tab may be closed before the operation is finished, so this one tries after a while.
     else if (key?.startsWith(prefix)) setTimeout(outbox.wake, TRY_MS);
   };
   listen(platform, wake, written, closed);
@@ -179,16 +185,16 @@ export function coinop(options: Options): Client {
   });
 }
 
-/** @throws TypeError for options that cannot work */
+/** The service's address without slashes at its end. @throws TypeError for options that cannot work */
 function addressOf({ url: given, installId = '' }: Options): string {
   const url = given.replace(/\/+$/, '');
   if (!/^https?:\/\/[^/?#]+$/.test(url)) throw new TypeError(`Bad url: ${url}`);
-  // Such an installId fits into no header, so its operations could never be sent.
+  // No header can contain such an installId, so its operations could never be sent.
   if (/[^!-~]/.test(installId)) throw new TypeError('Bad installId');
   return url;
 }
 
-/** @param written gets the keys that other tabs write into the store */
+/** Listens to events of the platform until the client closes. @param written gets the keys that other tabs write into the store */
 function listen(platform: Platform, wake: () => void, written: (event: Written) => void, closed: AbortSignal): void {
   const { document } = platform;
   if (!document) return;
@@ -198,7 +204,7 @@ function listen(platform: Platform, wake: () => void, written: (event: Written) 
   platform.addEventListener('storage', written as never, once);
 }
 
-/** A StorageEvent. */
+/** The part of a StorageEvent that the client reads. */
 interface Written {
   key?: string | null;
 }

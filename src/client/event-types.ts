@@ -7,7 +7,7 @@ interface PurchaseData {
   purchaseId: string;
   store: string;
   productId: string;
-  /** Units that were granted, or refunded in sum. */
+  /** The units that were granted; for a refund, all units refunded so far. */
   quantity: number;
   coins: number;
 }
@@ -17,7 +17,7 @@ interface DataOf {
   'coins.changed': { entryId: string; type: NonNullable<Told['data']['type']>; coins: number; balanceAfterCoins: number };
   'purchase.granted': PurchaseData;
   'purchase.refunded': PurchaseData;
-  /** Without `productId` it is the app's own report, which nobody verified. */
+  /** An event without `productId` is the app's own report of a subscription, which nobody has verified. */
   'subscription.changed': { state: string; productId?: string; expiresAt?: string };
   'account.created': object;
   'account.moved': { from: string };
@@ -29,7 +29,7 @@ interface DataOf {
 
 export type EventType = keyof DataOf;
 
-/** Empty once the account is deleted. */
+/** The data of an event whose account is deleted: no field has a value any more. */
 type Forgotten<Data> = { [Name in keyof Data]?: undefined };
 
 type Of<Type extends EventType> = Pick<Told, 'id' | 'at' | 'number'> & {
@@ -43,6 +43,6 @@ export type CoinopEvent<Type extends EventType = EventType> = { [T in Type]: Of<
 /** Events of the wanted types, and the position at which to continue. */
 export interface EventPage<Type extends EventType = EventType> {
   events: CoinopEvent<Type>[];
-  /** Store it together with the effects of these events. */
+  /** The position at which to continue. Store it together with the effects of these events. */
   cursor: string;
 }

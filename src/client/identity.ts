@@ -1,22 +1,22 @@
 import type { Result } from './routes.ts';
 import { randomText, type Exclusive, type SafeStore } from './storage.ts';
 
-/** The caller, as stored. */
+/** The caller, as the store has it. */
 export interface Me {
-  /** A secret of the player. */
+  /** The id of the install, which is a secret of the player. */
   installId: string;
-  /** The session and its account. The token is a secret, which the player's client may show to a server of the game. */
+  /** The session and its account. The session token is a secret, which the player's client may show to a server of the game. */
   sessionToken?: string;
   accountId?: string;
-  /** The session is the install's own, from `sessions.login`: both name the same account. */
+  /** Whether the session is the install's own, from `sessions.login`: session and install then name the same account. */
   isOwn?: boolean;
-  /** When the client last asked about the session, in milliseconds since 1970. */
+  /** When the client last asked the service about the session, in milliseconds since 1970. */
   askedAt?: number;
-  /** For each owner whose guest moved by a sign-in (`moved:true`): the account into which it moved. */
+  /** For each owner whose guest account moved by a sign-in (`moved:true`): the account into which it moved. */
   moved?: Record<Owner, string>;
 }
 
-/** The owner of an operation: `i` and an installId, `a` and an account id, or `s` and a session token of an unknown account. */
+/** Who made an operation: `i` and an installId, `a` and an account id, or `s` and the token of a session whose account is not known yet. */
 export type Owner = string;
 export type Credential = Record<string, string>;
 
@@ -27,7 +27,10 @@ export interface SessionReply {
 
 const HOUR_MS = 3_600_000;
 
-/** A session lives 30 days, and the service renews its token after half of that. */
+/**
+ * The interval, in milliseconds, at which the client asks the service about the session. A session lives 30 days, and the service renews
+ * its token after half of that.
+ */
 const ASK_MS = 24 * HOUR_MS;
 
 const byToken = (token: string): Credential => ({ authorization: `Bearer ${token}` });
@@ -52,10 +55,10 @@ export function identityOf(
   const read = async (): Promise<Me | undefined> => {
     try {
       const me = JSON.parse((await store.get(name))!) as Me;
-      // Another installId belongs to another player.
+      // If the options give another installId than the stored one, the stored data belongs to another player.
       return me.installId === (given ?? me.installId) ? me : undefined;
     } catch {
-      // The store has nothing under this key, or a text of another program.
+      // The store has nothing under this key, or the text of another program.
       return undefined;
     }
   };
@@ -65,7 +68,7 @@ export function identityOf(
     return me;
   };
 
-  /** Two tabs that start for the first time must end up with one installId. */
+  /** The stored caller, or a new install. Two tabs that start for the first time must end up with one installId, so they take turns. */
   const load = async (): Promise<Me> =>
     (await read()) ?? exclusive(name, async () => (await read()) ?? save({ installId: given ?? randomText() }));
 
@@ -74,7 +77,7 @@ export function identityOf(
     asked = performance.now();
     const { accountId, sessionToken = token } = (await ask(byToken(token))) as SessionReply;
     const me = await load();
-    // Another sign-in or sign-out may have come in between.
+    // The result is dropped if another sign-in or sign-out came in the meantime.
     if (accountId && me.sessionToken === token)
       await save({
         ...me,
@@ -90,11 +93,11 @@ export function identityOf(
 
     install: async (): Promise<Credential> => byInstall((await load()).installId),
 
-    /** The headers that name the caller. */
+    /** The request headers that name the caller. */
     async credential(): Promise<Credential> {
       const { installId, sessionToken, askedAt = 0 } = await load();
       if (!sessionToken) return byInstall(installId);
-      // A clock that jumps, in either direction, costs one more request and no delay.
+      // The time is checked by two clocks: if the clock of the device jumps, in either direction, that costs one more request and no delay.
       if (Math.abs(Date.now() - askedAt) > ASK_MS && performance.now() - asked >= HOUR_MS) void renew(sessionToken);
       return byToken(sessionToken);
     },
@@ -105,7 +108,7 @@ export function identityOf(
       return accountId ? `a${accountId}` : `s${sessionToken}`;
     },
 
-    /** The headers for an operation of the owner. Undefined: only a sign-in can send it. */
+    /** The request headers for an operation of this owner. Undefined: the operation can only be sent after a sign-in. */
     async credentialOf(owner: Owner): Promise<Credential | undefined> {
       const { sessionToken, accountId, moved } = await load();
       const into = moved?.[owner] ?? (owner[0] === 'a' && owner.slice(1));
@@ -113,10 +116,7 @@ export function identityOf(
       return sessionToken && accountId === into ? byToken(sessionToken) : undefined;
     },
 
-    /**
-     * Keeps the session of a sign-in.
-     * @param movedFrom the owner that moved into the account with the sign-in
-     */
+    /** Keeps the session of a sign-in. @param movedFrom the owner whose guest account moved into the account by the sign-in */
     async signedIn({ sessionToken, accountId }: SessionReply, isOwn: boolean, movedFrom?: Owner): Promise<void> {
       const { installId, moved } = await load();
       const into = movedFrom && { [movedFrom]: accountId! };
@@ -132,8 +132,8 @@ export function identityOf(
     },
 
     /**
-     * Forgets the session. An install whose account moved gives no access any more, so a new install replaces it.
-     * @param isDeleted the install's own account was deleted
+     * Forgets the session. If the account of the install moved, its installId gives no access any more, so the client makes a new one.
+     * @param isDeleted whether the install's own account was deleted
      */
     async signedOut(isDeleted?: boolean): Promise<void> {
       const { installId, moved } = await load();

@@ -20,7 +20,7 @@ export interface LobbyFilter {
 
 /** Selects a page of the open rooms. */
 export interface ListFilter extends LobbyFilter {
-  /** 1 to 100. The default is 20. */
+  /** The most rooms of a page, 1 to 100. The default is 20. */
   limit?: number;
   /** The `nextCursor` of the page before. */
   cursor?: string | undefined;
@@ -31,7 +31,7 @@ const LIST = 'GET /v1/rooms';
 /** The number of rooms in the live list. */
 const MOST_ROOMS = 50;
 
-/** The parameters of the list, for HTTP and for the channel. */
+/** The query parameters of the filter, which are the same for HTTP and for the channel. */
 function queryOf({ tags, ...query }: LobbyFilter): Input {
   for (const tag in tags) (query as Input)[`tag.${tag}`] = tags[tag];
   return query;
@@ -58,7 +58,7 @@ export function watchLobby(client: Client, filter: LobbyFilter, onRooms: (rooms:
     (signal) => client.parts.to(LIST, { ...query, limit: MOST_ROOMS }, {}, signal),
     onRooms,
     options,
-    // The channel searches more rooms than one read does.
+    // Whether the channel may have more rooms than this reply: the channel searches more rooms than one read does.
     ({ rooms, nextCursor }) => nextCursor && (rooms as ListedRoom[]).length < MOST_ROOMS,
   );
 }

@@ -2,7 +2,7 @@ export type Fields = Record<string, unknown>;
 
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Applies a JSON merge patch (RFC 7396), deeply, as the service does. It changes neither argument. */
+/** Applies a JSON merge patch (RFC 7396), deeply, as the service does. Neither argument is changed. */
 export function merged(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const members = new Map(isObject(target) ? Object.entries(target) : []);
@@ -14,8 +14,8 @@ export function merged(target: unknown, patch: unknown): unknown {
 }
 
 /**
- * One patch with the effect of two patches. Undefined if no single patch has it: `{a: null}` and then `{a: {b: 1}}` replace `a` whole, and
- * a merge patch cannot do that.
+ * One patch with the effect of two patches. Undefined if no single patch has the same effect: `{a: null}` and then `{a: {b: 1}}` replace
+ * `a` whole, and a merge patch cannot do that.
  */
 export function composed(earlier: unknown, later: unknown): unknown {
   if (!isObject(later)) return later;
@@ -29,7 +29,10 @@ export function composed(earlier: unknown, later: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** The fields of one act that replaces two consecutive acts: `data` or `state` replaces, `merge` merges. */
+/**
+ * The fields of one act that replaces two consecutive acts of the same kind. `data` or `state` (`whole`) replaces the value, `merge` merges
+ * into it.
+ */
 export function combined(earlier: Fields, later: Fields, whole: string): Fields | undefined {
   if (whole in later) return later;
   if (whole in earlier) return { [whole]: merged(earlier[whole], later['merge']) };
@@ -37,6 +40,6 @@ export function combined(earlier: Fields, later: Fields, whole: string): Fields 
   return merge === undefined ? undefined : { merge };
 }
 
-/** The value after an act. */
+/** The value after an act with these fields. @param whole the field that replaces the value: `data` or `state` */
 export const applied = (value: unknown, fields: Fields, whole: string): unknown =>
   whole in fields ? fields[whole] : merged(value, fields['merge']);

@@ -6,9 +6,12 @@ import { randomText } from './storage.ts';
 
 export type Operate = (type: Kept['type'], input: Input, more: CallOptions) => Promise<Result>;
 
-/** Makes the coin operations. They go through the outbox. */
+/** Makes the function that runs coin operations and purchases through the outbox. */
 export function operateBy(outbox: Outbox, identity: Identity, callMs: number, closed: AbortSignal): Operate {
-  /** Operations are stored in the order of the calls, even if the store is slow. */
+  /**
+   * The owner of the last operation. Each call waits for the one before, so operations are stored in the order of the calls even if the
+   * store is slow.
+   */
   let owner: Promise<unknown> = Promise.resolve();
   return async (type, input, { signal, timeoutMs = callMs }) => {
     const by = await (owner = owner.then(identity.owner));

@@ -1,4 +1,4 @@
-/** Returns the milliseconds to wait before an act, or 0 if it may be sent now; then it is counted. */
+/** Returns the milliseconds to wait before an act. If it returns 0, the act may be sent now, and was counted. */
 export type Pace = (action: string) => number;
 
 /** Allows a rate and a burst by the generic cell rate algorithm, as the service does. */
@@ -12,8 +12,8 @@ function bucket(perSecond: number, atOnce: number) {
 }
 
 /**
- * Below the budgets of a seat: 30 acts a second and 60 at once, of which 20 and 40 may be messages. A second tab of the player shares the
- * budgets.
+ * The pace of a player's acts, below the limits of a seat: 30 acts a second and 60 at once, of which 20 and 40 may be messages. A second
+ * tab of the same player shares these limits.
  */
 export function paceOfSeat(): Pace {
   const acts = bucket(25, 30);
@@ -27,7 +27,7 @@ export function paceOfSeat(): Pace {
   };
 }
 
-/** Below the 120 frames a second that a socket may send. */
+/** The pace of a server's acts, below the limit of 120 frames a second of a socket. */
 export function paceOfServer(): Pace {
   const acts = bucket(60, 50);
   return () => {

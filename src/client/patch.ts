@@ -2,7 +2,7 @@ import type { Message } from './watched.ts';
 
 type Members = Record<string, unknown>;
 
-/** An operation of a JSON Patch (RFC 6902) from the service. A place in a list is always a number. */
+/** An operation of a JSON Patch (RFC 6902) from the service. The position in a list is always a number, never `-`. */
 export interface Operation {
   op: 'add' | 'replace' | 'remove';
   path: string;
@@ -11,7 +11,7 @@ export interface Operation {
 
 /**
  * The room after a patch. The given room is not changed: lists and objects on the path to a change are copied, the others are shared.
- * @throws Error if the patch does not fit
+ * @throws Error if the patch does not start from this room
  */
 export function patched(room: unknown, { from, ops }: Message): unknown {
   if (from !== (room as Members)['seq']) throw new Error();
@@ -19,7 +19,7 @@ export function patched(room: unknown, { from, ops }: Message): unknown {
   return room;
 }
 
-/** @param given the new value. Undefined: the member is removed */
+/** The value after one operation on the member at a path. @param given the new value of the member; undefined: the member is removed */
 function changed(value: unknown, [part, ...path]: string[], op: string, given: unknown): unknown {
   const name = part!.replace(/~1/g, '/').replace(/~0/g, '~');
   const isNew = op === 'add' && !path.length;
@@ -30,13 +30,13 @@ function changed(value: unknown, [part, ...path]: string[], op: string, given: u
     list.splice(+name, isNew ? 0 : 1, ...(given === undefined ? [] : [given]));
     return list;
   }
-  // With a computed name or a rest, `__proto__` is a member. An assignment would set the prototype.
+  // A computed name or a rest treats `__proto__` as a member. An assignment would set the prototype.
   if (given !== undefined) return { ...(value as Members), [name]: given };
   const { [name]: _, ...rest } = value as Members;
   return rest;
 }
 
-/** Keeps a listener from changing a room: the next patch applies to the room that the service has. */
+/** Freezes a room, so that a listener cannot change it: the next patch must apply to the room that the service has. */
 export function freeze(value: unknown): void {
   // The parts of a frozen value are frozen already.
   if (!Object.isFrozen(value)) Object.values(Object.freeze(value) as Members).forEach(freeze);

@@ -9,7 +9,7 @@ export interface Operation {
   key: string;
 }
 
-/** Coins that were bought in an app store. */
+/** A purchase of coins in an app store. */
 export interface Purchase {
   type: 'buy';
   store: 'google' | 'apple';
@@ -20,18 +20,18 @@ export interface Purchase {
 
 export type Kept = Operation | Purchase;
 
-/** The stored form of an entry of the outbox. */
+/** An entry of the outbox, as the store has it. */
 type Entry = [operation: Kept, owner: Owner];
 
-/** Statuses of a final refusal: nothing was applied, and the same operation would be refused again. */
+/** The HTTP statuses of a final refusal: nothing was changed, and the same operation would be refused again. */
 const DEFINITE = [400, 403, 409, 410, 413, 422];
 
 export type Outbox = ReturnType<typeof outboxOf>;
 
 /**
- * The unfinished operations. Each operation is stored before it is sent. Operations are sent one after the other, in the order of the calls,
- * each under the same idempotency key until the service has answered.
- * @param prefix of the keys of the entries
+ * The unfinished operations. Each operation is stored before it is sent. Operations are sent one after the other, in the order of the
+ * calls, each under the same idempotency key until the service has answered.
+ * @param prefix the prefix of the store's keys under which the operations are kept
  */
 export function outboxOf(
   store: SafeStore,
@@ -42,24 +42,24 @@ export function outboxOf(
   send: (operation: Kept, credential: Credential) => Promise<Result>,
   onResult?: (operation: Kept, result: Result) => void,
 ) {
-  /** Entries of this client. It finishes them even if the store loses them. */
+  /** The operations that this client has made. The client finishes them even if the store loses them. */
   const own = new Map<string, { entry: Entry; isKept: Promise<void>; done: (result: Result) => void }>();
-  /** Keys of entries in their order. */
+  /** The store's keys of the operations to send, in their order. */
   let queue: string[] = [];
-  /** Keys of entries that are still to be sorted into the queue. */
+  /** The store's keys of operations that still have to be sorted into the queue. */
   let late: string[] = [];
-  /** Operations that wait until their owner signs in. */
+  /** The store's keys of operations that wait until their owner signs in. */
   let held: string[] = [];
   let heldOwners: Owner[] = [];
   let hasAdopted = false;
   let isRunning = false;
-  /** Failures since the last finished operation. */
+  /** The number of failures since the last finished operation. */
   let tries = 0;
   let lastStamp = 0;
   let lastFailure: Failure | undefined;
-  /** The wait of purchases for the app store or the catalogue. */
+  /** The wait before purchases are sent again, because the app store was down or the catalogue lacked the product. */
   let retry: Promise<void> | undefined;
-  /** Ends a wait early. */
+  /** Aborts the wait before the next try. */
   let waking = new AbortController();
 
   const remove = (id: string): Promise<void> => {
@@ -67,13 +67,13 @@ export function outboxOf(
     return store.put(id);
   };
 
-  /** Adds unknown entries of the store, from an earlier start or from another tab. */
+  /** Adds operations of the store that this client does not know, from an earlier start or from another tab. */
   const adopt = async (): Promise<void> => {
     hasAdopted = true;
     const known = new Set([...queue, ...late, ...held, ...own.keys()]);
     for (const id of await store.keys(prefix)) {
       if (!known.has(id)) late.push(id);
-      // If the clock was ahead, stored entries have later times. New entries must still follow them.
+      // New operations must come after the stored ones, even if the clock was ahead when a stored operation was made.
       lastStamp = Math.max(lastStamp, parseInt(id.slice(prefix.length, -24), 36) || 0);
     }
   };
@@ -91,7 +91,7 @@ export function outboxOf(
         entry = JSON.parse(text) as Entry;
         if (!operations[entry[0].type] || !/^[ais][!-~]+$/.test(entry[1])) throw entry;
       } catch {
-        // The store was damaged.
+        // The entry is not readable, because the store was damaged or another program wrote it. The entry is removed.
         return void (await remove(id));
       }
     }
@@ -99,20 +99,20 @@ export function outboxOf(
     const credential = heldOwners.includes(owner) ? undefined : await identity.credentialOf(owner);
     let result: Result = { ...failure('sign_in_required' as never), status: 401 };
     if (credential) result = await send(operation, credential);
-    // Another server answered.
+    // The answer is not from coinop: another server has answered.
     if (result.ok && !('balanceAfterCoins' in result)) return failure('not_coinop');
     const { status } = result as Failure;
-    // `bad_token`: the app store does not know the token, and another caller would not change that.
+    // `bad_token` is final too: the app store does not know the purchase token, and another caller would not change that.
     if (result.ok || DEFINITE.includes(status!) || result.error.code === 'bad_token') await remove(id);
     else if (status === 401) {
       heldOwners.push(owner);
       held.push(id);
       result.pending = true;
     } else if (operation.type === 'buy' && status) {
-      // The app store is down, or the catalogue lacks the product: coin operations must not wait for that.
+      // The app store is down, or the catalogue lacks the product. Coin operations must not wait for this purchase.
       own.delete(id);
       result.pending = true;
-      // One timer is enough for all purchases, because a wake sends all.
+      // One timer is enough for all waiting purchases, because it sends all of them again.
       retry ??= sleep(60_000, closed).then(() => {
         retry = undefined;
         wake();
@@ -123,7 +123,7 @@ export function outboxOf(
     return undefined;
   };
 
-  /** Finishes one operation after the other. Returns the failure that interrupts it. */
+  /** Finishes the operations one after the other. Returns the failure that interrupts it. */
   const turn = async (): Promise<Failure | undefined> => {
     if (!hasAdopted) await adopt();
     for (; !closed.aborted; queue.shift(), tries = 0) {
@@ -146,11 +146,11 @@ export function outboxOf(
         await sleep(backoff(tries++, failed.error, 15_000), waking.signal, closed);
       } else if (!queue.length && hasAdopted) break;
     }
-    // In the same turn as the check above: an operation added in between would stay unsent.
+    // Set in the same turn of the event loop as the last check of the queue: an operation that was added between the two would stay unsent.
     isRunning = false;
   };
 
-  /** Tries again now, and takes over the operations that closed tabs left. */
+  /** Tries again at once, and takes over the operations that closed tabs left. */
   const wake = (): void => {
     hasAdopted = false;
     waking.abort();
@@ -165,7 +165,7 @@ export function outboxOf(
     wake,
     lastFailure: () => lastFailure,
 
-    /** Puts the held operations back into the queue, after a sign-in. */
+    /** Puts the operations that waited for a sign-in back into the queue. */
     resume(): void {
       late.push(...held);
       held = [];
@@ -175,9 +175,9 @@ export function outboxOf(
 
     /** Keeps an operation and starts to send it. `done` gets its result. */
     add(operation: Kept, owner: Owner, done: (result: Result) => void): void {
-      // The time rises even if the clock is set back, to keep the order.
+      // The time in the key rises even if the clock is set back, so that the keys keep the order of the operations.
       lastStamp = Math.max(lastStamp + 1, Date.now());
-      // 9 digits of base 36 last until the year 5188. After them come the 24 characters of a random text.
+      // The key of the entry: the prefix, the time in 9 digits of base 36 (enough until the year 5188), and 24 random characters.
       const id = prefix + lastStamp.toString(36).padStart(9, '0') + randomText();
       const entry: Entry = [operation, owner];
       own.set(id, { entry, isKept: store.put(id, JSON.stringify(entry)), done });
@@ -185,7 +185,7 @@ export function outboxOf(
       void start();
     },
 
-    /** Removes the held operations. */
+    /** Removes the operations that wait for a sign-in. */
     async discard(): Promise<void> {
       for (const id of held.splice(0)) await remove(id);
     },

@@ -10,22 +10,22 @@ import type { Watch } from './watch.ts';
 import type { Followed, Message, WatchState } from './watched.ts';
 import type { ActionName } from './wire.ts';
 
-/** The origin of a played room: a player's client, or a server's. */
+/** What a played room needs from its client, which is a player's or a server's. */
 export interface PlayedRoomOptions {
   readonly code: string;
   readonly to: SendOnce;
-  /** The headers that name the caller. */
+  /** The request headers that name the caller. */
   readonly credential: () => Promise<Credential>;
   readonly follow: (followed: Followed, onState: (state: WatchState) => void) => Watch;
   readonly pace: Pace;
-  /** The acts and the seat of an earlier page. */
+  /** The unfinished acts and the seat of an earlier page. */
   readonly kept?: Act[];
   readonly seat?: string | undefined;
-  /** Called with each seat that the service confirms, and without a seat when it is lost or the room has ended. */
+  /** Called with each seat that the service confirms, and with undefined when the seat is lost or the room has ended. */
   readonly onSeat?: (seat?: string) => void;
 }
 
-/** The caller may get the seat back by a sign-in. */
+/** The error codes after which a sign-in may give the caller the seat back, so the acts are kept. */
 const HELD = ['session_required', 'sign_in_required'];
 
 interface You {
@@ -44,13 +44,13 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
   const { code, to, credential } = options;
   const listeners = new Map<string, Set<(...values: never[]) => void>>();
   let confirmed: Room | undefined;
-  /** The confirmed room with the echo of own acts. Undefined: it has to be computed. */
+  /** The room that the page shows: the confirmed room with the effect of own acts. Undefined: the room has to be computed again. */
   let shown: GameRoom<Game> | undefined;
   let playerId: string | undefined = options.seat?.split(' ')[1];
   let own: unknown;
   let isTelling = false;
   let isClosed = false;
-  /** The hello of the open socket. */
+  /** The hello that was sent on the open socket. Empty before that. */
   let greeting = '';
   let sendText: (text: string) => void;
   let drop = (): void => {};
@@ -59,7 +59,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     for (const listener of [...(listeners.get(event) ?? [])]) guarded(listener)(...(values as never[]));
   };
 
-  /** Several changes in one turn cause one call of the listeners. */
+  /** Tells the listeners of a change. Several changes in one turn of the event loop cause one call. */
   const changed = (): void => {
     shown = undefined;
     if (isTelling) return;
@@ -112,7 +112,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     send: ({ order, action, tab, fields }) => sendText(JSON.stringify({ type: 'act', order, action, tab, ...fields })),
   };
 
-  /** For a room that has ended, whose socket is closed, and for networks that block WebSockets. */
+  /** Sends acts by HTTP: for a room that has ended, whose socket is closed, and on networks that block WebSockets. */
   const overHttp: Line = {
     isHttp: true,
     async send({ order, action, tab, fields }) {
@@ -177,7 +177,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
         const by = token?.startsWith('coinop_sk_') ? { serverKey: token } : { sessionToken: token, installId };
         const hello = JSON.stringify({ type: 'hello', ...by, tab: queue.tab });
         if (greeting && greeting !== hello) {
-          // A socket belongs to one caller. The acts under way on it must not count as acts of another caller.
+          // A socket belongs to one caller. The acts under way on the socket must not be sent as acts of another caller.
           drop();
           return '';
         }

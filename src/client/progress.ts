@@ -2,14 +2,14 @@ import { freeze } from './patch.ts';
 import type { Result } from './routes.ts';
 import type { Message, Watched } from './watched.ts';
 
-/** The progress of a watch. */
+/** How far a watch has come. */
 export interface Progress {
   /** The position of the newest state that was passed on. */
   readonly position: number;
   readonly isFinal?: boolean;
-  /** Passes a state on if it is newer than the known one. Returns its position. */
+  /** Passes a state on if it is newer than the last one. Returns the position of the state. */
   take(message: Message): Promise<number>;
-  /** Reads the state, and passes it on. */
+  /** Reads the state from the service, and passes it on. */
   poll(waitSeconds: number): Promise<Result>;
 }
 
@@ -34,7 +34,7 @@ export function progressOf(watched: Watched, signal: AbortSignal): Progress {
       const known = progress.position;
       const reply = await watched.poll(waitSeconds, known, signal);
       if (reply.ok) {
-        // This state was read after the known one, but is older: the service has lost changes.
+        // The read state is older than the last one, although it was read later: the service has lost changes.
         if (progress.position === known && watched.positionOf(reply as never)! < known) progress.position = 0;
         await progress.take(reply as never);
       }

@@ -1,7 +1,7 @@
 import type { ClientCode, Failure, Result } from './routes.ts';
 import type { Route } from './wire.ts';
 
-/** The parts of `fetch` that the client uses. */
+/** The parts of `fetch` that the client uses, as a type. */
 export type Fetch = (
   url: string,
   init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; credentials: 'omit'; redirect: 'error' },
@@ -10,19 +10,19 @@ export type Fetch = (
 export type Input = Record<string, unknown>;
 type Signals = readonly (AbortSignal | undefined)[];
 
-/** The time of one try. The service answers within 2 s; after a longer silence a new connection may help. */
+/** The most milliseconds of one try. The service answers within 2 s; after a longer silence a new connection may help. */
 export const TRY_MS = 5000;
 
 const isAborted = (signals: Signals): boolean => signals.some((signal) => signal?.aborted);
 
 /**
- * Runs work with a signal that aborts after the time, or when one of the signals does. React Native has neither AbortSignal.any
- * nor AbortSignal.timeout.
+ * Runs work with a signal that aborts after `ms` milliseconds, or when one of the given signals aborts. React Native has neither
+ * AbortSignal.any nor AbortSignal.timeout.
  */
 export async function within<T>(ms: number, signals: Signals, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
-  // A timer of more than 2^31 ms would fire at once.
+  // At most 2e9, because a timer of more than 2^31 ms would fire at once.
   const timer = setTimeout(abort, Math.min(ms, 2e9));
   for (const signal of signals) signal?.addEventListener('abort', abort);
   if (isAborted(signals)) abort();
@@ -34,18 +34,18 @@ export async function within<T>(ms: number, signals: Signals, work: (signal: Abo
   }
 }
 
-/** Resolves after the time, or when a signal aborts. */
+/** Resolves after `ms` milliseconds, or when a signal aborts. */
 export const sleep = (ms: number, ...signals: AbortSignal[]): Promise<void> =>
   within(ms, signals, (signal) => new Promise((resolve) => (signal.aborted ? resolve() : (signal.onabort = () => resolve()))));
 
 export const failure = (code: ClientCode, message: string = code): Failure<ClientCode> => ({ ok: false, error: { code, message } });
 
-/** The failure of a call that a signal stopped; without a signal, of a call whose time was up. */
+/** The failure of a call that was stopped: `aborted` by one of the signals, or else `timeout`. */
 export const stopped = (signals: Signals): Failure<ClientCode> => failure(isAborted(signals) ? 'aborted' : 'timeout');
 
 /**
  * Sends a request once. It never throws: every failure is a result.
- * @param route `{name}` is replaced from the input; the rest of the input is the query or the body
+ * @param route method and path. `{name}` in the path is replaced by that field of the input; the other fields are the query or the body
  */
 export const sendOnce = (
   fetch: Fetch,
@@ -73,9 +73,9 @@ export const sendOnce = (
         headers: isRead ? headers : { ...headers, 'content-type': 'application/json' },
         body: isRead ? undefined : JSON.stringify(body),
         signal: stop,
-        // A cookie of another sign-in must not name the caller.
+        // Without cookies, because the cookie of another sign-in must not name the caller.
         credentials: 'omit',
-        // The service never redirects. A proxy's redirect could carry the installId to another host.
+        // Redirects are not followed: the service never redirects, and a proxy's redirect could send the installId to another host.
         redirect: 'error',
       });
       return answerOf(response.status, (response.headers.get('retry-after') as never) * 1000, await response.text());
@@ -84,23 +84,26 @@ export const sendOnce = (
     }
   });
 
-/** As `sendOnce`, to one service. */
+/** `sendOnce` for one service, so without its first two parameters. */
 export type SendOnce = Parameters<typeof sendOnce> extends [Fetch, string, ...infer Rest] ? (...request: Rest) => Promise<Result> : never;
 
-/** Accepts an answer only in the form of the service's answers: a proxy, a captive portal or another server may have sent it. */
+/**
+ * The result of an answer. An answer is accepted only in the form of the service's answers, because a proxy, a captive portal or another
+ * server may have sent it.
+ */
 function answerOf(status: number, retryAfterMs: number, text: string): Result {
   let reply: Result = failure(status >= 500 || status === 429 ? 'network' : 'not_coinop', `Status ${status}`);
   try {
     const body = JSON.parse(text) as Result;
     if (body.ok === (status === 200) && (body.ok || body.error.code)) reply = body.ok ? body : { ...body, status };
   } catch {
-    // The answer is no JSON, or has no error.
+    // The answer is not JSON, or has no error in the service's form.
   }
   if (!reply.ok && retryAfterMs > 0) reply.error.retryAfterMs ??= retryAfterMs;
   return reply;
 }
 
-/** After these errors the service may have carried out the request. */
+/** The error codes after which the service may have carried out the request. */
 const UNCLEAR = ['network', 'timeout', 'internal'];
 const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable', 'app_store_unavailable'];
 
@@ -108,15 +111,15 @@ const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable'
 export const isTemporary = ({ code }: { code: string }): boolean => TEMPORARY.includes(code);
 
 /**
- * Milliseconds before the next try: exponential backoff with full jitter, on top of the time that the service asked for. That time
- * is bounded, so that a wrong Retry-After cannot stop the client.
+ * Milliseconds before the next try: exponential backoff with full jitter, in addition to the time that the service asked for (Retry-After).
+ * At most a minute of that time is waited, so that a wrong Retry-After cannot stop the client.
  */
 export const backoff = (tries: number, { retryAfterMs = 0 }: { retryAfterMs?: number } = {}, mostMs = 5000, firstMs = 300): number =>
   Math.min(retryAfterMs, 60_000) + Math.random() * Math.min(mostMs, firstMs * 2 ** tries);
 
 /**
  * Repeats a request until it has an answer, the time is up, or a signal aborts.
- * @param mayRepeat the request may be sent again after a lost answer
+ * @param mayRepeat whether the request may be sent again after its answer was lost
  */
 export const repeat = (mayRepeat: boolean, ms: number, signals: Signals, send: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
   within(ms, signals, async (whole) => {
@@ -124,7 +127,7 @@ export const repeat = (mayRepeat: boolean, ms: number, signals: Signals, send: (
     for (let tries = 0; ; tries++) {
       const result = await send(whole);
       if (result.ok) return result;
-      // When the time is up, the last real failure tells more than `timeout`.
+      // When the time is up, the last failure from the service tells more than `timeout`.
       if (whole.aborted) return (!isAborted(signals) && (last as typeof result)) || stopped(signals);
       const { error } = (last = result);
       if (!isTemporary(error) || (!mayRepeat && (error.outcome || UNCLEAR.includes(error.code)))) return result;

@@ -32,9 +32,9 @@ export type OwnPlayer<G extends Game> = GamePlayer<G> & { /** Data that only thi
 export type GameRoom<G extends Game> = Omit<Room, 'players' | 'state'> & { state: StateOf<G>; players: GamePlayer<G>[] };
 
 export interface RoomMessage<G extends Game> {
-  /** Rises with each message of the room. */
+  /** The number of the message. It rises with each message of the room. */
   n: number;
-  /** A player's id, or `server`. */
+  /** The sender: the id of a player, or `server`. */
   from: string;
   data: MessageOf<G>;
   at: string;
@@ -65,51 +65,54 @@ export type ActCode<A extends Exclude<ActionName, 'join'> = Exclude<ActionName, 
   | 'forbidden'
   | 'queue_full';
 export type ActError<Code extends ActCode = ActCode> = CoinopError<Code>;
-/** `seq`: the first `seq` of the room with the act's effect. */
+/** The result of an act. `seq` is the first `seq` of the room with the act's effect. */
 export type ActResult<Code extends ActCode = ActCode> = { ok: true; seq: number; replayed?: true } | { ok: false; error: ActError<Code> };
 type Done<A extends Exclude<ActionName, 'join'>> = Promise<ActResult<ActCode<A>>>;
 
 export interface RoomEvents<G extends Game> {
-  /** The room changed: another client changed it, or this page shows an act that the service does not have yet. */
+  /** The room changed: another client changed it, or this page shows the effect of an own act that the service has not done yet. */
   change: (room: GameRoom<G>) => void;
   message: (message: RoomMessage<G>) => void;
-  /** Messages that were dropped because this connection was too slow: the first and the last number. */
+  /** Messages of the room that this client did not get because its connection was too slow: the numbers of the first and the last. */
   missed: (missed: { from: number; to: number }) => void;
   /** The state of the connection. */
   connection: (state: WatchState) => void;
-  /** An act was refused, and its echo is removed. The act's result has the same error. */
+  /** An act was refused, and the page no longer shows its effect. The act's result has the same error. */
   refused: (error: ActError, act: { action: string }) => void;
-  /** The caller has no seat: `not_in_room`, or a session that ended. */
+  /** The caller has no seat any more: `not_in_room`, or the code of a session that ended. */
   error: (error: CoinopError) => void;
 }
 
 export interface StateOptions {
-  /** If `room.stateSeq` has changed by then, the act is refused as `stale_state`, with the present state. */
+  /**
+   * The `room.stateSeq` from which the change was made. If the room has another `stateSeq` by now, the act is refused as `stale_state`,
+   * with the present state.
+   */
   ifStateSeq?: number;
 }
 
-/** A room that this page plays in. It already shows the effect of own acts that the service has not answered yet. */
+/** A room that this page plays in. The room already shows the effect of own acts that the service has not answered yet. */
 export interface PlayedRoom<G extends Game = Game> {
   readonly code: string;
   /** The whole room. Undefined before the first news. Do not change it. */
   readonly room: GameRoom<G> | undefined;
   readonly state: StateOf<G> | undefined;
   readonly players: readonly GamePlayer<G>[];
-  /** The own player. Undefined without a seat, and until the service has named the player. */
+  /** The player of this page. Undefined without a seat, and until the service has named the player. */
   readonly me: OwnPlayer<G> | undefined;
   readonly connection: WatchState;
-  /** The acts that have no answer yet. */
+  /** The number of acts that have no answer yet. */
   readonly unanswered: number;
-  /** Resolves when no more news come. */
+  /** Resolves when no further news can come. */
   readonly ended: Promise<{ code: string }>;
 
-  /** Replaces the own public data: any JSON of 1 KiB. */
+  /** Replaces the player's own public data: any JSON of 1 KiB. */
   set(data: DataOf<G>): Done<'data'>;
-  /** Merges into the own public data. */
+  /** Merges a patch into the player's own public data. */
   merge(patch: Patch<DataOf<G>>): Done<'data'>;
   /** Replaces the room's state: any JSON of 8 KiB. */
   setState(state: StateOf<G>, options?: StateOptions): Done<'state'>;
-  /** Merges into the room's state. */
+  /** Merges a patch into the room's state. */
   mergeState(patch: Patch<StateOf<G>>, options?: StateOptions): Done<'state'>;
   /** (Host) sets the private parts of players, by player id, and changes the state in the same step. */
   deal(
@@ -122,6 +125,9 @@ export interface PlayedRoom<G extends Game = Game> {
   act<A extends keyof LobbyActions>(action: A, ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]): Done<A>;
   /** Adds a listener. The returned function removes it. */
   on<E extends keyof RoomEvents<G>>(event: E, listener: RoomEvents<G>[E]): () => void;
-  /** Stops playing on this page. The seat stays. Unanswered acts are `aborted`: the service may have done them. */
+  /**
+   * Stops playing on this page. The player keeps the seat. Acts without an answer get the result `aborted`, although the service may have
+   * done them.
+   */
   close(): void;
 }

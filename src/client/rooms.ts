@@ -12,7 +12,10 @@ export type * from './room-types.ts';
 
 type Match = Wire['POST /v1/rooms/match'];
 
-/** For this time the service gives the same caller the same seat. A later repetition could take a second seat. */
+/**
+ * The most milliseconds of a call of `quickMatch`: for this time the service gives the same caller the same seat. A later repetition could
+ * take a second seat.
+ */
 const SAME_SEAT_MS = 10_000;
 
 /**
@@ -50,15 +53,15 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
 export interface QuickMatch<G extends Game = Game> {
   /** The room, as from `playRoom`. */
   room: PlayedRoom<G>;
-  /** The player opened the room, and is its first host. */
+  /** Whether the player opened the room, and is its first host. */
   created: boolean;
 }
 
 /**
  * Takes a seat in the oldest open room of the game with exactly these tags, or in a new room, and plays there. Even after an error the
- * player may have a seat: a call within 10 seconds gives the same one.
- * @param wanted the `game`, the `tags`, and `maxPlayers` if the number matters. A new room gets these, `minPlayers` and `startWhenFull`.
- * `name` is the player's.
+ * player may have a seat: a call within 10 seconds gives the same seat.
+ * @param wanted the `game`, the `tags`, and `maxPlayers` if the number matters. A new room also gets `minPlayers` and `startWhenFull`.
+ * `name` is the name of the player.
  * @param options `timeoutMs` is 10,000 at most
  */
 export async function quickMatch<G extends Game = Game>(
@@ -75,7 +78,7 @@ export async function quickMatch<G extends Game = Game>(
   return { ok: true, room: playRoom<G>(client, room.code), created };
 }
 
-/** The seat that this tab of the browser had before its page was reloaded. It may be lost by now. */
+/** The seat that this tab of the browser had before its page was reloaded. The player may have lost the seat since. */
 export function lastSeat(client: Client): { code: string; playerId: string } | undefined {
   return keptSeat(client.parts.name);
 }
@@ -101,7 +104,10 @@ function actsIn(text: string | null): Act[] {
   }
 }
 
-/** The page's sessionStorage: it belongs to one tab, and survives reloads. A browser may forbid it or run out of space. */
+/**
+ * Reads and writes the page's sessionStorage, which belongs to one tab and survives reloads. A browser may forbid it, and it may be full:
+ * both are ignored.
+ */
 function pageStorage() {
   const safely = <T>(work: (storage: Storage) => T): T | null => {
     try {

@@ -1,6 +1,6 @@
 import type { ActionName, Details, Route, Wire } from './wire.ts';
 
-/** Calls that go through the outbox, by the type of their operation. */
+/** The routes of the calls that go through the outbox, by the type of their operation. */
 export const operations = {
   credit: 'POST /v1/coins/credit',
   purchase: 'POST /v1/coins/purchase',
@@ -60,13 +60,13 @@ export const routes = {
   },
 } as const satisfies Record<string, Record<string, Route>>;
 
-/** The acts of a player in a room, each done once and in order: `client.rooms.ready({ code })`. */
+/** The actions of a player in a room, each done once and in the order of the calls: `client.rooms.ready({ code })`. */
 type ActName = Exclude<ActionName, 'join' | 'message'>;
 
-/** One text is shorter than a list. */
+/** Written as one text, which is shorter than a list in the bundle. */
 export const acts = 'leave ready state kick unready lock unlock rematch start settings data private transfer end'.split(' ') as ActName[];
 
-/** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is down. */
+/** Why a call has no answer from the service. `network`: no answer came, or a proxy answered that the service is down. */
 export type ClientCode = 'network' | 'timeout' | 'aborted' | 'not_coinop';
 
 /** An error with its code. Each code has the fields that it has in the service's answer. */
@@ -84,7 +84,7 @@ export interface Failure<Code extends string = string> {
   pending?: true;
 }
 
-/** The reply, or an error. `ok` distinguishes them, and `error.code` distinguishes the errors. */
+/** The result of a call: the reply, or an error. `ok` distinguishes them, and `error.code` distinguishes the errors. */
 export type Result<Reply = object, Code extends string = string> = ({ ok: true } & Reply) | Failure<Code | ClientCode>;
 
 export interface CallOptions {

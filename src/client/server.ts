@@ -21,9 +21,12 @@ export interface ServerOptions {
   key: string;
   /** The most milliseconds of a call with its repetitions. The default is 15,000. */
   timeoutMs?: number;
-  /** The platform's own by default. */
+  /** The function that sends requests. The default is the platform's own. */
   fetch?: Fetch;
-  /** For `playRoom`. The platform's own by default. Node has one since version 22; with an older Node pass the class of `ws`. */
+  /**
+   * The class of WebSockets, for `playRoom`. The default is the platform's own. Node has a WebSocket since version 22; with an older Node
+   * pass the class of `ws`.
+   */
   WebSocket?: SocketClass;
 }
 
@@ -34,12 +37,15 @@ export interface ServerCallOptions {
   timeoutMs?: number;
 }
 
-/** The account of a call. `verifySession` gives the account id of a player. If the account moved, its target is used. */
+/**
+ * The account that a call is about. `verifySession` gives the account id of a player. If the account moved, the call is about the account
+ * into which it moved.
+ */
 export type Account = { accountId: string; installId?: never } | { installId: string; accountId?: never };
 
 /** The error codes that every call with a server key may have. */
 type KeyCode = 'bad_key' | 'forbidden';
-/** `Omit` would merge the two forms of `state`, and let both through at once. */
+/** `Omit` for each form of a union. Plain `Omit` would merge the two forms of `state`, and allow the fields of both at once. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 type InputOf<R extends keyof Wire> = Without<Wire[R]['input'], 'accountId'>;
 type Call<Given, R extends keyof Wire> = (
@@ -57,13 +63,13 @@ type Action<A extends ActionName> = (input: Without<InputOf<Act<A>>, 'code'>, op
 export interface HostedRoom {
   /** The room's public state. */
   read(options?: ServerCallOptions): RoomResult<'GET /v1/rooms/{code}'>;
-  /** Moves the room from lobby to playing. Repeating it is no error. */
+  /** Moves the room from lobby to playing. A second call is no error. */
   start: PlainAction<'start'>;
-  /** Ends the room, in any phase. Repeating it is no error. */
+  /** Ends the room, in any phase. A second call is no error. */
   end: PlainAction<'end'>;
   /** Removes a player, even the host. The player cannot join again. */
   kick: Action<'kick'>;
-  /** Makes another player the host. The server can still act. */
+  /** Makes another player the host. The server can still act as the host. */
   transfer: Action<'transfer'>;
   /** Lets the room refuse new players. */
   lock: PlainAction<'lock'>;
@@ -71,11 +77,11 @@ export interface HostedRoom {
   unlock: PlainAction<'unlock'>;
   /** Changes settings of the lobby. Omitted settings stay. */
   settings: Action<'settings'>;
-  /** Replaces the game's public state (any JSON of at most 8 KiB), or merges into it. */
+  /** Replaces the game's public state (any JSON of at most 8 KiB), or merges a patch into it. */
   state: Action<'state'>;
   /**
-   * Gives the owner of a ticket's seat, once per ticket. Players get tickets from `client.rooms.ticket({ code })` and send them to their
-   * server. After a lost answer the ticket is used up (`bad_token`): ask the player for another.
+   * Tells whose seat a ticket proves, once per ticket. Players get tickets from `client.rooms.ticket({ code })` and send them to their
+   * server. If the answer was lost, the ticket is used up (`bad_token`): ask the player for another ticket.
    */
   verifyTicket: (input: { ticket: string }, options?: ServerCallOptions) => RoomResult<'POST /v1/rooms/{code}/ticket/verify'>;
   /** Ends the room and opens a lobby, with the host as its first player. */
@@ -84,7 +90,7 @@ export interface HostedRoom {
 
 /** Selects the events to read. */
 export interface EventsWanted<Type extends EventType = EventType> {
-  /** The `cursor` of an earlier page. Without one, reading begins with the oldest stored event. */
+  /** The `cursor` of an earlier page. Without a cursor, reading begins with the oldest stored event. */
   after?: string | undefined;
   /** Events of these types only. */
   types?: readonly Type[];
@@ -96,14 +102,14 @@ type EventsResult<Type extends EventType> = Result<EventPage<Type>, Wire['GET /v
 
 /** The events of all accounts, in one order. The key needs the scope `events`, and the service EVENTS=on. */
 export interface Events {
-  /** One page. With `wait` it waits for the first event, 25 seconds at most. */
+  /** Reads one page. With `wait` the call waits for the first event, 25 seconds at most. */
   read<Type extends EventType = EventType>(
     wanted?: EventsWanted<Type> & { wait?: number },
     options?: ServerCallOptions,
   ): Promise<EventsResult<Type>>;
   /**
-   * All pages with events, and new ones as they come: `for await (const page of coinop.events.follow({ after }))`. It continues after
-   * outages, and ends with the signal. After a permanent failure, such as `bad_key`, the failure is the last page.
+   * All pages with events, and new ones as they come: `for await (const page of coinop.events.follow({ after }))`. The loop continues after
+   * outages, and ends when the signal aborts. After a permanent failure, such as `bad_key`, the failure is the last page.
    */
   follow<Type extends EventType = EventType>(
     wanted?: EventsWanted<Type>,
@@ -114,42 +120,42 @@ export interface Events {
 export interface ServerClient {
   events: Events;
   /**
-   * Gives coins, once per key: `match-17-won`. After a failure with an unknown outcome (`network`, `timeout`, `outcome: 'unknown'`)
-   * call again with the same key, from another process or tomorrow too. Needs the scope `coins`, like `purchase` and `debit`.
+   * Gives coins, once per idempotency key, such as `match-17-won`. After a failure with an unknown outcome (`network`, `timeout`, `outcome:
+   * 'unknown'`) call again with the same key, from another process or tomorrow too. Needs the scope `coins`, like `purchase` and `debit`.
    */
   grant: AccountCall<'POST /v1/coins/credit'>;
-  /** Gives coins that were bought, once per key. */
+  /** Gives coins that were bought, once per idempotency key. */
   purchase: AccountCall<'POST /v1/coins/purchase'>;
-  /** Takes coins, once per key. */
+  /** Takes coins, once per idempotency key. */
   debit: AccountCall<'POST /v1/coins/debit'>;
   balance: AccountCall<'GET /v1/balance'>;
   /** The ledger, newest entry first. Needs the scope `accounts:read`. */
   history: AccountCall<'GET /v1/coins/history'>;
-  /** Submits a score. The board keeps the best one of each account. Needs the scope `scores`. */
+  /** Submits a score. The board keeps the best score of each account. Needs the scope `scores`. */
   submitScore: AccountCall<'POST /v1/highscores/{game}'>;
   /**
-   * Gives the account of a player's session. `authenticated: false`: the token is not valid. Needs the scope `accounts:read`. The token is a
-   * secret of the player.
+   * Tells the account of a player's session. `authenticated: false`: the token is not valid. Needs the scope `accounts:read`. The token is
+   * a secret of the player.
    */
   verifySession(sessionToken: string, options?: ServerCallOptions): RoomResult<'POST /v1/sessions/verify'>;
   /** Single requests to a room. */
   room(code: string): HostedRoom;
-  /** Opens a room without a host: the server controls it, and players join it. Needs the scope `rooms`, like `playRoom`. */
+  /** Opens a room without a host: the server controls the room, and players join it. Needs the scope `rooms`, like `playRoom`. */
   createRoom: Call<Without<InputOf<'POST /v1/rooms'>, 'name' | 'seatless'>, 'POST /v1/rooms'>;
-  /** Plays in a room over one socket, as its server: it acts as the host, and only it gets messages to `server`. */
+  /** Plays in a room over one socket, as the room's server: it acts as the host, and only it gets messages to `server`. */
   playRoom<G extends Game = Game>(code: string): ServedRoom<G>;
 }
 
-/** A room that a server plays in. It has no seat, and so no own data. */
+/** A room in which a server plays. A server has no seat, and so no data of its own. */
 export type ServedRoom<G extends Game = Game> = Omit<PlayedRoom<G>, 'me' | 'set' | 'merge'>;
 
-/** The longest wait for news that the service allows. */
+/** The longest wait for news that the service allows, in seconds. */
 const FOLLOW_SECONDS = 25;
 
-/** While the service is down, `follow` asks this often. */
+/** The most milliseconds between two tries of `follow` while the service is down. */
 const FOLLOW_AGAIN_MS = 30_000;
 
-/** `coinop_sk_`, the id, the secret. */
+/** Matches a server key: `coinop_sk_`, the id, and the secret. */
 const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;
 
 interface Platform {
@@ -160,23 +166,23 @@ interface Platform {
 }
 
 /**
- * Makes a client of one service for a server with a key. It keeps nothing: each call is repeated until it has an answer or its time is
- * up. A coin operation keeps its key in every repetition.
+ * Makes a client of one service for a server with a key. The client stores nothing: each call is repeated until it has an answer or its
+ * time is up. A coin operation has the same idempotency key in every repetition.
  * @throws Error in a browser; TypeError for a bad url or key
  */
 export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: givenFetch, WebSocket }: ServerOptions): ServerClient {
   const platform = globalThis as unknown as Platform;
-  // Bundlers give pages a `process` without a version of Node.
+  // Bundlers give pages a `process` too, but without a version of Node.
   if (platform.document !== undefined || !platform.process?.versions?.node)
     throw new Error('coinop/client/server runs on servers only: a page must never hold a server key. Pages import coinop/client.');
   const base = String(url).replace(/\/+$/, '');
   if (!/^https?:\/\/[^/?#@]+$/.test(base)) throw new TypeError('Bad url: it must look like https://coinop.example');
   const secret = KEY.exec(key)?.[1];
   if (secret === undefined) throw new TypeError('Bad key: it must look like coinop_sk_<id>_<secret>');
-  // Looked up at each call, so that a fetch that was instrumented later is used.
+  // The global fetch is read at each call, so that a fetch that was instrumented later is used.
   const fetch: Fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
 
-  // The message of a proxy, or of a fetch of your own, may repeat the headers of the request.
+  // Removes the secret of the key from an error: the message of a proxy, or of a fetch of your own, may repeat the headers of the request.
   const clean = (result: Result): Result => (result.ok ? result : (JSON.parse(JSON.stringify(result).replaceAll(secret, '…')) as Result));
 
   const call = async (
@@ -186,11 +192,11 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
     mayRepeat = true,
     turn: (whole: AbortSignal) => Promise<unknown> = async () => {},
   ): Promise<Result> => {
-    // A header keeps the installId out of addresses, which proxies log.
+    // The installId is sent in a header, because proxies log addresses.
     const headers = { authorization: `Bearer ${key}`, ...(installId === undefined ? {} : { 'x-install-id': installId as string }) };
-    // A long-poll answers later.
+    // A long-poll without news is answered only when its wait is over.
     const waitMs = 1000 * Number(input['wait'] ?? 0);
-    // Each call may be repeated: coin operations have a key, a board keeps the best score, and an act has its order.
+    // Every call may be sent again: coin operations have an idempotency key, a board keeps the best score, and an act has its order.
     return clean(
       await repeat(mayRepeat, timeoutMs ?? callMs + waitMs, [signal], async (whole) => {
         await turn(whole);
@@ -201,9 +207,9 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
 
   const tab = randomText().slice(0, 16);
   let order = 0;
-  /** The last act under way in each room, by its code. */
+  /** For each room, by its code, the last act under way. */
   const before = new Map<string, Promise<unknown>>();
-  /** Sends the acts in a room one after the other, each under its order, as a player's client does. */
+  /** Sends an act in a room after the act before it, under its order, as a player's client does. */
   const act = (code: string, action: ActionName, input: object, options?: ServerCallOptions): Promise<Result> => {
     const others = before.get(code);
     const numbered = { ...input, code, order: ++order, tab };
@@ -291,7 +297,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
     submitScore: calls('POST /v1/highscores/{game}'),
     verifySession: (sessionToken: string, options?: ServerCallOptions) => call('POST /v1/sessions/verify', { sessionToken }, options),
     room,
-    // Repeated after a lost answer, the call would open a second room.
+    // Not repeated: after a lost answer, a repetition would open a second room.
     createRoom: (input: Input, options?: ServerCallOptions) => call('POST /v1/rooms', { ...input, seatless: true }, options, false),
     playRoom,
   } as ServerClient;

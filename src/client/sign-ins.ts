@@ -4,8 +4,8 @@ import type { CallOptions, Result } from './routes.ts';
 import type { Route } from './wire.ts';
 
 /**
- * Sends a call, with repetitions.
- * @param credential awaited before each try. Its signal aborts at the end of the call
+ * Sends a request, again and again until it has an answer or its time is up.
+ * @param credential gives the headers of the caller, before each try. Its signal aborts at the end of the call
  * @param tryMs milliseconds of one try
  */
 export type Send = (
@@ -20,7 +20,7 @@ export type Send = (
 export type SpecialCall = (route: Route, input: Input, more: CallOptions) => Promise<Result>;
 
 /**
- * The calls that change the caller, by name.
+ * The calls that change the caller, such as sign-ins, by name.
  * @param changed called when the caller has changed
  */
 export function signIns(call: Send, identity: Identity, changed: () => void): Record<string, SpecialCall> {
@@ -34,7 +34,7 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
     return reply;
   };
 
-  /** Ends the session, or the account: the first of two answers to `delete` has a `confirm` and ends nothing. */
+  /** Makes the calls that end the session or the account. The first of the two answers to `delete` has a `confirm`, and ends nothing. */
   const leave =
     (by: () => Promise<Credential>) =>
     async (route: Route, input: Input, more: CallOptions): Promise<Result> => {
@@ -51,11 +51,11 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
     login: async (route, input, more) => signIn(await call(route, { ...input, session: 'token' }, more, install), true),
     logout: leave(credential),
     delete: leave(install),
-    // `rooms.end` has this name too. Its reply has no `current`.
+    // The function is also called for `rooms.end`, which has the same name. The reply of `rooms.end` has no `current`.
     async end(route, input, more) {
       let tries = 0;
       const reply = await call(route, input, more, () => (tries++, credential()));
-      // A session that ends itself is refused at a repetition after a lost answer.
+      // If a session ends itself and the answer is lost, the repetition is refused with `session_required`.
       if (reply.ok ? (reply as { current?: boolean }).current : tries > 1 && reply.error.code === 'session_required') {
         await identity.signedOut();
         changed();
@@ -66,10 +66,10 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
       const owner = await identity.owner();
       let tries = 0;
       const by = (): Promise<Credential> => (tries++, credential());
-      // The service may take 10 s, because it asks the app store.
+      // One try may take 12 s: the service may need 10 s, because it asks the app store.
       const reply = await call(route, { ...input, session: 'token' }, more, by, 12_000);
       const { moved, notMoved, accountId } = reply as { moved?: boolean; notMoved?: string; accountId?: string };
-      // After a lost answer the guest may already have moved. The repetition then answers with neither `moved` nor `notMoved`.
+      // If the answer was lost, the guest may already have moved. The repetition then answers with neither `moved` nor `notMoved`.
       return signIn(reply, false, moved || (tries > 1 && !notMoved && owner !== `a${accountId}`) ? owner : undefined);
     },
     open: (route, input, more) => call(route, { ...input, session: 'token' }, more, async () => ({})),

@@ -1,34 +1,34 @@
 /**
  * Stores texts by key. localStorage and React Native's AsyncStorage fit unchanged. Each function may return a promise. Other programs may
- * use other keys of the same store.
+ * use the same store, under other keys.
  */
 export interface Store {
   getItem(key: string): string | null | undefined | Promise<string | null | undefined>;
   setItem(key: string, value: string): unknown;
   removeItem(key: string): unknown;
-  /** Without it, the keys are the store's own properties, as in localStorage. */
+  /** All keys of the store. Without this function the client takes the store's own properties as keys, as localStorage has them. */
   getAllKeys?(): readonly string[] | Promise<readonly string[]>;
 }
 
 /** The page's localStorage. Undefined if there is none, or if the browser forbids it. */
 export function pageStore(): Store | undefined {
   try {
-    // Node has a localStorage too, but any access to it prints a warning.
+    // `document` is checked first: Node has a localStorage too, but any access to it prints a warning.
     return 'document' in globalThis ? localStorage : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** A store that cannot fail: it keeps the values in memory that the given store does not accept. */
+/** A store that cannot fail: values that the given store does not accept are kept in memory. */
 export type SafeStore = ReturnType<typeof safeStore>;
 
 /** @param warn called once, at the first failure of the store */
 export function safeStore(store: Store | null | undefined, warn: (message: string) => void) {
-  /** Values that the store has not accepted. Undefined: the store has not removed the key. */
+  /** The values that the store has not accepted. Undefined: the store has not removed the key yet. */
   const memory = new Map<string, string | undefined>();
   let hasWarned = store === null;
-  /** Keys that could not be read. Writing one could destroy a value in the store. */
+  /** The keys that could not be read. They are not written either, because a write could destroy a value in the store. */
   const unread = new Set<unknown>();
   const safely = async <T>(work: (from: Store) => T | Promise<T>, key?: string): Promise<T | undefined> => {
     try {
@@ -44,7 +44,7 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
     get: async (key: string): Promise<string | undefined> =>
       memory.has(key) ? memory.get(key) : ((await safely((from) => from.getItem(key), key)) ?? undefined),
 
-    /** Without a value the key is removed. */
+    /** Stores a value. Without a value the key is removed. */
     async put(key: string, value?: string): Promise<void> {
       memory.set(key, value);
       await safely(async (from) => {
@@ -65,5 +65,5 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
 /** Runs work while no other tab with the same store runs work under the same name. */
 export type Exclusive = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
-/** 24 random characters of 36: 124 bits. */
+/** A random text of 24 characters of an alphabet of 36: 124 random bits. */
 export const randomText = (): string => Array.from(crypto.getRandomValues(new Uint8Array(24)), (byte) => (byte % 36).toString(36)).join('');

@@ -5,26 +5,30 @@ import type { Message, Socket, SocketClass, Watched } from './watched.ts';
 
 const OPEN_MS = 10_000;
 
-/** An idle connection is checked this often: a connection whose network has failed looks like a silent one. */
+/**
+ * The interval, in milliseconds, at which an idle connection is checked. A connection whose network has failed is silent, as one without
+ * news is.
+ */
 const CHECK_MS = 30_000;
 
-/** The time that the socket has to bring a state that a read has already found. */
+/** Milliseconds within which the socket must bring a state that a read has already found. */
 const BEHIND_MS = 2000;
 
-/** Requests of the device and the caller to the open socket. */
+/** The functions by which the watch makes the open socket check its connection, or greet again. */
 export interface Asks {
   check?: (() => void) | undefined;
   greet?: (() => void) | undefined;
-  /** The next socket brings no patches. */
+  /** Whether the next socket asks for whole rooms in place of patches. */
   whole?: boolean;
 }
 
-/** Called with each message. */
+/** Called with the way by which news came, at each message. */
 export type Live = (by: 'socket' | 'poll') => void;
 
 /**
- * Watches over one WebSocket until it closes. Returns its close code, and how long it was open: below 0 if it never opened.
- * @param asks filled while the socket is open
+ * Watches over one WebSocket until it closes. Returns the close code, and for how many milliseconds the socket was open: below 0 if it
+ * never opened.
+ * @param asks has its functions while the socket is open
  */
 export const overSocket = (
   watched: Watched,
@@ -38,7 +42,7 @@ export const overSocket = (
     let openedAt = Infinity;
     /** The position of the newest state that this socket brought. */
     let brought = 0;
-    /** The last room that this socket brought. The next patch applies to it, even if a read has found a newer room. */
+    /** The last room that this socket brought. The next patch applies to this room, even if a read has found a newer one. */
     let room: unknown;
     let timer: ReturnType<typeof setTimeout>;
     const after = (ms: number, run: () => void): void => {
@@ -51,7 +55,7 @@ export const overSocket = (
       asks.check = asks.greet = undefined;
       if (socket) {
         socket.onopen = socket.onmessage = socket.onclose = null;
-        // Closing a socket that never opened is an error too.
+        // Ignored: closing a socket that never opened is an error too.
         socket.onerror = () => {};
         socket.close();
       }
@@ -63,7 +67,7 @@ export const overSocket = (
       idle();
       const reply = await progress.poll(0);
       if (asks.check !== check) return;
-      // The service did not answer, or refused. A new connection ends the watch if the room no longer exists.
+      // The service did not answer, or refused. A new connection follows; if the room no longer exists, that ends the watch.
       if (!reply.ok && !(reply.status! >= 429)) stop();
       else if (progress.position > brought) after(BEHIND_MS, stop);
     };
@@ -72,9 +76,10 @@ export const overSocket = (
       if (hello && asks.greet === greet) socket!.send(hello);
     };
     const receive = async (message: Message): Promise<void> => {
-      // A message may get its turn after the socket was closed. Another socket may be open by then.
+      // A message may be processed after its socket was closed, when another socket is open already. A late message of a closed socket is
+      // dropped.
       if (asks.check !== check) return;
-      // A patch that does not fit throws, which ends the socket. The next one then asks for whole rooms.
+      // A patch that does not fit throws, which ends this socket. `asks.whole` is then still set, so the next socket asks for whole rooms.
       asks.whole = true;
       if (message['ops']) message = { room: patched(room, message) };
       asks.whole = false;
@@ -82,10 +87,11 @@ export const overSocket = (
       const known = progress.position;
       idle();
       live('socket');
-      // The service could not process the hello at the moment.
+      // The service could not process the hello at the moment, so the hello is sent again.
       if (message.error && isTemporary(message.error)) void sleep(backoff(2, message.error), signal).then(greet);
       const found = await progress.take(message);
-      // A new connection brings an older state: the service has lost changes, or this process of the service is behind.
+      // A new connection brought an older state than the known one: the service has lost changes, or this process of the service is behind.
+      // A read finds out.
       if (found && !brought && found < known) after(BEHIND_MS, check);
       brought = Math.max(brought, found);
       if (progress.isFinal) stop();
@@ -103,15 +109,19 @@ export const overSocket = (
     try {
       const query = watched.patches && !asks.whole ? '?patch=1' : '';
       socket = connect(watched.WebSocket!, watched.socketUrl + query, opened, receive, done);
-      // Node's own WebSocket fires no close event if it could not open.
+      // Node's own WebSocket fires no close event if it could not open, only an error.
       socket.onerror = () => openedAt === Infinity && stop();
     } catch {
-      // An https page cannot open a ws: address.
+      // An https page cannot open a ws: address: the constructor throws.
       stop();
     }
   });
 
-/** @param receive gets one message after the other. @param done is called at the end with the close code, or with 0 if `receive` failed */
+/**
+ * Opens a socket.
+ * @param receive gets one message after the other
+ * @param done is called at the end with the close code, or with 0 if `receive` failed
+ */
 function connect(
   WebSocket: SocketClass,
   url: string,

@@ -6,7 +6,7 @@ import type { Watched, WatchState } from './watched.ts';
 
 export interface Watch {
   readonly state: WatchState;
-  /** Resolves when the watch has ended. */
+  /** Resolves when the watch has ended, with the reason. */
   readonly ended: Promise<{ code: string }>;
   close(): void;
 }
@@ -20,7 +20,7 @@ export interface Watcher extends Watch {
 
 const POLL_SECONDS = 20;
 
-/** After this many polls the client tries a WebSocket again. The number doubles each time. */
+/** The number of long-polls after which the client tries a WebSocket again. The number doubles each time. */
 const POLLS = 6;
 
 const MOST_WAIT_MS = 30_000;
@@ -61,7 +61,8 @@ export function watch(watched: Watched): Watcher {
       if (openMs > MOST_WAIT_MS) tries = 0;
       let problem: Failure | undefined;
       if (openMs < 0) {
-        // A WebSocket does not tell why it could not open. A read gives the reason, or shows that the network blocks WebSockets only.
+        // A WebSocket does not tell why it could not open. A read by HTTP tells the reason, or shows that the network blocks only
+        // WebSockets.
         problem = await overPolls(progress, polls, signal, live);
         if (progress.isFinal) return finish('finished');
         if (problem?.status && !isTemporary(problem.error)) return finish(problem.error.code);
@@ -77,7 +78,7 @@ export function watch(watched: Watched): Watcher {
     }
   };
 
-  // Deferred, so that the caller has the watch before the first news arrive.
+  // Started in a microtask, so that the caller has the watch before the first news arrive.
   void Promise.resolve().then(run);
 
   return {
@@ -94,9 +95,9 @@ export function watch(watched: Watched): Watcher {
   };
 }
 
-/** Long-polls the given number of times. Returns the failure that stopped it. */
+/** Long-polls the given number of times. Returns the failure that stopped the polling, if any. */
 async function overPolls(progress: Progress, times: number, signal: AbortSignal, live: Live): Promise<Failure | undefined> {
-  // The first poll answers at once.
+  // The first poll does not wait for news, so it is answered at once.
   for (let polls = 0; polls < times && !signal.aborted && !progress.isFinal; polls++) {
     const reply = await progress.poll(polls && POLL_SECONDS);
     if (!reply.ok) return reply;

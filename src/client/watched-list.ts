@@ -11,7 +11,7 @@ export interface ListWatchOptions {
   onState?: (state: WatchState) => void;
 }
 
-/** Like `sleep`, in fewer bytes: nothing else uses `onabort` of this signal. */
+/** Waits POLL_MS, or until the signal aborts. Shorter than `sleep`; it may set `onabort`, because nothing else does on this signal. */
 const pause = (signal: AbortSignal): Promise<unknown> =>
   new Promise<unknown>((done) => {
     const timer = setTimeout(done, POLL_MS);
@@ -20,7 +20,7 @@ const pause = (signal: AbortSignal): Promise<unknown> =>
 
 /**
  * Watches a list that the service sends whole. Lists have no positions, so each list that differs from the last gets the next number.
- * @param field of the messages of the channel, and of the replies of `read`
+ * @param field the field with the list, in the messages of the channel and in the replies of `read`
  * @param read reads the list
  * @param isShort whether the channel may have more items than this reply
  */
@@ -40,12 +40,12 @@ export const watchList = <Item>(
     {
       path,
       async poll(wait, _, signal) {
-        // The service does not wait for changes of the list.
+        // The service answers a read of a list at once, not when the list changes, so the client waits before each read.
         if (wait) await pause(signal);
         const before = position;
         const reply = await read(signal);
-        // A read while the socket is open shows whether the socket is silent because its connection is lost. A read shows nothing if the
-        // socket has brought news meanwhile, or if the reply is short.
+        // A read while the socket is open shows whether the socket is silent because its connection is lost. The read shows nothing if the
+        // socket has brought news since, or if the reply may have fewer items than the channel.
         return position > before || (!wait && before && isShort?.(reply as never)) ? { ok: true } : reply;
       },
       positionOf: (message) => (message[field] ? position + +(textOf(message) !== last) : undefined),

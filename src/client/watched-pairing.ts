@@ -14,7 +14,8 @@ const positions: Record<string, number> = { pending: 1, scanned: 2 };
 const positionOf = ({ status }: Message): number | undefined => positions[status as string] ?? (status ? 3 : undefined);
 
 /**
- * @param status the client's call. It signs in when the pairing is claimed
+ * What to watch of a pairing.
+ * @param status the client's call `pairing.status`, which signs in when the pairing is claimed
  * @param closed aborts when the client closes
  */
 export const watchedPairing = (
@@ -32,7 +33,7 @@ export const watchedPairing = (
     positionOf,
     async deliver(message) {
       since = message['status'];
-      // The channel carries the status only: a read gives the session, which the service keeps for 10 minutes.
+      // The channel brings only the status. A read gives the session, which the service keeps for 10 minutes (6e5 ms).
       const { claimedBy } = (message['type'] && since === 'claimed' ? await read({}, closed, 6e5) : message) as Message;
       guarded(onStatus)(since as PairStatus, claimedBy as { name?: string });
       return positionOf(message) === 3;

@@ -6,9 +6,9 @@ import type { Followed, WatchState } from './watched.ts';
 
 export interface RoomWatchOptions {
   onState?: (state: WatchState) => void;
-  /** Gets the caller's seat once the service counts the player as connected. */
+  /** Gets the caller's seat once the service shows the player as connected. */
   onYou?: (you: { playerId: string; host: boolean }) => void;
-  /** Gets errors of the channel: `not_in_room` while the caller only watches. */
+  /** Gets errors of the channel, such as `not_in_room` if the caller has no seat and only watches. */
   onError?: (error: CoinopError) => void;
   /** `false`: the caller only watches, even with a seat. */
   hello?: false;

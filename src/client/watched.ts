@@ -1,11 +1,12 @@
 import type { CoinopError, Result } from './routes.ts';
 
 /**
+ * The state of a watch.
  * - `connecting`: the connection is being opened.
  * - `live`: news arrive, by WebSocket or by long-poll.
  * - `waiting`: the connection broke. The next try comes in `ms` milliseconds, or earlier when the device wakes up.
- * - `ended`: no more news come. `finished`: the room ended, or the pairing has its final status. `gone`: it does not exist any
- *   more. `closed`: the watch was closed. Any other code is that of the error that refused the watch.
+ * - `ended`: no more news come. `finished`: the room ended, or the pairing has its final status. `gone`: it does not exist any more.
+ * `closed`: the watch was closed. Any other code is the code of the error with which the service refused the watch.
  */
 export type WatchState =
   | { status: 'connecting' }
@@ -26,26 +27,26 @@ export type SocketClass = new (url: string) => Socket;
 
 export type Message = Record<string, unknown> & { error?: CoinopError };
 
-/** The watched object. */
+/** What is watched, such as a room, and how its states are read and passed on. */
 export interface Watched {
   readonly socketUrl: string;
   readonly WebSocket: SocketClass | null | undefined;
-  /** The channel may send patches of a room instead of the whole room. */
+  /** Whether the channel may send patches of a room (what changed) in place of the whole room. */
   readonly patches?: true;
   /** Reads the present state or, given seconds to wait, the first state after the position. */
   poll(waitSeconds: number, position: number, signal: AbortSignal): Promise<Result>;
-  /** The position of the state in a message or a reply of `poll`. Undefined: it contains no state. */
+  /** The position of the state in a message or in a reply of `poll`. Undefined: it has no state. */
   positionOf(message: Message): number | undefined;
-  /** Passes a state on. Returns whether it is final. */
+  /** Passes on a state to the game. Returns whether the state is final. */
   deliver(message: Message): boolean | Promise<boolean>;
-  /** Passes another message of the service on. */
+  /** Passes on a message that has no state. */
   other?(message: Message): void;
   /** The message to send on a new connection. */
   hello?(): Promise<string>;
-  /** A connection is open: `send` sends on it; `close` ends it, and a new connection follows. */
+  /** Called when a connection is open. `send` sends a text on it; `close` closes it, and a new connection follows. */
   opened?(send: (text: string) => void, close: () => void): void;
   onState?: (state: WatchState) => void;
 }
 
-/** The watched object and its path below the service's address. */
+/** What is watched, and the path of its channel below the service's address. */
 export type Followed = Omit<Watched, 'socketUrl' | 'WebSocket' | 'onState'> & { readonly path: string };

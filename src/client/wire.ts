@@ -1,4 +1,4 @@
-// Types only: the service's declarations in the client's form. The client's package has these types written out
+// Only types: the service's declarations of endpoints, in the form that the client needs. The client's package has these types written out
 // (scripts/pack-client.mjs), because the declarations need zod and other files of the service.
 import type { features } from '../api.ts';
 import type { RefusalDetails, RequiredDetails } from '../errors.ts';
@@ -9,10 +9,10 @@ type Endpoints = (typeof features)[keyof typeof features][number];
 type WireOf<E> = E extends { readonly wire?: infer W } ? Exclude<W, undefined> : never;
 type Declared = WireOf<Endpoints>;
 
-/** Path parameters and values of the query may be numbers: the client writes them into the address. */
+/** The same fields, but texts may also be numbers, because the client writes path parameters and the query into the address. */
 type Loose<T> = { [K in keyof T]: string extends T[K] ? T[K] | number : T[K] };
 
-/** Credentials. The client adds them itself. */
+/** The fields with credentials, which the client adds itself. */
 type Credential = 'installId' | 'session';
 
 type Input<W> = W extends { route: `GET ${string}`; input: infer I }
@@ -21,10 +21,10 @@ type Input<W> = W extends { route: `GET ${string}`; input: infer I }
     ? Omit<I, Credential>
     : never;
 
-/** Codes that only a request with a server key gets (`KEY_CODES`). server.ts adds them. */
+/** The error codes that only a request with a server key gets (`KEY_CODES`). server.ts adds them. */
 type OfKeys = 'bad_key' | 'forbidden';
 
-/** A session from a pairing gets `forbidden` as well. */
+/** The error codes of an endpoint without a server key. Only the end of a session has `forbidden`: a session from a pairing gets it. */
 type CodeOf<W extends { route: string; code: string }> = W['route'] extends 'POST /v1/sessions/end'
   ? W['code']
   : Exclude<W['code'], OfKeys>;
@@ -36,12 +36,12 @@ type Actions = typeof actions;
 type Act = DeclaredWire['POST /v1/rooms/{code}/{action}'];
 type Listed<A, List extends string> = A extends { [L in List]: readonly (infer Item)[] } ? Item : never;
 
-/** Exactly one of the fields. */
+/** A type with exactly one of the fields. */
 type OneOf<Fields extends keyof Body, Body> = {
   [F in Fields]: Required<Pick<Body, F>> & { [Other in Exclude<Fields, F>]?: never };
 }[Fields];
 
-/** The fields of the action besides the room's code, as `checkAct` demands. The client adds `order` and `tab` itself. */
+/** The fields of an action besides the room's code, as `checkAct` of the service demands them. The client adds `order` and `tab` itself. */
 type FieldsOf<A, Body = Act['input'], Needed = Listed<A, 'required'>, Either = Listed<A, 'oneOf'>> = Partial<
   Pick<Body, Exclude<Listed<A, 'fields'>, Needed | Either> & keyof Body>
 > &
@@ -57,7 +57,7 @@ type Acts = {
   };
 };
 
-/** An action of a room. */
+/** The name of an action in a room. */
 export type ActionName = keyof Actions;
 
 /** Every endpoint by method and path: its input, its reply without `ok`, and its error codes. Each action of a room counts as an endpoint. */
@@ -66,7 +66,7 @@ export type Wire = DeclaredWire & Acts;
 /** The method and the path of an endpoint. `!` marks a call that must not be repeated after a lost answer. */
 export type Route = keyof Wire | `!${keyof Wire}`;
 
-/** The fields of errors besides `code` and `message`: fields of every error, and fields of one code. */
+/** The fields of errors besides `code` and `message`: `any` has the fields of every error, `of` has the fields of errors with one code. */
 export interface Details {
   any: Pick<RefusalDetails, 'field' | 'issues' | 'retryAfterMs'> & { outcome?: 'unknown' };
   of: RequiredDetails;
