@@ -15,7 +15,7 @@ export interface Edition {
 
 const compress = promisify(gzip);
 
-/** Compresses in a thread of Node's pool, so that other requests do not wait. */
+/** Makes the edition of a text. A thread of Node's pool compresses the text, so that other requests do not wait. */
 export async function editionOf(text: string): Promise<Edition> {
   return {
     tag: hash('sha256', text, 'base64url').slice(0, 16),
@@ -25,9 +25,9 @@ export async function editionOf(text: string): Promise<Edition> {
 }
 
 /**
- * Editions of texts that take long to make. A thread makes them, so that other requests do not wait. Made at the first call, because most
- * processes never serve them.
- * @param worker a module that posts its texts by name, once
+ * Makes the editions of texts that take long to make. A worker thread makes the texts, so that other requests do not wait. The texts are
+ * made at the first call, because most processes never serve them.
+ * @param worker a module that posts one message: its texts by name
  */
 export function editionsFrom<Name extends string>(worker: URL, data?: () => unknown): () => Promise<ReadonlyMap<Name, Edition>> {
   return madeOnce(async () => {
@@ -39,25 +39,28 @@ export function editionsFrom<Name extends string>(worker: URL, data?: () => unkn
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Part of the declaration of an endpoint that answers with `sendEdition`. */
+/** The part that all declarations of endpoints have which answer with `sendEdition`. */
 export const SENDS_EDITION = {
   headers: { 'if-none-match': 'The ETag of an earlier reply.' },
-  /** The first request waits until its edition is made. On a busy machine that takes longer than the two seconds of requests to Redis. */
+  /**
+   * The deadline in milliseconds. The first request waits until its edition is made, which on a busy machine takes longer than the usual
+   * two seconds.
+   */
   deadlineMs: 20_000,
 } as const;
 
-/** `no-cache`: browsers keep a file and ask each time whether it changed, so that a page never mixes files of two versions. */
+/** The header `no-cache`: browsers keep a file, but ask each time whether it changed, so that a page never mixes files of two versions. */
 export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
 
 /**
- * The edition in the encoding that the client accepts, or 304 if the client already has it.
- * @param more headers, such as how long caches may keep it
+ * The answer with an edition, in the encoding that the client accepts, or 304 if the client already has the edition.
+ * @param more further headers, such as how long caches may keep the answer
  */
 export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, ifNoneMatch }: RequestMeta, more: Headers): Reply<Encoded> {
   const isGzipped = /\bgzip\b(?!\s*;\s*q=0)/.test(acceptEncoding);
   const tags = { plain: `"${tag}"`, gzipped: `"${tag}-gzip"` };
   const headers: Headers = [['etag', isGzipped ? tags.gzipped : tags.plain], ['vary', 'Accept-Encoding'], ...more];
-  // Both encodings hold the same text, so the ETag of either counts.
+  // The ETag of either encoding is accepted, because both encodings have the same text.
   if (Object.values(tags).some((known) => namesTag(ifNoneMatch, known)))
     return new Reply<Encoded>(new Encoded(''), { status: 304, headers });
   return isGzipped
@@ -65,7 +68,7 @@ export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, 
     : new Reply<Encoded>(plain, { headers });
 }
 
-/** Makes a value at the first call, and again after a failure. */
+/** Makes a value at the first call and keeps it. If that fails, the next call tries again. */
 export function madeOnce<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined;
   return () =>

@@ -1,4 +1,4 @@
-/** A piece of HTML. Only `html` makes one, so that text of any origin is escaped on its way into a page. */
+/** A piece of HTML. Only the function `html` makes pieces, so that any other text is escaped on its way into a page. */
 export class Html {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 type Value = string | number | Html | readonly Html[];
 
-/** A template of HTML. Values are escaped, except pieces of HTML themselves. */
+/** Makes a piece of HTML from a template. Values are escaped, unless they are pieces of HTML themselves. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(String.raw({ raw: parts }, ...values.map(written)));
 }

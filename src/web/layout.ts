@@ -3,16 +3,16 @@ import { html, type Html } from './html.ts';
 export interface PageParts {
   readonly title: string;
   readonly description: string;
-  /** The paths of its own style sheets, which follow the primitives of all pages. */
+  /** The paths of the page's own style sheets, which come after the sheet of all pages. */
   readonly styles?: readonly string[];
-  /** The browser modules that the page runs. Default: none. */
+  /** The names of the browser modules that the page runs. Default: none. */
   readonly modules?: readonly string[];
-  /** The browser modules that these import: the browser fetches them side by side. */
+  /** The names of the browser modules that these modules import, so that the browser can fetch all of them at the same time. */
   readonly imported: readonly string[];
   readonly body: Html;
 }
 
-/** A whole page. Nothing in it is inline or comes from elsewhere, because `pageHeaders` forbids that. */
+/** The HTML of a whole page. Nothing in it is inline or comes from another address, because the headers of `pageHeaders` forbid that. */
 export function layout({ title, description, styles = [], modules = [], imported, body }: PageParts): string {
   return html`<!doctype html>
     <html lang="en">
@@ -34,7 +34,7 @@ export function layout({ title, description, styles = [], modules = [], imported
     </html> `.text;
 }
 
-/** A coin. Without an icon in the page browsers would ask for /favicon.ico. */
+/** The icon of all pages, a coin. Without an icon in the page browsers would ask for /favicon.ico. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="13" fill="none" stroke="#c2410c" stroke-width="5"/><path d="M16 10v12" stroke="#c2410c" stroke-width="5"/></svg>',
 )}`;
@@ -42,10 +42,10 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 export const HTML = 'text/html; charset=utf-8';
 
 /**
- * The policy allows the service's own files, calls and WebSockets, and nothing inline. Browsers from before 2022 do not count a WebSocket
- * as `'self'`, so its addresses are named as well. Other pages must neither frame these pages nor learn their address, which may hold a
- * token.
- * @param origin of the request, `https://coinop.example`, for a page that opens WebSockets
+ * The headers of every HTML page. The content security policy allows the service's own files, calls and WebSockets, and nothing inline. In
+ * browsers from before 2022 `'self'` does not include WebSockets, so their addresses are named as well. Other pages must neither frame
+ * these pages nor learn their address, which may contain a token.
+ * @param origin the service's origin in the request, `https://coinop.example`, for a page that opens WebSockets
  */
 export function pageHeaders(origin?: string): readonly (readonly [name: string, value: string])[] {
   const host = origin?.replace(/^\w+:\/\//, '');

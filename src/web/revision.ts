@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Digits of a hash that a revision has: enough to name one commit of a project. */
+/** How many digits of a hash a revision has: enough to identify one commit of a project. */
 const DIGITS = 12;
 
 /**
- * Identifies this build beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`. So `git
- * rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Only the second form shows changes that were not
- * committed.
- * @param root folder of the project
+ * The text that identifies a build beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`.
+ * So `git rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Only the form with `src-` shows changes
+ * that were not committed.
+ * @param root the folder of the project
  */
 export function revisionOf(root: string): string {
   const commit = commitOf(root);
@@ -19,7 +19,8 @@ export function revisionOf(root: string): string {
 }
 
 /**
- * Undefined if the folder is no checkout, or stores its refs in a form that this function does not read. Starting git would cost some 5 ms.
+ * The commit of a checkout. Undefined if the folder is not a checkout, or stores its refs in a form that this function does not read. To
+ * start git would cost some 5 ms.
  */
 function commitOf(root: string): string | undefined {
   const gitDir = gitDirOf(root);
@@ -28,7 +29,7 @@ function commitOf(root: string): string | undefined {
   if (HASH.test(head)) return head;
   const ref = /^ref: (refs\/\S+)$/.exec(head)?.[1];
   if (ref === undefined) return undefined;
-  // An additional work tree has its branches in the folder of the main one.
+  // An additional work tree has its branches in the `.git` folder of the main one.
   const common = resolve(gitDir, textOf(join(gitDir, 'commondir')) ?? '.');
   const packed = textOf(join(common, 'packed-refs')) ?? '';
   const commit =
@@ -40,7 +41,7 @@ function commitOf(root: string): string | undefined {
   return commit !== undefined && HASH.test(commit) ? commit : undefined;
 }
 
-/** `.git` is a folder, or in an additional work tree a file that names one. */
+/** The `.git` folder of a checkout. In an additional work tree `.git` is a file that names the folder. */
 function gitDirOf(root: string): string | undefined {
   const dotGit = join(root, '.git');
   if (textOf(join(dotGit, 'HEAD')) !== undefined) return dotGit;
@@ -59,8 +60,8 @@ function textOf(path: string): string | undefined {
 }
 
 /**
- * The hash of git's object for a folder. All modes count as those of plain files, because copying may change them. Undefined for an empty
- * folder.
+ * The hash that git gives a folder (a tree object). All files are treated as plain ones, because copying may change their modes. Undefined
+ * for an empty folder.
  */
 function treeHash(folder: string): Buffer | undefined {
   const entries: { order: string; entry: Buffer }[] = [];
@@ -84,5 +85,5 @@ function objectHash(kind: 'blob' | 'tree', content: Buffer): Buffer {
 
 const EMPTY = Buffer.alloc(20);
 
-/** This build. */
+/** The revision of the running build. */
 export const revision = revisionOf(fileURLToPath(new URL('../..', import.meta.url)));

@@ -2,7 +2,7 @@ import { stripTypeScriptTypes } from 'node:module';
 
 /** The JavaScript of a TypeScript file, with its comments, and with blanks in place of the types. */
 export function stripTypes(source: string): string {
-  // Once in each process Node warns that the function is experimental. The warning would be in every log.
+  // Node warns once in each process that the function is experimental. Without this the warning would be in every log.
   const { emitWarning } = process;
   process.emitWarning = () => {};
   try {

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../declare.ts';
 import { sendEdition, SENDS_EDITION, type Edition, type Headers } from './edition.ts';
 
-/** For the endpoints of the documents. */
+/** The services of the endpoints that serve documents. */
 export type DocsServices = Pick<Services, 'docs'>;
 
-/** `Path` is the path itself: the types of the client list each endpoint by it. */
+/**
+ * What differs between endpoints that serve one text. `Path` is the path as a literal type, because the client's types list each endpoint
+ * by its path.
+ */
 interface ServedText<Path extends string> {
   readonly path: Path;
   readonly operationId: string;
@@ -15,7 +18,10 @@ interface ServedText<Path extends string> {
   readonly anyOrigin?: true;
 }
 
-/** An endpoint that answers with one text. @param headers such as how long caches may keep it */
+/**
+ * Declares an endpoint that answers with one text.
+ * @param headers the headers of the answer, such as how long caches may keep it
+ */
 export function textEndpoint<const Path extends string>(
   text: ServedText<Path>,
   headers: Headers,

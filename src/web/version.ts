@@ -1,4 +1,4 @@
 import { readFileSync } from 'node:fs';
 
-/** The version of the service: `1.0.0`. */
+/** The version of the service, such as `1.0.0`. */
 export const version = (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version;

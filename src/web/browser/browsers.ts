@@ -2,7 +2,7 @@ import { byId, make, onPress } from './dom.ts';
 import { explain, type Problem } from './problems.ts';
 import { browserOf } from './user-agent.ts';
 
-/** A session of `GET /v1/sessions`. */
+/** A session in the reply of `GET /v1/sessions`. */
 interface SignedIn {
   readonly id: string;
   readonly kind: string;
@@ -13,7 +13,7 @@ interface SignedIn {
 
 type Failed = { ok: false; error: Problem };
 
-/** The account whose signed-in browsers the page shows. */
+/** The account whose signed-in browsers the page shows: how to list its sessions, and how to end one. */
 export interface Owner {
   readonly list: () => Promise<{ ok: true; sessions: readonly SignedIn[] } | Failed>;
   readonly end: (id: string) => Promise<{ ok: true } | Failed>;
@@ -21,7 +21,7 @@ export interface Owner {
 
 const KINDS: Readonly<Record<string, string>> = { pairing: 'by a QR code', store: 'with the app store', login: 'on this device' };
 
-/** Shows the owner's signed-in browsers, with a button to end each. */
+/** Shows the browsers that are signed in to the account, each with a button that ends its session. */
 export async function showBrowsers(owner: Owner): Promise<void> {
   const found = await owner.list();
   byId('browsers').hidden = false;

@@ -1,4 +1,4 @@
-// The script of the pages below /docs: search, copying, marking the section in view, and the forms that send requests.
+// The script of the pages below /docs: search, copying, the mark at the section in view, and the forms that send requests.
 
 const all = <Found extends Element = HTMLElement>(selector: string, within: ParentNode = document): Found[] => [
   ...within.querySelectorAll<Found>(selector),
@@ -27,7 +27,7 @@ document.addEventListener('click', async ({ target }) => {
   try {
     await navigator.clipboard.writeText(button.closest('figure')!.querySelector('code')!.textContent);
   } catch {
-    // Browsers give the clipboard to pages over https or from this machine only.
+    // Browsers give the clipboard only to pages over https and from this machine. Other pages select the text.
     said = 'Select it';
     getSelection()!.selectAllChildren(button.closest('figure')!.querySelector('code')!);
   }
@@ -42,7 +42,7 @@ const found = document.querySelector('#found')!;
 const contents = document.querySelector<HTMLElement>('#contents')!;
 const links = all<HTMLAnchorElement>('#contents nav a');
 
-/** The searched text of each link: its own text, then the text of its section. */
+/** The text that is searched for each link: the link's own text and the text of its section. Undefined before the first search. */
 let texts: Map<HTMLAnchorElement, string> | undefined;
 
 function textsOfLinks(): Map<HTMLAnchorElement, string> {
@@ -89,7 +89,7 @@ document.addEventListener('keydown', (event) => {
   search.select();
 });
 
-// On small screens the contents lie over the page.
+// On small screens the table of contents covers the page, so it is closed once a link was chosen.
 contents.addEventListener('click', ({ target }) => {
   if (target instanceof Element && target.closest('a') !== null && contents.matches(':popover-open')) contents.hidePopover();
 });
@@ -100,7 +100,10 @@ const linkOf = new Map(links.map((link) => [link.hash.slice(1), link]));
 const inView = new Set<Element>();
 const sections = [...linkOf.keys()].map((id) => document.getElementById(id)).filter((section) => section !== null);
 
-/** Marks the link of the section in view. If several are in view, the address decides: a person has just gone there. */
+/**
+ * Marks the link of the section in view. If several sections are in view, the one in the address is marked, because a person has just gone
+ * there.
+ */
 function markCurrent(): void {
   const named = document.getElementById(location.hash.slice(1));
   const current = named !== null && inView.has(named) ? named : sections.find((section) => inView.has(section));
@@ -110,7 +113,7 @@ function markCurrent(): void {
   link.setAttribute('aria-current', 'location');
   const { top, bottom } = link.getBoundingClientRect();
   const frame = contents.getBoundingClientRect();
-  // If the contents scroll separately, keeps the marked link in view.
+  // If the table of contents scrolls separately, it is scrolled so that the marked link stays in view.
   if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
     contents.scrollTop += top - frame.top - frame.height / 2;
 }
@@ -124,8 +127,8 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Goes to the section that the address names, again for some frames. The browser lays out the operations above it only now, and guessed
- * their heights wrongly: a single jump may end up to a screen away.
+ * Goes to the section that the address names, and repeats that for some frames. The browser lays out the operations above the section only
+ * now, and had guessed their heights wrongly, so a single jump may end up to a screen away.
  */
 function goToNamed(frames = JUMP_FRAMES): void {
   const named = document.getElementById(location.hash.slice(1));
@@ -143,10 +146,10 @@ for (const section of sections) observer.observe(section);
 
 // Trying an endpoint
 
-/** One installId for this tab, which all forms share. A person may replace it. */
+/** The installId of this tab, which all forms share. A person may replace it by typing another. */
 let installId = `docs-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
 
-/** Keeps the installId across a reload, if the browser allows it. */
+/** Keeps the installId in the tab across a reload, if the browser allows that. */
 function keepInstallId(id?: string): void {
   const key = 'coinop-docs:install-id';
   try {
@@ -159,7 +162,7 @@ function keepInstallId(id?: string): void {
 
 keepInstallId();
 
-/** The session that a person entered into a form, for the other forms. It is a secret, so it is not stored. */
+/** The session that a person typed into a form, to fill it into the other forms. It is a secret, so it is not stored. */
 let authorization = '';
 
 for (const form of all<HTMLFormElement>('.try form')) {
@@ -208,7 +211,7 @@ async function send(form: HTMLFormElement): Promise<void> {
     const asked = askedBy(form);
     const { method, url, headers, body } = asked;
     const began = performance.now();
-    // Redirects and caches would show something other than the answer of the service.
+    // The cache is not used, because a cached answer would be shown in place of the service's.
     const response = await fetch(url, { method, headers, cache: 'no-store', ...(body === undefined ? {} : { body }) });
     const text = await response.text();
     const took = Math.max(1, Math.round(performance.now() - began));
@@ -228,7 +231,7 @@ async function send(form: HTMLFormElement): Promise<void> {
   }
 }
 
-/** A link to the advice for the error, if the answer is one. */
+/** A link to the advice for the error code, if the answer is an error. */
 function advice(text: string): HTMLElement[] {
   const code = /^\{"ok":false,"error":\{"code":"([a-z_]+)"/.exec(text)?.[1];
   if (code === undefined) return [];
@@ -239,7 +242,7 @@ function advice(text: string): HTMLElement[] {
   return [line];
 }
 
-/** Longer answers, such as the documents, would make the page slow. */
+/** The most characters of an answer that are shown. Longer answers, such as `/openapi.json`, would make the page slow. */
 const LONGEST = 20_000;
 
 function pretty(text: string): string {
@@ -247,7 +250,7 @@ function pretty(text: string): string {
   try {
     shown = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // Not JSON, such as the metrics.
+    // The answer is not JSON, as the text of /metrics is not, and is shown unchanged.
   }
   return shown.length > LONGEST ? `${shown.slice(0, LONGEST)}\n… ${shown.length - LONGEST} more characters` : shown;
 }

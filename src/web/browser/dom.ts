@@ -1,4 +1,4 @@
-/** The element with this id, which the page has. */
+/** The element with this id. The page must have it. */
 export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`The page has no #${id}`);
@@ -7,7 +7,7 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
 
 type Child = Node | string;
 
-/** Makes an element. Children that are strings are inserted as text, never as HTML. */
+/** Makes an element of the page. Children that are strings are inserted as text, never as HTML. */
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   properties: Partial<HTMLElementTagNameMap[Tag]> = {},
@@ -18,14 +18,14 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A name that a person chose: right-to-left letters in it do not turn the text around it. */
+/** An element with a name that a person chose. Right-to-left letters in the name do not change the order of the text around it. */
 export const name = (text: string): HTMLElement => make('bdi', { textContent: text });
 
 export const formatted = (value: number): string => value.toLocaleString('en-GB');
 
 type Work = () => Promise<unknown> | void;
 
-/** Runs the work of a button. Further presses do nothing until it is done; the button keeps the focus. */
+/** Runs the work when the button is pressed. Further presses do nothing until the work is done; the button keeps the focus. */
 export function onPress(button: HTMLElement, work: Work): void {
   button.addEventListener('click', (event) => {
     if (!(button instanceof HTMLAnchorElement)) event.preventDefault();
@@ -33,7 +33,10 @@ export function onPress(button: HTMLElement, work: Work): void {
   });
 }
 
-/** Runs the work of a form. An Enter that is held down submits many times: only the first counts until the work is done. */
+/**
+ * Runs the work when the form is submitted. An Enter key that is held down submits many times: further submits do nothing until the work is
+ * done.
+ */
 export function onSubmit(form: HTMLElement, work: Work): void {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -47,7 +50,9 @@ function runOnce(element: HTMLElement, work: Work): void {
   void Promise.resolve(work()).finally(() => element.removeAttribute('aria-busy'));
 }
 
-/** A disabled button stays in the tab order, so that a person who uses the keyboard does not lose the focus. */
+/**
+ * Enables or disables a button. A disabled button stays in the tab order, so that a person who uses the keyboard does not lose the focus.
+ */
 export function setEnabled(button: HTMLElement, isEnabled: boolean): void {
   if (isEnabled) button.removeAttribute('aria-disabled');
   else button.setAttribute('aria-disabled', 'true');

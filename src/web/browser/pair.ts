@@ -15,7 +15,7 @@ type Claimed =
   | { ok: true; status: string; matchCode: string; requester: { address: string; userAgent: string; ageSeconds: number } }
   | { ok: false; error: Problem };
 
-/** An account that this browser has signed in, which takes the steps of the pairing. */
+/** An account that is signed in in this browser, and that can scan, confirm or refuse the pairing. */
 type Claimant = { readonly who: string; readonly take: (step: Step, name?: string) => Promise<Claimed>; readonly owner: Owner };
 
 interface Action {
@@ -27,10 +27,10 @@ interface Action {
 const isPairToken = /^[\w-]{24}$/.test(token);
 let timer: ReturnType<typeof setInterval> | undefined;
 let watching: { close(): void } | undefined;
-/** The account that is asked about the code. */
+/** The account that is asked to confirm the code. Undefined before the code was scanned. */
 let asking: Claimant | undefined;
 
-/** Shows a heading, a sentence and the possible actions. The focus goes to the heading if the person has acted. */
+/** Shows a heading, a sentence and the possible actions. The heading gets the focus if a button had it before. */
 function show(heading: string, lead: string, actions: readonly Action[] = [], hint = ''): void {
   const hadFocus = byId('view').contains(document.activeElement);
   byId('heading').textContent = heading;
@@ -46,13 +46,13 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
   byId('hint').textContent = hint;
   byId('hint').hidden = hint === '';
   for (const id of ['match', 'requester', 'left', 'name-field']) byId(id).hidden = true;
-  // A screen reader reads a text again each time it is set.
+  // Set only if the text changes, because a screen reader reads the text again each time it is set.
   if (byId('said').textContent !== `${heading}. ${lead}`) byId('said').textContent = `${heading}. ${lead}`;
   clearInterval(timer);
   if (hadFocus) byId('heading').focus();
 }
 
-/** The link into the app, if the operator has set one. The letters of the token need no encoding. */
+/** The link that opens the app with this code, if the operator has set one. The characters of the token need no encoding. */
 function appLink(isMain: boolean): HTMLElement[] {
   const template = dataset['appLink'] ?? '';
   if (template === '' || !isPairToken) return [];
@@ -65,7 +65,7 @@ function appLink(isMain: boolean): HTMLElement[] {
   ];
 }
 
-/** The pairing is over: the app could not do more with it either. */
+/** Shows that the pairing has ended, without a link into the app: the app could not do more with the pairing either. */
 function over(heading: string, lead: string): void {
   watching?.close();
   show(heading, lead);
@@ -90,7 +90,7 @@ function fail(error: Problem): void {
       );
     case 'session_required':
     case 'sign_in_required':
-    // The cookie went with the session.
+    // The browser deleted the session's cookie, because the session has ended.
     case 'identity_required':
       return askToSignIn('The session of this browser has ended.');
     case 'account_deleted':
@@ -111,8 +111,8 @@ const ask = async <Reply>(path: string, body?: object): Promise<Reply | { ok: fa
 };
 
 /**
- * The status of the pairing. Without cookies: if the website is open in this browser too, the website has to take the session, not this
- * page.
+ * The status of the pairing. The request has no cookies, so it does not take the session: if the website is open in this browser too, the
+ * website has to get the session, and not this page.
  */
 async function pairStatus(): Promise<string | Problem> {
   try {
@@ -124,7 +124,7 @@ async function pairStatus(): Promise<string | Problem> {
   }
 }
 
-/** The account of this browser's cookie. */
+/** The account that is signed in by this browser's cookie. Undefined: none is. */
 async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
   try {
     const session = (await (await fetch('/v1/session', { cache: 'no-store' })).json()) as {
@@ -147,7 +147,10 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
 
 const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
 
-/** The player of the playground in this browser. If its session has ended or its account was deleted, a new player replaces it. */
+/**
+ * The player of the playground in this browser. If the player's session has ended or the account was deleted, the next try makes a new
+ * player.
+ */
 function playgroundClaimant(): Claimant {
   const client = clientOf();
   return {
@@ -170,7 +173,7 @@ async function begin(): Promise<void> {
         : 'Its code is not one of a pairing. Scan the code on the other screen again.',
     );
   const [status, claimant] = await Promise.all([pairStatus(), cookieClaimant()]);
-  // Checked first, so that nobody signs in or gets an account for a code that is no longer valid.
+  // The status is checked first, so that nobody signs in or gets an account for a code that is no longer valid.
   if (typeof status === 'object') return fail(status);
   if (status === 'expired' || status === 'denied') return fail({ code: `pair_${status}`, message: '' });
   if (claimant !== undefined && 'code' in claimant) return fail(claimant);
@@ -201,7 +204,7 @@ function askToSignIn(why: string): void {
   );
 }
 
-/** Scans the code as this claimant, and asks whether to confirm. */
+/** Scans the code for this account, and asks the person whether to confirm. */
 async function inspect(claimant: Claimant): Promise<void> {
   asking = claimant;
   const found = await claimant.take('scan');
@@ -263,7 +266,7 @@ function finished(claimant: Claimant): void {
   byId('actions').replaceChildren(button);
 }
 
-/** The pairing was claimed in another tab of this browser, or by somebody else who scanned the code. */
+/** Shows the result after the pairing was claimed in another tab of this browser, or by somebody else who scanned the code. */
 async function claimed(): Promise<void> {
   if (asking === undefined) return fail({ code: 'already_claimed', message: '' });
   const found = await asking.take('scan');
@@ -271,7 +274,7 @@ async function claimed(): Promise<void> {
   else fail(found.error);
 }
 
-/** Follows the pairing, so that an open page shows when the code expires, or when another tab claims or refuses it. */
+/** Watches the pairing, so that an open page shows when the code expires, or when another tab claims or refuses the pairing. */
 function watch(): void {
   watching?.close();
   const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });

@@ -24,7 +24,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   account_banned: 'This account is banned. Start over with new players.',
 };
 
-/** Explains to a person what happened, and what to do. */
+/** The text that tells a person what happened, and what to do. */
 export function explain({ code, message, retryAfterMs }: Problem): string {
   if (code === 'rate_limited') return `That was too fast. Try again in ${Math.ceil((retryAfterMs ?? 1000) / 1000)} s.`;
   return EXPLAINED[code] ?? message;

@@ -1,4 +1,4 @@
-/** Names in the header User-Agent, the most specific first: Edge and Opera name Chrome too, and Chrome names Safari. */
+/** The marks of browsers in the header User-Agent, the most specific first: Edge and Opera name Chrome too, and Chrome names Safari. */
 const BROWSERS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -20,10 +20,14 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
 
 const nameIn = (names: typeof BROWSERS, text: string): string | undefined => names.find(([pattern]) => pattern.test(text))?.[1];
 
-/** The common name of a browser: `Chrome on Linux`. A header of another kind stays as it is: it may be the name of an app. */
+/**
+ * The common name of a browser, such as `Chrome on Linux`. A User-Agent of another form is returned unchanged, because it may be the name
+ * of an app.
+ */
 export function browserOf(userAgent = ''): string {
   const [browser, system] = [nameIn(BROWSERS, userAgent), nameIn(SYSTEMS, userAgent)];
-  // The User-Agent of every browser begins like this (RFC 9110, section 10.1.5; sites expect it). An app that only names one is no browser.
+  // The User-Agent of every browser begins with this text (RFC 9110, section 10.1.5; sites expect it). An app may name a browser without
+  // being one.
   if (browser === undefined || !userAgent.startsWith('Mozilla/5.0 (')) return userAgent || 'Unknown browser';
   return system === undefined ? browser : `${browser} on ${system}`;
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The client library as one JavaScript module, as `/client.js` serves it and the package carries it. One file, because pages
- * must not mix files of two versions during an update. `npm run build:client` makes it of src/client, and a test compares.
+ * The client library as one JavaScript module, which `/client.js` and the npm package have. It is one file, because pages must not mix
+ * files of two versions during an update. `npm run build:client` makes the file from src/client, and a test checks that it is current.
  */
 export function clientModule(): string {
   return bundle('client');
@@ -13,7 +13,7 @@ export function roomsModule(): string {
   return bundle('rooms');
 }
 
-/** The half of the library for game servers, for the package. */
+/** The client library for game servers, which only the npm package has. */
 export function serverModule(): string {
   return bundle('server');
 }

@@ -18,8 +18,8 @@ import type { Schema, Schemas } from './schemas.ts';
 export type Channels = readonly ChannelDeclaration[];
 
 /**
- * The AsyncAPI document of these channels: https://www.asyncapi.com/docs/reference/specification/v3.0.0
- * @param schemas in draft 7, AsyncAPI's dialect. It holds `errorSchemas`; the schemas of the messages are added to it.
+ * Makes the AsyncAPI document of the channels: https://www.asyncapi.com/docs/reference/specification/v3.0.0
+ * @param schemas makes schemas in draft 7, AsyncAPI's dialect. It has `errorSchemas`, and the schemas of the messages are added to it.
  */
 export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   const described: Record<string, object> = {};
@@ -50,13 +50,13 @@ export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   };
 }
 
-/** `/v1/rooms/{code}/live` becomes `roomsByCodeLive`. */
+/** The id of a channel, made from its path: `/v1/rooms/{code}/live` becomes `roomsByCodeLive`. */
 export function channelIdOf(path: string): string {
   const name = nameOf(path);
   return name[0]!.toLowerCase() + name.slice(1);
 }
 
-/** The channel's own messages and `error`, which every channel may send. */
+/** The messages that the service sends on the channel: the channel's own, and `error`, which every channel may send. */
 export function messagesSent(channel: ChannelDeclaration): Readonly<Record<string, z.ZodObject>> {
   return { ...channel.sends, error: ErrorMessage };
 }
@@ -87,14 +87,20 @@ function describeChannel(channel: ChannelDeclaration, schemas: Schemas): object 
   };
 }
 
-/** The errors of the upgrade, sorted by status. They go into an extension: AsyncAPI has no place for HTTP responses. */
+/**
+ * The errors that can refuse the upgrade, sorted by status. They are an extension of the document, because AsyncAPI has no field for HTTP
+ * responses.
+ */
 function refusalsOf(channel: ChannelDeclaration) {
   return channelErrors(channel)
     .map((code) => ({ status: errors[code].status, code, message: errors[code].message }))
     .sort((one, other) => one.status - other.status);
 }
 
-/** AsyncAPI's Parameter Object is always a string, and has only these four of a schema's keywords. */
+/**
+ * Describes the parameters of a channel's path. AsyncAPI's Parameter Object is always a string, and of a schema's keywords it has only
+ * `description`, `enum`, `default` and `examples`.
+ */
 function describeParameters(properties: Readonly<Record<string, Schema>>): object {
   const parameters = Object.entries(properties).map(([name, schema]) => {
     const known = ['description', 'enum', 'default', 'examples'].filter((word) => schema[word] !== undefined);
@@ -163,7 +169,10 @@ const info = {
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
 };
 
-/** The service does not know its public addresses, and AsyncAPI's Server Object has no relative URLs: hence a variable. */
+/**
+ * The host as a variable of the document: the service does not know its public addresses, and AsyncAPI's Server Object has no relative
+ * URLs.
+ */
 const host = {
   default: '127.0.0.1:3000',
   description: 'The host that this document came from, with the port unless it is the default port.',

@@ -13,7 +13,7 @@ export interface ListedEndpoint {
   example: string;
 }
 
-/** One item for every endpoint and every alias, with the schemas of the OpenAPI document. */
+/** The list of endpoints: one item for every endpoint and every alias, with the schemas of the OpenAPI document. */
 export function discoveryList(features: Features, schemas: Schemas): ListedEndpoint[] {
   return Object.values(features)
     .flat()
@@ -27,7 +27,7 @@ function list(endpoint: EndpointDeclaration, schemas: Schemas): ListedEndpoint[]
   const request = withOpenapiReferences(requestSchema(endpoint, schemas));
   const lines = pathsOf(endpoint).map((path) => ({ method, path, auth, summary, request, response, example: exampleAt(endpoint, path) }));
   if (endpoint.pageUnless === undefined) return lines;
-  // The page and the list share a path and differ by the query: each gets an item.
+  // The HTML page and the JSON list have the same path and differ in the query. Each gets an item.
   const asked = lines.map((line) => ({ ...line, path: `${line.path}?${endpoint.pageUnless}` }));
   const pages = lines.map((line) => ({
     ...line,
@@ -37,7 +37,7 @@ function list(endpoint: EndpointDeclaration, schemas: Schemas): ListedEndpoint[]
   return [...pages, ...asked];
 }
 
-/** Path parameters, query and body as one object schema; `x-in` on a field names its place. */
+/** The path parameters, the query and the body as one object schema. `x-in` on a field says where the field belongs. */
 function requestSchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
   const properties: Record<string, Schema> = {};
   const required: string[] = [];
@@ -54,7 +54,7 @@ function requestSchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema 
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
 }
 
-/** The list has no components, so its references point into the OpenAPI document. */
+/** The same schema, with references into the OpenAPI document, because the list itself has no components. */
 function withOpenapiReferences(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"/openapi.json#/')) as Schema;
 }

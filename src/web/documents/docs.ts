@@ -2,9 +2,10 @@ import type { Encoded } from '../../server/http/endpoint.ts';
 import type { Edition } from '../edition.ts';
 
 /**
- * The documents of the interface, encoded. `/metrics` is in them only without METRICS_PORT, and the endpoints of operators only with
- * ADMIN_API=on. The sandbox's endpoints are in the list and on the pages only with STORE=sandbox, and never in the OpenAPI document: they
- * imitate Google's interfaces, and a client that is generated from the document would contain calls that no production service has.
+ * The documents that describe the service's interface, encoded. `/metrics` is in them only without METRICS_PORT, and the endpoints of
+ * operators only with ADMIN_API=on. The sandbox's endpoints are in the list and on the pages only with STORE=sandbox, and never in the
+ * OpenAPI document: they imitate Google's interfaces, and a client that is generated from the document would contain calls that no
+ * production service has.
  */
 export interface Docs {
   readonly openapi: Encoded;
@@ -15,5 +16,8 @@ export interface Docs {
   readonly pages: () => Promise<ReadonlyMap<'reference' | 'channels' | 'errors', Edition>>;
 }
 
-/** The documents change only when the service restarts. A minute bounds how long caches serve old ones after a rolling update. */
+/**
+ * The header that lets caches keep the documents for a minute. The documents change only when the service restarts; after a rolling update
+ * caches serve old ones no longer than that.
+ */
 export const CACHED: readonly [name: string, value: string] = ['cache-control', 'public, max-age=60'];

@@ -19,11 +19,11 @@ interface Described {
   /** The endpoints of the sandbox. Undefined without STORE=sandbox. */
   readonly sandbox: Features[string] | undefined;
   readonly playground: Playground | undefined;
-  /** `/metrics` is served on a port of its own. */
+  /** Whether `/metrics` is served on a port of its own. */
   readonly hasMetricsPort: boolean;
 }
 
-/** Builds the documents at the first request: that takes tens of milliseconds, and most processes never serve them. */
+/** Makes the documents at the first request, because that takes tens of milliseconds, and most processes never serve them. */
 export function docsOf(described: Described): () => Docs {
   let docs: Docs | undefined;
   return () => (docs ??= write(described));
@@ -40,7 +40,7 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
   return {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
-    // In a worker, because this takes 70 ms of CPU time.
+    // The pages are made in a worker thread, because that takes 70 ms of CPU time.
     pages: editionsFrom(new URL('../reference/pages-worker.ts', import.meta.url), () => ({
       openapi: sandbox === undefined ? openapi : openapiDocument(withSandbox, new Schemas(errorSchemas)),
       asyncapi,
@@ -51,7 +51,7 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
   };
 }
 
-/** The features with their matching endpoints. Features without one are left out. */
+/** The features with only those of their endpoints for which `which` is true. A feature without such an endpoint is left out. */
 function those(features: Features, which: (endpoint: EndpointDeclaration) => boolean): Features {
   return Object.fromEntries(
     Object.entries(features)

@@ -5,7 +5,7 @@ import { html, type Html } from '../html.ts';
 import { messagesSent, type Channels } from './asyncapi.ts';
 import type { Features } from './openapi.ts';
 
-/** The HTML page: what the service is, the playground, and every endpoint by feature and every live channel. */
+/** The HTML page at `/`: what the service is, the playground, every endpoint by feature, and every live channel. */
 export function page(features: Features, channels: Channels, shown: Shown): string {
   return homePage(shown, [
     ...Object.entries(features).map(([feature, endpoints]) => section(feature, endpoints.map(row))),
@@ -54,12 +54,12 @@ function commaSeparated(names: readonly string[]): Html[] {
   return names.map((name, index) => html`${index === 0 ? '' : ', '}<code>${name}</code>`);
 }
 
-/** Backquotes in summaries and descriptions mark code. */
+/** Text as HTML. Backquotes in summaries and descriptions mark code. */
 function prose(text: string): Html[] {
   return text.split(/`([^`]+)`/).map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
 }
 
-/** A long path may break after its slashes. */
+/** A path as HTML that may break after its slashes, because a long path would not fit into a line. */
 function breakable(path: string): Html[] {
   return path.split(/(?<=\/)/).map((part) => html`${part}${part.endsWith('/') ? html`<wbr />` : ''}`);
 }

@@ -4,8 +4,8 @@ import type { Schema } from './schemas.ts';
 type Components = Readonly<Record<string, Schema>>;
 
 /**
- * An example of a schema: its own, or one made of its parts. A made object has the required fields, and those optional ones that
- * have an example. A text without an example is its field's name.
+ * An example of a schema: the schema's own, or one made of the examples of its parts. A made object has the required fields, and those
+ * optional fields that have an example. A text without an example is the name of its field.
  */
 export function exampleOf(schema: Schema, components: Components, name = 'text'): unknown {
   if (schema['example'] !== undefined) return schema['example'];
@@ -42,7 +42,7 @@ function objectExample({ properties = {}, required = [], allOf = [] }: Schema, c
   ) as object;
 }
 
-/** The details that some errors have besides code and message. */
+/** Example values for the fields that some errors have besides code and message. */
 const details: Partial<Record<ErrorCode, object>> = {
   invalid_request: {
     message: 'coins: Must be a whole number from 1 to 1,000,000',
@@ -58,7 +58,7 @@ const details: Partial<Record<ErrorCode, object>> = {
   app_store_unavailable: { retryAfterMs: 1000 },
 };
 
-/** An example of the answer with this error. */
+/** An example of the answer to a request that is refused with this code. */
 export function errorExample(code: ErrorCode): object {
   return { ok: false, error: { code, message: errors[code].message, ...details[code] }, requestId: 'kD3xQz9a-17' };
 }

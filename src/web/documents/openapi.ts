@@ -8,8 +8,8 @@ import type { Schemas } from './schemas.ts';
 export type Features = Readonly<Record<string, readonly EndpointDeclaration[]>>;
 
 /**
- * The OpenAPI document of these endpoints: https://spec.openapis.org/oas/v3.0.3
- * @param schemas holds `errorSchemas`; the schemas of the endpoints are added to it
+ * Makes the OpenAPI document of the endpoints: https://spec.openapis.org/oas/v3.0.3
+ * @param schemas has `errorSchemas`; the schemas of the endpoints are added to it
  */
 export function openapiDocument(features: Features, schemas: Schemas) {
   const paths: Record<string, Record<string, object>> = {};
@@ -18,7 +18,7 @@ export function openapiDocument(features: Features, schemas: Schemas) {
   const operationIds = new Set<string>();
   for (const [feature, endpoints] of Object.entries(features)) {
     for (const endpoint of endpoints.flatMap(withVariants)) {
-      // All paths of an endpoint share one operation.
+      // All paths of an endpoint (its own and its aliases) share one operation.
       const operation = describeOperation(endpoint, schemas, refusals);
       for (const path of pathsOf(endpoint)) {
         const operationId = unique(operationNameOf(endpoint), operationIds);
@@ -76,16 +76,19 @@ export function openapiDocument(features: Features, schemas: Schemas) {
   };
 }
 
-/** The endpoint, then its variants. Their paths match before the endpoint's, because they have one parameter less. */
-/** In the description of a costly endpoint. */
+/** A sentence that is added to the description of each costly endpoint. */
 const COSTLY =
   ' A process answers requests of this and other costly endpoints one at a time. Send them one after the other: many that wait at once are `rate_limited`.';
 
+/**
+ * The endpoint, then its variants. A router prefers the path of a variant to the endpoint's, because a variant's path has one parameter
+ * less.
+ */
 function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
   return [endpoint, ...(endpoint.variants ?? []).map((variant) => variantOf(endpoint, variant))];
 }
 
-/** By feature, as `api.ts` names them. */
+/** The descriptions of the features, by the names that `api.ts` gives them. */
 const tagDescriptions: Readonly<Record<string, string>> = {
   service: 'The documents of the interface, and the endpoints for monitoring.',
   docs: 'Pages for people: this reference, the live channels and the error codes.',

@@ -1,6 +1,6 @@
 import type { EndpointDeclaration } from '../../server/http/endpoint.ts';
 
-/** `/v1/rooms/{code}/live` becomes `RoomsByCodeLive`. */
+/** The name of a path: `/v1/rooms/{code}/live` becomes `RoomsByCodeLive`. */
 export function nameOf(path: string): string {
   const words = path
     .replace(/^\/v1\//, '/')
@@ -10,15 +10,15 @@ export function nameOf(path: string): string {
   return words.length === 0 ? 'Root' : words.map(capitalised).join('');
 }
 
-/** `POST /v1/coins/credit` becomes `postCoinsCredit`. */
+/** The id of an operation without an `operationId`: `POST /v1/coins/credit` becomes `postCoinsCredit`. */
 export function operationIdOf(method: string, path: string, taken: Set<string>): string {
   return unique(method.toLowerCase() + nameOf(path), taken);
 }
 
-/** An id that is not taken yet. Generated clients name their methods after operation ids. */
+/** The id, with an addition if another operation has the same id. Generated clients name their methods after operation ids. */
 export function unique(id: string, taken: Set<string>): string {
   let free = id;
-  // `/login` is an alias of `/v1/login`.
+  // An alias has the same name: `/login` is an alias of `/v1/login`.
   for (let count = 2; taken.has(free); count++) free = count === 2 ? `${id}Alias` : `${id}Alias${count - 1}`;
   taken.add(free);
   return free;

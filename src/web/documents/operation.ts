@@ -6,7 +6,7 @@ import { capitalised, operationNameOf } from './operation-names.ts';
 import { describeRefusals, REQUEST_ID, type Refusals } from './refusals.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';
 
-/** The endpoint's own path, then its aliases. */
+/** All paths of an endpoint: its own, then its aliases. */
 export function pathsOf(endpoint: EndpointDeclaration): string[] {
   return [endpoint.path, ...(endpoint.aliases ?? [])];
 }
@@ -15,19 +15,22 @@ export function exampleAt(endpoint: EndpointDeclaration, path: string): string {
   return endpoint.example.replace(`$base${endpoint.path}`, () => `$base${path}`);
 }
 
-/** Schema of a 200's body. It includes `ok`, unless the endpoint has a media type of its own. */
+/** The schema of the body of an answer with status 200. It has `ok`, unless the endpoint has a media type of its own. */
 export function replySchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
   const shape = replyShape(endpoint);
   return shape === undefined ? TEXT : schemas.object(shape);
 }
 
-/** Undefined for a reply that is no JSON. */
+/** The shape of the body of an answer with status 200. Undefined for a body that is not JSON. */
 function replyShape({ mediaType, reply }: EndpointDeclaration): z.ZodObject | undefined {
   if (mediaType === undefined) return z.object({ ok: z.literal(true), ...reply.shape });
   return JSON_MEDIA_TYPE.test(mediaType) ? reply : undefined;
 }
 
-/** Schema and example of a 200's body. The schema of JSON is a component: generated types have names then. */
+/**
+ * The schema and an example of the body of an answer with status 200. The schema of JSON is a component, so that generated types have
+ * names.
+ */
 function describeReply(endpoint: EndpointDeclaration, schemas: Schemas): object {
   const shape = replyShape(endpoint);
   if (shape === undefined) return { schema: TEXT };
@@ -36,12 +39,12 @@ function describeReply(endpoint: EndpointDeclaration, schemas: Schemas): object 
   return { schema: schemas.reference(id, shape), example: own ?? exampleOf(schemas.object(shape), schemas.components) };
 }
 
-/** JSON, or a format with the `+json` suffix (RFC 6839, section 3.1). */
+/** Matches the media type of JSON, or of a format with the suffix `+json` (RFC 6839, section 3.1). */
 export const JSON_MEDIA_TYPE = /^application\/([\w.-]+\+)?json(;|$)/;
 
 const TEXT: Schema = { type: 'string' };
 
-/** A variant as if it were an endpoint, for OpenAPI. The service has one route for all variants. */
+/** The declaration of a variant as if it were an endpoint of its own, for OpenAPI. The service has one route for all variants. */
 export function variantOf(endpoint: EndpointDeclaration, variant: OperationVariant): EndpointDeclaration {
   const { value, ...declared } = variant;
   const parameter = Object.keys(endpoint.params!.shape).at(-1)!;
@@ -55,7 +58,7 @@ export function variantOf(endpoint: EndpointDeclaration, variant: OperationVaria
   };
 }
 
-/** @param refusals the refusals of the endpoint are added to it */
+/** The operation of an endpoint. @param refusals the parts of the document to which the endpoint's refusals are added */
 export function describeOperation(declared: EndpointDeclaration, schemas: Schemas, refusals: Refusals): object {
   const endpoint = withAccountNames(declared);
   const parameters = describeParameters(endpoint, schemas);
@@ -67,7 +70,10 @@ export function describeOperation(declared: EndpointDeclaration, schemas: Schema
   };
 }
 
-/** The schema of the body is a component, like that of a reply: a generator would call a schema without a name `InlineObject6`. */
+/**
+ * Describes the body of requests. Its schema is a component, as that of a reply is: a generator would call a schema without a name
+ * `InlineObject6`.
+ */
 function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
   if (endpoint.body === undefined) return {};
   const object = schemas.object(endpoint.body);
@@ -77,8 +83,9 @@ function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
 }
 
 /**
- * Describes an optional field that takes any JSON as an object. Generated clients in C# and Java send null for an unset field of any type,
- * and the service would take that null as a merge patch or as the state of a room. An unset field of type object is left out.
+ * The same schema, in which each optional field that takes any JSON is described as an object. Generated clients in C# and Java send null
+ * for an unset field of any type, and the service would take that null as a merge patch or as the state of a room. An unset field of type
+ * object is left out.
  */
 function withoutOptionalNull({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const fields = Object.entries(properties).map(([name, property]): [string, Schema] => {
@@ -99,7 +106,7 @@ function securityOf(endpoint: EndpointDeclaration): object[] {
   return endpoint.keyScope === undefined ? keyless : [...keyless, { serverKey: [] }];
 }
 
-/** The endpoint with the fields by which a request with a server key names the account. */
+/** The endpoint with the fields by which a request with a server key names its account. */
 function withAccountNames(endpoint: EndpointDeclaration): EndpointDeclaration {
   if (endpoint.keyScope === undefined || endpoint.caller === 'none' || endpoint.keyNeedsAccount === false) return endpoint;
   const place = endpoint.method === 'GET' ? 'query' : 'body';
@@ -139,7 +146,10 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
   return parameters;
 }
 
-/** Query parameters of any name: one object whose members are parameters (style `form`, exploded). Its title names it. */
+/**
+ * Describes query parameters whose names are free, as one object whose members are parameters (style `form`, exploded). The title of the
+ * schema is the name of the object.
+ */
 function describeOtherParameters({ title, description, example, ...schema }: Schema): object {
   return {
     name: title,
@@ -153,7 +163,10 @@ function describeOtherParameters({ title, description, example, ...schema }: Sch
   };
 }
 
-/** zod wraps the reference of a shape with a description of its own into an `allOf`. Here the description is the parameter's. */
+/**
+ * The schema without its wrapper. zod wraps a shape that has a description of its own into an `allOf`; in a parameter, the description
+ * belongs to the parameter.
+ */
 function withoutWrapper(schema: Schema): Schema {
   const [wrapped, ...others] = (schema['allOf'] ?? []) as Schema[];
   return wrapped !== undefined && others.length === 0 && Object.keys(schema).length === 1 ? wrapped : schema;

@@ -4,24 +4,24 @@ import { errorExample } from './examples.ts';
 import { capitalised } from './operation-names.ts';
 import type { Schema } from './schemas.ts';
 
-/** The response headers of every operation. */
+/** The header that every response has, as a part of the OpenAPI document. */
 export const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
 /**
  * The parts of the document that describe refused requests. The schemas of a refusal have no `allOf`: generators for typed languages use
- * only its first part, and lose the codes in the second.
+ * only the first part of an `allOf`, and would lose the codes in the second.
  */
 export interface Refusals {
-  /** By name: `KeyReused`. */
+  /** The described responses by name, such as `KeyReused`. */
   readonly responses: Record<string, object>;
   /** The components of the document, to which the schemas are added. */
   readonly schemas: Record<string, Schema>;
 }
 
-/** A response for each status, with the endpoint's error codes of that status. Endpoints with the same codes share it. */
+/** A response for each status, with the endpoint's error codes of that status. Endpoints with the same codes share a response. */
 export function describeRefusals(endpoint: EndpointDeclaration, refusals: Refusals): object {
   const declared = new Set(declaredErrors(endpoint));
-  // The headers of any request may be malformed (request-headers.ts). If the endpoint refuses nothing else, that is its only code.
+  // The headers of any request may be malformed (request-headers.ts). For an endpoint that refuses nothing else, that is its only 4xx code.
   if (![...declared].some((code) => errors[code].status < 500)) declared.add('invalid_request');
   const inOrder = allCodes.filter((code) => declared.has(code));
   const responses = [...Map.groupBy(inOrder, (code) => errors[code].status)].map(([status, codes]) => {
@@ -55,8 +55,8 @@ function addRefusal(name: string, status: number, codes: readonly ErrorCode[], {
 }
 
 /**
- * Every path may give a few more codes than its operation names. With this schema clients can read any refusal without reading its
- * status.
+ * Adds a schema that fits every refusal. Every path may give a few more codes than its operation names, and with this schema a client can
+ * read any refusal without knowing its status.
  */
 function addAnyRefusal({ responses, schemas }: Refusals): void {
   schemas['AnyRefusal'] ??= errorReply({ $ref: '#/components/schemas/ErrorDetails' });
@@ -72,10 +72,10 @@ function addAnyRefusal({ responses, schemas }: Refusals): void {
   };
 }
 
-/** The codes of any path beside those of its operation, as the introduction of the document names them. */
+/** The codes that any path may give beside the codes of its operation. The introduction of the document names them too. */
 const OF_EVERY_PATH = ['not_found', 'method_not_allowed', 'overloaded'] as const;
 
-/** @param error schema of the field `error` */
+/** The schema of the body of a refusal. @param error the schema of the field `error` */
 export function errorReply(error: Schema): Schema {
   return {
     type: 'object',
@@ -88,7 +88,10 @@ export function errorReply(error: Schema): Schema {
   };
 }
 
-/** The fields of `error` beside code and message, and the codes that have each. Without codes: any code may. */
+/**
+ * The fields of `error` besides code and message, and the codes that have each field (`of`). Without `of`, an error of any code may have
+ * the field.
+ */
 const details: Readonly<Record<string, { readonly of?: readonly ErrorCode[]; readonly schema: Schema }>> = {
   field: { schema: { type: 'string', description: 'The field of the request that caused the error.' } },
   issues: {
@@ -154,7 +157,7 @@ function detailsOf(codes: readonly ErrorCode[], code: Schema): Schema {
   };
 }
 
-/** The schemas of any error: that of a response that names no codes, and of a refused upgrade of a channel. */
+/** The schemas of any error: for a response that names no codes, and for a refused upgrade of a channel. */
 export const errorSchemas: Readonly<Record<string, Schema>> = {
   ErrorCode: {
     type: 'string',

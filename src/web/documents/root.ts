@@ -61,7 +61,10 @@ export const root = endpoint({
       : new Reply(docs().page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
 });
 
-/** Browsers accept HTML first, and anything else last. A client that names neither HTML nor JSON gets the page. */
+/**
+ * Whether a client wants the list of endpoints as JSON, not the page. Browsers accept HTML first, and anything else last. A client that
+ * names neither HTML nor JSON gets the page.
+ */
 function wantsJson(accept: string): boolean {
   return accepts(accept, 'application/json') && !accepts(accept, 'text/html');
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** A Schema Object, or a reference to one. */
+/** A Schema Object of a document, or a reference to a Schema Object. */
 export type Schema = { readonly [keyword: string]: unknown };
 
-/** The schema of an object. */
+/** The schema of a JSON object. */
 export interface ObjectSchema extends Schema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, Schema>>;
@@ -24,7 +24,7 @@ export type Dialect = 'openapi-3.0' | 'draft-7';
 export class Schemas {
   readonly components: Record<string, Schema>;
   readonly #dialect: Dialect;
-  /** Component names, by the JSON text of zod's name and definition. */
+  /** The names of the components, by the JSON text of the name that zod gave and of the definition. */
   readonly #names = new Map<string, string>();
 
   constructor(components: Readonly<Record<string, Schema>> = {}, dialect: Dialect = 'openapi-3.0') {
@@ -33,8 +33,8 @@ export class Schemas {
   }
 
   /**
-   * Schema of a request's or a reply's object. Both use the shape's input side: the server parses requests with the shape,
-   * and sends a handler's reply without parsing it.
+   * The schema of the object of a request or a reply. Both use the input side of the shape: the server parses requests with the shape, and
+   * sends a handler's reply without parsing it.
    */
   object(shape: z.ZodObject): ObjectSchema {
     const { definitions = {}, ...schema } = z.toJSONSchema(shape, {
@@ -42,10 +42,10 @@ export class Schemas {
       io: 'input',
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // Only the forms of operators use it.
+        // `typed` is only for the forms of operators, and is not part of the document.
         delete jsonSchema['typed'];
-        // JSON Schema patterns have no flags. Without its `i` flag a pattern would refuse values that the service accepts. Other flags make
-        // no difference to the patterns here.
+        // JSON Schema patterns have no flags. Without its `i` flag a pattern would refuse values that the service accepts. The service's
+        // patterns have no other flag that matters.
         if (!patternsOf(zodSchema).some((pattern) => pattern.ignoreCase)) return;
         delete jsonSchema.pattern;
         delete jsonSchema.allOf;
@@ -58,19 +58,21 @@ export class Schemas {
     return { properties: {}, ...clean(schema, names, this.#dialect) } as ObjectSchema;
   }
 
-  /** A reference to the schema of an object, which becomes a component with this name. */
+  /** A reference to the schema of an object. The schema becomes a component with this name. */
   reference(name: string, shape: z.ZodObject): Schema {
     return this.component(name, this.object(shape));
   }
 
-  /** A reference to this schema, which becomes a component with this name. */
+  /** A reference to this schema. The schema becomes a component with this name. */
   component(name: string, schema: Schema): Schema {
     const component = this.#nameFor(name, schema);
     this.components[component] = schema;
     return { $ref: `#/components/schemas/${component}` };
   }
 
-  /** The same definition always gets the same name. A second definition with the same name gets a number appended. */
+  /**
+   * The name of a component. The same definition always gets the same name; another definition with the same name gets a number appended.
+   */
   #nameFor(name: string, definition: Schema): string {
     const source = JSON.stringify([name, definition]);
     const known = this.#names.get(source);
@@ -110,25 +112,25 @@ const SHARED_WORDS = [
   'default',
 ];
 
-/** Keywords whose value is copied. */
+/** The keywords whose values are copied into the document. */
 const plain: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   'openapi-3.0': new Set([...SHARED_WORDS, 'nullable', 'example', 'deprecated']),
   'draft-7': new Set([...SHARED_WORDS, 'const', 'examples', 'contentEncoding', 'contentMediaType']),
 };
 
-/** Keywords whose value is a schema. In draft 7 it may also be a list of schemas (a tuple's items) or a boolean. */
+/** The keywords whose value is a schema. In draft 7 the value may also be a list of schemas (the items of a tuple) or a boolean. */
 const holding: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   'openapi-3.0': new Set(['items', 'not', 'additionalProperties']),
   'draft-7': new Set(['items', 'additionalItems', 'not', 'additionalProperties', 'propertyNames']),
 };
 
-/** Keeps the keywords that the dialect has, at every depth. Translates a few; drops all others. */
+/** The schema with only the keywords that the dialect has, at every depth. A few other keywords are translated; all others are dropped. */
 function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dialect): Schema {
   const below = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(below);
     return typeof value === 'boolean' ? value : clean(value as Schema, names, dialect);
   };
-  // zod writes an optional field of a named schema as an `allOf` with one part.
+  // zod writes an optional field of a named schema as an `allOf` with one part. The part alone says the same.
   const [only, ...others] = (schema['allOf'] ?? []) as Schema[];
   if (typeof only?.['$ref'] === 'string' && others.length === 0) return clean(only, names, dialect);
   if (typeof schema['$ref'] === 'string') {
@@ -147,9 +149,10 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     else if (keyword === 'properties')
       cleaned[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, below(property)]));
   }
-  // JavaScript escapes the slashes of a pattern. Generators for Ruby would escape the slash and its backslash again.
+  // JavaScript escapes slashes in a pattern. Generators for Ruby would escape both the slash and its backslash again.
   if (typeof cleaned['pattern'] === 'string') cleaned['pattern'] = cleaned['pattern'].replaceAll('\\/', '/');
-  // Objects may have more fields anyway. If a class says so, generators for PHP make it call a parent class that it does not have.
+  // `additionalProperties` is left out, because every object may have more fields anyway. If a class says so, generators for PHP make the
+  // class call a parent that it does not have.
   const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
   if (dialect === 'openapi-3.0' && isClass && isEmpty(cleaned['additionalProperties'])) delete cleaned['additionalProperties'];
   // zod adds long patterns to dates and UUIDs. The format says enough, and generators for C# match the pattern with a Guid, which does not compile.
@@ -167,14 +170,14 @@ function isEmpty(value: unknown): boolean {
 }
 
 /**
- * A union such as text or number. Generators for typed languages refer to a class for it without writing that class, so the document allows
- * any value.
+ * Whether the schema is a union of plain types, such as text or number. Generators for typed languages refer to a class for such a union
+ * without writing that class, so the document allows any value.
  */
 function isUnionOfPlainTypes({ anyOf }: Schema): boolean {
   return ((anyOf ?? []) as Schema[]).some(({ type }) => type === 'string' || type === 'number' || type === 'integer' || type === 'boolean');
 }
 
-/** Generators for typed languages turn the values of a boolean into an enum that does not compile. */
+/** Describes a boolean that has only one value. Generators for typed languages would turn the value into an enum that does not compile. */
 function describeLiteral(schema: Record<string, unknown>): void {
   const values = (schema['enum'] ?? []) as unknown[];
   delete schema['enum'];
@@ -182,8 +185,8 @@ function describeLiteral(schema: Record<string, unknown>): void {
 }
 
 /**
- * A whole number in a query is a text with a pattern to zod, and its own description says `type: 'integer'`. zod bounds other integers by
- * the range of exact integers in a double, which is of no use to a reader.
+ * Describes the range of whole numbers. To zod a whole number in a query is a text with a pattern, and its own description says `type:
+ * 'integer'`. zod bounds other integers by the range in which doubles are exact, which is of no use to a reader.
  */
 function describeInteger(schema: Record<string, unknown>, dialect: Dialect): void {
   delete schema['pattern'];

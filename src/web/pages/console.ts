@@ -1,7 +1,7 @@
 import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
 
-/** The console as it is before its script knows who is signed in. The modules of browser/ fill `#view`. */
+/** The HTML of the console before its script knows who is signed in. The modules of browser/ fill the element `#view`. */
 export const openConsole = layout({
   title: 'Console · coinop',
   description: 'For people who help users.',

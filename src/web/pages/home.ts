@@ -2,25 +2,25 @@ import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
 import { version } from '../version.ts';
 
-/** The part of the page where visitors try the service. */
+/** The part of the start page in which visitors can try the service. */
 export interface Playground {
   readonly section: (shown: { readonly sandbox: boolean }) => Html;
-  /** The module that the part runs, and the modules that it imports. */
+  /** The name of the module that the playground runs. `imported` are the modules that it imports. */
   readonly module: string;
   readonly imported: readonly string[];
 }
 
-/** The parts of the page that the settings decide. */
+/** The parts of the start page that depend on settings. */
 export interface Shown {
-  /** The sandbox stands in for the app store: purchases can be tried. */
+  /** Whether the sandbox stands in for the app store, so that purchases can be tried. */
   readonly sandbox: boolean;
   /** The playground, if the page has one. */
   readonly playground: Playground | undefined;
-  /** `/metrics` is served on the service's port. */
+  /** Whether `/metrics` is served on the service's own port. */
   readonly metrics: boolean;
 }
 
-/** The page at `/`. @param reference the endpoints and channels, a section a feature */
+/** The HTML of the page at `/`. @param reference the endpoints and channels, a section for each feature */
 export function homePage(shown: Shown, reference: readonly Html[]): string {
   return layout({
     title: 'coinop: a realtime-first backend for games',
@@ -98,11 +98,14 @@ function hero({ playground }: Shown): Html {
   </section>`;
 }
 
-/** The page finds these two in the source, and writes its own address and the first game of the catalogue in their places. */
+/**
+ * The address and the game in the example. The page's script replaces them by the page's own address and by the first game of the
+ * catalogue.
+ */
 const ORIGIN = 'http://127.0.0.1:3000';
 const GAME = 'pebble-drop';
 
-/** The README has the same game. */
+/** The source of an example game, which the README shows too. */
 export const GAME_SOURCE = `<!doctype html><button id="press">Press</button> <ol id="board"></ol>
 <script type="module">
   import { coinop } from '${ORIGIN}/client.js';

@@ -2,7 +2,7 @@ import { html } from '../html.ts';
 import { HTML, layout, pageHeaders } from '../layout.ts';
 import type { NotFoundPage } from '../../server/http/refusals.ts';
 
-/** The page at a path that the service does not have. */
+/** The page that the service answers at a path that it does not have. */
 export const notFoundPage: NotFoundPage = {
   mediaType: HTML,
   headers: pageHeaders(),

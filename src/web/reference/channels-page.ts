@@ -44,10 +44,10 @@ interface Operation {
   readonly messages: readonly { readonly $ref: string }[];
 }
 
-/** The page with every live channel of the AsyncAPI document, its messages and the codes that close it. */
+/** The HTML page with every live channel of the AsyncAPI document: its messages, and the codes that close it. */
 export function channelsPage(asyncapi: AsyncapiParts): string {
   const channels = Object.entries(asyncapi.channels as Record<string, Channel>);
-  // The list of close codes has a section of its own below.
+  // The list of close codes is cut off, because the page has a section of its own for close codes.
   const [about = ''] = asyncapi.info.description.split(/\n\n(?=Close codes)/);
   return docsLayout({
     path: '/docs/channels',
@@ -92,7 +92,7 @@ client.watchRoom('BCDFG', (room) => {
 function section(id: string, channel: Channel, { operations, components }: AsyncapiParts): Html {
   const { address, summary, description, messages, parameters = {}, bindings } = channel;
   const { query, headers } = bindings.ws;
-  // The refused upgrades have a list of their own below.
+  // The list of refused upgrades is cut off, because the page has a list of its own for refused upgrades.
   const [about = ''] = description.split(/\n*A refused upgrade gets/);
   return html`<section class="tag" aria-labelledby="${id}-title">
     <div class="operation" id="${id}">
@@ -171,7 +171,7 @@ function messageSection(
   </article> `;
 }
 
-/** AsyncAPI's schemas have `examples` and `const`. OpenAPI's have `example` and `enum` instead. */
+/** The schema with `example` and `enum`, as in OpenAPI, in place of AsyncAPI's `examples` and `const`. */
 function withExamples(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withExamples);
   if (typeof value !== 'object' || value === null) return value;

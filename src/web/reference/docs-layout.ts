@@ -1,19 +1,19 @@
 import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
 
-/** A page of the documentation, without the layout that all pages share. */
+/** What differs between the pages of the documentation. The layout is the same for all. */
 export interface DocsPage {
   readonly path: '/docs' | '/docs/channels' | '/docs/errors';
   readonly title: string;
-  /** For search engines and previews. */
+  /** The text that search engines and previews show. */
   readonly description: string;
-  /** The name of the searched content, for the search field. */
+  /** What can be searched on the page, for the label of the search field. */
   readonly searched: string;
   readonly contents: readonly ContentsGroup[];
   readonly main: Html;
 }
 
-/** Links to the sections of the page. */
+/** A group of links in the table of contents, which lead to sections of the page. */
 export interface ContentsGroup {
   readonly heading: string;
   readonly links: readonly { readonly id: string; readonly text: string; readonly label?: Html }[];

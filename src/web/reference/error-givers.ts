@@ -7,16 +7,16 @@ import { operationNameOf } from '../documents/operation-names.ts';
 
 /** An endpoint or channel that can answer with a code. */
 export interface Giver {
-  /** `WS` for a channel that refuses its upgrade with the code. */
+  /** The HTTP method of the endpoint, or `WS` for a channel that refuses its upgrade with the code. */
   readonly method: string;
   readonly path: string;
-  /** The address of its section in these pages. */
+  /** The address of the endpoint's or channel's section in the documentation. */
   readonly href: string;
 }
 
 export type ErrorGivers = Readonly<Record<ErrorCode, readonly Giver[]>>;
 
-/** The declared givers of each code: endpoints first, then channels. */
+/** For each error code the endpoints and channels that declare it: endpoints first, then channels. */
 export function errorGivers(features: Features, channels: Channels): ErrorGivers {
   const endpoints = Object.values(features).flat();
   const entries = (Object.keys(errors) as ErrorCode[]).map((code): [ErrorCode, Giver[]] => [

@@ -8,7 +8,7 @@ import { methodMark } from './reference-page.ts';
 
 const codes = Object.keys(errors) as ErrorCode[];
 
-/** Further givers of codes, besides the endpoints and channels that declare them. */
+/** For some codes, where they come from besides the endpoints and channels that declare them. */
 const elsewhere: Partial<Record<ErrorCode, string>> = {
   invalid_request: 'every path, for headers that are malformed',
   not_found: 'every path that the service does not have',
@@ -22,7 +22,7 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
   overloaded: 'every path',
 };
 
-/** The page with every error code: its meaning, what a client does about it, and the endpoints and channels that give it. */
+/** The HTML page with every error code: its meaning, what a client should do about it, and the endpoints and channels that give it. */
 export function errorsPage(givers: ErrorGivers): string {
   const statuses = [...Map.groupBy(codes, (code) => errors[code].status)].sort(([one], [other]) => one - other);
   return docsLayout({
@@ -98,7 +98,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   503: 'Service unavailable',
 };
 
-/** Further givers are folded: most codes of the pipeline have fifty. */
+/** How many endpoints are shown for a code before the others are folded. A code that almost every endpoint may give has some fifty. */
 const SHOWN = 4;
 
 function giverList(code: ErrorCode, givers: readonly Giver[]): Html {

@@ -6,13 +6,13 @@ export type Components = Readonly<Record<string, Schema>>;
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** Objects within objects are listed to this depth: deeper ones occur only in recursive schemas. */
+/** The depth to which objects within objects are listed. Only recursive schemas have deeper ones. */
 const DEEPEST = 6;
 
-/** The fields of an object as a list, with those of the objects in it folded. Empty for a schema without fields. */
+/** The fields of an object as a list, in which the fields of inner objects are folded. Empty for a schema without fields. */
 export function fieldList(schema: Schema, components: Components, depth = 0): Html {
   const { properties = {}, required = [] } = resolved(schema, components);
-  // `ok` is in every reply: the introduction says so.
+  // `ok` is left out, because every reply has it, as the introduction says.
   const fields = Object.entries(properties as Properties).filter(([name]) => name !== 'ok');
   if (fields.length === 0 || depth > DEEPEST) return html``;
   return html`<ul class="fields">
@@ -22,7 +22,7 @@ export function fieldList(schema: Schema, components: Components, depth = 0): Ht
   </ul> `;
 }
 
-/** @param note `required`, or empty */
+/** An item of the list. @param note `required`, or empty */
 export function fieldItem(name: string, schema: Schema, note: string, components: Components, depth = 0): Html {
   const field = resolved(schema, components);
   const within = fieldsWithin(field, components, depth);
@@ -50,7 +50,7 @@ function fieldsWithin(field: Schema, components: Components, depth: number): Htm
   return fieldList(field, components, depth + 1);
 }
 
-/** The schema without its reference, and with the fields of all parts of an `allOf`. */
+/** The schema that a reference leads to, with the fields of all parts of an `allOf`. */
 export function resolved(schema: Schema, components: Components): Schema {
   const { $ref: reference, allOf, ...own } = schema as Schema & { $ref?: string; allOf?: Schema[] };
   const parts = [
@@ -70,12 +70,12 @@ export function resolved(schema: Schema, components: Components): Schema {
   };
 }
 
-/** `integer, 1 to 1,000,000`, `"a" or "b"`, `array of objects` */
+/** The type of a field in words: `integer, 1 to 1,000,000`, `"a" or "b"`, `array of objects`. */
 function typeOf(schema: Schema, components: Components): string {
   const { type, nullable, format, minLength, maxLength } = schema as Readonly<Record<string, string | number | undefined>>;
   const values = (schema['enum'] ?? ('const' in schema ? [schema['const']] : undefined)) as unknown[] | undefined;
   const orNull = nullable ? ' or null' : '';
-  // Error codes have a separate page.
+  // A long list of values is not written out. The longest, the error codes, has a page of its own.
   if (values !== undefined && values.length <= 12) return values.map((value) => JSON.stringify(value)).join(' or ');
   const choices = (schema['oneOf'] ?? schema['anyOf']) as Schema[] | undefined;
   if (choices !== undefined) return choices.map((choice) => typeOf(resolved(choice, components), components)).join(' or ') + orNull;

@@ -20,7 +20,7 @@ export function paragraphs(text: string): Html[] {
     });
 }
 
-/** A text whose backquotes mark code. An error code becomes a link to its advice. */
+/** Text as HTML. Backquotes mark code, and an error code becomes a link to its advice. */
 export function prose(text: string): Html[] {
   return text.split(/`([^`]+)`/).map((part, index) => {
     if (index % 2 === 0) return html`${part}`;
@@ -29,26 +29,26 @@ export function prose(text: string): Html[] {
   });
 }
 
-/** The paths of this service that a person can open. */
+/** Matches the paths of the service that a person can open in a browser. */
 const PAGES = /^\/(docs(\/\w+)?|openapi\.json|asyncapi\.json|client\.js)$/;
 
 export function errorLink(code: string): Html {
   return html`<a href="/docs/errors#${code}"><code>${code}</code></a>`;
 }
 
-/** A path that may break after its slashes. */
+/** A path as HTML that may break after its slashes. */
 export function breakable(path: string): Html[] {
   return path.split(/(?<=\/)/).map((part) => html`${part}${part.endsWith('/') ? html`<wbr />` : ''}`);
 }
 
-/** A value as indented JSON, its keys marked. */
+/** A value as indented JSON, in which the names of fields are marked. */
 export function json(value: unknown): Html[] {
   return JSON.stringify(value, null, 2)
     .split(/("(?:[^"\\]|\\.)*")(?=: )/)
     .map((part, index) => (index % 2 === 0 ? html`${part}` : html`<b>${part}</b>`));
 }
 
-/** A block of code with a button that copies it. */
+/** A block of code, with a button that copies it. */
 export function codeBlock(title: string, code: Html | readonly Html[] | string): Html {
   return html`<figure class="sample">
     <figcaption class="label apart">

@@ -41,7 +41,7 @@ interface Listed {
   readonly operation: Operation;
 }
 
-/** The page with every operation of the OpenAPI document. */
+/** The HTML page with every operation of the OpenAPI document. */
 export function referencePage({ info, tags, paths, components }: OpenapiParts): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): Listed => ({
@@ -107,20 +107,20 @@ export function methodMark(method: string): Html {
   return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
 }
 
-/** Most readers want the endpoints of games and apps, so pages, probes, operators and the sandbox come last. */
+/** The tags that come last on the page. Most readers want the endpoints of games and apps, not pages, probes, operators and the sandbox. */
 const LAST = ['service', 'docs', 'operator', 'sandbox'];
 
 function headingOf(tag: string): string {
   return tag[0]!.toUpperCase() + tag.slice(1);
 }
 
-/** All paths but a few begin with /v1, and the column of contents is narrow. */
+/** The path as the table of contents shows it, without /v1: all paths but a few begin with that, and the column is narrow. */
 function shortened(path: string, paths: OpenapiParts['paths']): string {
   const short = path.replace(/^\/v1(?=\/)/, '').replace(/^\/sandbox\/.*(?=\/[^/]+\/[^/]+$)/, '…');
   return short !== path && short in paths ? path : short;
 }
 
-/** A long command, its options on lines of their own. */
+/** The curl command of an operation. If it is long, each option is on a line of its own. */
 function curlOf(operation: Operation): string {
   const [{ source }] = operation['x-codeSamples'];
   return source.length <= 52 ? source : source.replace(/ (?=-[Hdb] ')/g, ' \\\n  ').replaceAll('; curl', ';\ncurl');
@@ -172,7 +172,7 @@ function parameterList(place: Parameter['in'], parameters: readonly Parameter[],
     </ul> `;
 }
 
-/** The error codes by status, each a link to its advice. */
+/** The error codes of an operation by status, each a link to its advice. */
 function errorLine(responses: Operation['responses'], components: OpenapiParts['components']): Html {
   const rows = Object.entries(responses).flatMap(([status, { $ref: reference }]) => {
     if (reference === undefined) return [];
@@ -191,12 +191,12 @@ function errorLine(responses: Operation['responses'], components: OpenapiParts['
     </ul>`;
 }
 
-/** The form that sends the request. The page's script fills in the caller, and sends it. */
+/** The form that sends a request to the operation. The page's script fills in the caller, and sends the request. */
 function form({ method, path, operation }: Listed, components: Components): Html {
   const { operationId: id, parameters = [], requestBody, security } = operation;
   const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const inputs = [
-    // The answer to a conditional request may be empty.
+    // A conditional request is left out, because its answer may be empty.
     ...parameters.filter(({ name }) => name !== 'if-none-match'),
     ...(security.length === 0 ? [] : [{ name: 'authorization', in: 'header', required: false, schema: {} } as const]),
   ];
@@ -238,7 +238,10 @@ ${bodyExample(body.schema, parameters, components)}</textarea>
   </details> `;
 }
 
-/** Leaves out the installId if the form has it as a header, and the accountId, which only servers send. */
+/**
+ * An example of the body, as JSON. The installId is left out if the form has it as a header, and the accountId, because only servers send
+ * it.
+ */
 function bodyExample(schema: Schema, parameters: readonly Parameter[], components: Components): string {
   const example = { ...(exampleOf(schema, components) as Record<string, unknown>) };
   if (parameters.some(({ name }) => name === 'x-install-id')) delete example['installId'];

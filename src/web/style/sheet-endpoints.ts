@@ -7,7 +7,7 @@ import { styleSheet } from './style-sheet.ts';
 
 const CSS = 'text/css; charset=utf-8';
 
-/** Every page loads the primitives first. They are a file of their own, so that a browser keeps them from one page to the next. */
+/** The style sheet that every page loads first. It is a file of its own, so that a browser keeps it from one page to the next. */
 export const pagesStyle = textEndpoint(
   { path: '/pages/style.css', operationId: 'getPageStyle', summary: 'The style sheet of all HTML pages.', mediaType: CSS },
   ASKED_EACH_TIME,
@@ -20,7 +20,7 @@ export const docsStyle = textEndpoint(
   styleSheet(new URL('reference.css', import.meta.url)),
 );
 
-/** What only one page outside of /docs has. */
+/** The style sheets that only one page outside of /docs has, by name. */
 const ownSheets = new Map([
   ['home.css', styleSheet(new URL('home.css', import.meta.url))],
   ['pairing.css', styleSheet(new URL('pairing.css', import.meta.url))],
