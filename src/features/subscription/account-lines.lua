@@ -2,13 +2,15 @@
 -- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of(), told_by()
 -- and write_lines().
 
--- The answer if the account moved, is moving or was deleted: its lines are then in another account, or deleted.
+-- Returns the answer of the script if the account moved, is moving or was deleted, because its lines are then in another account, or
+-- deleted.
 local function owner_away()
   local state, detail = standing_of(standing)
   if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 end
 
--- Two processes may follow one purchase, and the slower one comes with an older revision. An hour is longer than any of them takes.
+-- Whether no later revision of this purchase has changed the account's line. Two processes may write the line of one purchase, and the
+-- slower one may have an older revision. KEPT_SECONDS is longer than either takes.
 local KEPT_SECONDS = 3600
 local function is_newer()
   local known = redis.call('GET', revised)
@@ -25,13 +27,13 @@ local function lines_without()
   return lines
 end
 
--- The data of the event of a line: state, end and product.
+-- Returns the data of the event of a line: state, end and product.
 local function told_of(line_words)
   local line_state, ends, product = string.match(line_words, '^(%S+) (%S+) %S+ %S+ (.*)$')
   return line_state .. ' ' .. ends .. ' ' .. product
 end
 
--- The data of the event of the account's present line of this purchase. Nil without a line.
+-- Returns the data of the event of the account's present line of this purchase, or nil without a line.
 local function told_by()
   for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
     local of, line_words = string.match(line, '^(%S+) (.*)$')

@@ -69,10 +69,11 @@ export const claimSubscription = endpoint({
   }),
   reply: Subscription,
   errors: ['bad_token', 'purchase_owned', 'store_unconfigured', 'app_store_unavailable'],
-  // Each call uses Google's quota, which all callers share.
+  // Limits how often an address may call: each call uses Google's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // A call to the app store with its retries (8 s), another to acknowledge (4 s), and Redis.
+  // How long the request may take, in milliseconds: a call to the app store with its retries (8 s), another to acknowledge the purchase (4
+  // s), and Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body, meta: { traceparent } }, services: PurchaseServices) {
@@ -83,7 +84,8 @@ export const claimSubscription = endpoint({
     if (packageName !== '' && !subscriptions.packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
 
     const hash = purchaseHash(token);
-    // Both checks leave in one turn. An ended session or a moved account refuses the call before the purchase counts.
+    // Both scripts start in one turn of the event loop, so that they can share a round trip. An ended session or a moved account refuses
+    // the call, whatever the purchase is.
     const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
     if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
     const { word: owned } = await claimOf(caller, document, scripts);
@@ -95,7 +97,7 @@ export const claimSubscription = endpoint({
     const purchase = await subscriptions.read(token, soldBy, traceparent);
     if (typeof purchase === 'string') {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
-      // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
+      // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check by the queue.
       await queued(hash, claimServices, (act) => checkPurchase(hash, act, claimServices));
       return currentSubscription(caller, services);
     }
@@ -109,8 +111,8 @@ type PurchaseServices = SubscriptionServices & Pick<Services, 'store' | 'log'>;
 type ClaimServices = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
 
 /**
- * Whether the caller may claim a purchase, by its record. A guest's purchase goes to the next account that sends its token, unless the app
- * gave the store the guest's id. A store account keeps its purchases. A replaced purchase stays where it is.
+ * Whether the caller may claim a purchase, by the purchase's record. A guest's purchase moves to another account that sends its token,
+ * unless the app gave the store the guest's id. A store account keeps its purchases. A replaced purchase stays with its owner.
  */
 async function claimOf(
   { accountId }: Caller,
@@ -125,16 +127,16 @@ async function claimOf(
 }
 
 /**
- * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues one of its own,
- * unless the older one has ended and the new purchase replaces it.
- * @returns `isBound`: an id that the app gave to the store names the caller
+ * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues a purchase of its
+ * own, unless the older purchase has ended and the new one replaces it.
+ * @returns `isOthers`: whether another account keeps the purchase. `isBound`: whether an id that the app gave to the store names the caller
  */
 async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: ClaimServices) {
   const owner = await storeOwnerOf(purchase, lineage, scripts);
   if (owner.word === 'nobody') return { isOthers: false, isBound: false };
   if (owner.word === 'deleted') return { isOthers: true, isBound: false };
   const { accountId: named, isBound, replaced } = owner;
-  // The caller may be a guest that moved into the account during the request to the store: the script then refuses the session.
+  // The caller may be a guest that moved into this account during the request to the store. The script then refuses the guest's session.
   if (named === accountId || named === (await accountOf(accountId, scripts))) return { isOthers: false, isBound };
   if (isBound) return { isOthers: true, isBound: false };
   if (replaced !== undefined && hasEnded(replaced, now())) return { isOthers: false, isBound: false };
@@ -150,8 +152,8 @@ interface Bought {
 }
 
 /**
- * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the check and the script: then
- * the script does nothing, and the next check decides.
+ * Makes the caller the owner of the purchase, unless another account keeps it. If the owner changes between the check and the script, the
+ * script does nothing, and both run again.
  */
 async function claim(caller: Caller, bought: Bought, act: string, services: ClaimServices) {
   const { token, hash, purchase } = bought;
@@ -162,7 +164,8 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
     const { word } = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };
     const { isOthers, isBound } = await claimByStore(caller, bought, services);
-    // The record of an owner may be older than this rule, or an operator gave the purchase to that account.
+    // A purchase that the caller owns already stays with the caller, whatever the store's answer says: an operator may have moved the
+    // purchase, or its record may be older than the ids that apps give to the store.
     if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
     const args = {
       ownerSeen: document?.owner ?? '',
@@ -179,8 +182,8 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
 }
 
 /**
- * Records the purchase, then acknowledges it. The queue holds the purchase before that: after a crash in between, the next check finishes
- * the later steps, and acknowledges it.
+ * Records the purchase, then acknowledges it. The queue has the purchase before it is recorded: after a crash in between, the next check
+ * acknowledges the purchase and finishes the other steps.
  */
 async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
   const { hash } = bought;

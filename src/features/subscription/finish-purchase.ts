@@ -66,15 +66,17 @@ export const releaseScript = defineScript({
 });
 
 /**
- * Makes other keys follow a purchase: its line in the owner's account, the lines of earlier owners, and the purchase that it replaces.
+ * Makes other Redis keys follow a purchase: its line in the owner's account, the lines in accounts of earlier owners, and the purchase that
+ * it replaces.
  *
- * The purchase is the truth. Its field `todo` has what is left to do, so any call that meets the purchase finishes the work of one that
- * died: the next request for it, or the queue. Every step may be repeated. Two calls may take the steps at the same time: an
- * account ignores a step of an older revision, and `finished` clears nothing if the purchase has changed since it was read.
- * @param chain purchases whose work led here. A purchase of the chain is not followed again
+ * The record of the purchase decides. Its field `todo` lists the steps that are left, so after a crash the next request for the purchase,
+ * or the queue, finishes them. Every step may be repeated. Two calls may take the steps at the same time: an account ignores a step of an
+ * older revision, and `finished.lua` clears nothing if the purchase has changed since it was read.
  * A purchase whose owner was deleted is forgotten: its token may be recorded for another account.
- * @returns the purchase without work to do; undefined: nobody recorded it, or its owner was deleted
- * @throws Error if Redis is away
+ * @param chain the purchases that replaced this one, one after the other. None of them is followed again, so that purchases that replace
+ * each other do not lead in circles
+ * @returns the purchase without steps left; undefined: no account recorded it, or its owner was deleted
+ * @throws Error if Redis is unavailable
  */
 export async function finishPurchase(
   hash: string,
@@ -107,7 +109,10 @@ function lineKeys(accountId: string, hash: string) {
   return { account: accountKey(accountId), standing: standingKey(accountId), revised: subscriptionKeys.revised(accountId, hash) };
 }
 
-/** @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was deleted */
+/**
+ * Writes the line in the owner's account. @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was
+ * deleted
+ */
 async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: ScriptServices): Promise<'put' | 'changed' | 'deleted'> {
   const { owner, revision, retiredBy } = document;
   const words = retiredBy === '' ? wordsOf(document) : '';
@@ -120,7 +125,8 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
   let word = await put(owner);
   if (word === 'moving' || word === 'moved') {
     const target = await accountOf(owner, scripts);
-    // Another account may have become the owner before the move: it has had the line dropped from the guest, not from the target.
+    // Another account may have become the owner before the guest moved. That change removed the line from the guest, and not from the
+    // account into which the guest moved.
     if ((await readPurchase(hash, scripts))?.revision !== revision) return 'changed';
     word = target === undefined ? 'deleted' : await put(target);
   }
@@ -128,7 +134,10 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
   return word === 'put' ? 'put' : 'changed';
 }
 
-/** Removes the line from an earlier owner's account, unless it is the present owner's, by a move or because the purchase came back. */
+/**
+ * Removes the purchase's line from an earlier owner's account. If that account is also the present owner's, by a move or because the
+ * purchase came back, the line stays.
+ */
 async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: ScriptServices): Promise<void> {
   await untilSettled(async () => {
     const accountId = await accountOf(earlier, scripts);
@@ -157,13 +166,13 @@ async function retire(
   });
 }
 
-/** @returns false if the purchase has changed meanwhile */
+/** Forgets a purchase whose owner was deleted. @returns false if the purchase has changed since it was read */
 async function release(hash: string, owner: string, scripts: ScriptServices['scripts']): Promise<boolean> {
   const [word] = await scripts.run(releaseScript, { purchase: subscriptionKeys.purchase(hash) }, { owner });
   return word === 'released';
 }
 
-/** Releases all purchases of an account that was deleted. */
+/** Forgets all purchases of an account that was deleted. */
 export async function releasePurchases(accountId: string, services: ScriptServices): Promise<void> {
   let at = '0';
   do {
@@ -174,8 +183,8 @@ export async function releasePurchases(accountId: string, services: ScriptServic
 }
 
 /**
- * Forgets a purchase if its owner was deleted. If another purchase replaced it, a mark stays (`release-purchase.lua`). The work that other
- * keys still have to follow is done first. The queue checks the purchase once more, finds nothing to check, and forgets it too.
+ * Forgets a purchase if its owner was deleted. If another purchase replaced it, a mark stays (`release-purchase.lua`). The steps of `todo`
+ * are finished before. The queue checks the purchase once more, finds nothing to check, and forgets it too.
  */
 async function releasePurchase(hash: string, services: ScriptServices): Promise<void> {
   await untilSettled(async () => {

@@ -1,4 +1,4 @@
--- Clears the work that had to follow a purchase, unless the purchase has changed since.
+-- Clears the steps that had to follow a change of a purchase, unless the purchase has changed again.
 -- KEYS purchase
 -- ARGV revision
 -- Answers finished changed

@@ -1,4 +1,4 @@
--- Forgets a purchase that nobody owns, unless a notification arrived after the request to the app store was sent.
+-- Forgets a purchase without an owner, unless a notification arrived after the request to the app store was sent.
 -- KEYS purchase
 -- ARGV asked_at
 -- Answers forgotten kept

@@ -17,12 +17,12 @@ import {
 import { OperatorPurchase, MOST_SHOWN, purchasesForOperator } from './operator-purchases.ts';
 import { purchasesPage } from './purchases-page.ts';
 
-/** Purchases that the account recorded, with the app store's last answer about each, and the app's own report. */
+/** The purchases that the account recorded, with the app store's last answer about each, and the app's own report of its subscription. */
 export const subscriptionHolding = {
   name: 'subscription',
   fields: [reportFields, purchaseLines],
   keys: [
-    // The purchases still name the guest.
+    // After a move the records of the purchases still name the guest, so the guest's set stays.
     { name: 'purchases', type: 'set', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
     { name: /revised:.*/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],

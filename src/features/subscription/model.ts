@@ -4,43 +4,49 @@ import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
 import { storeStates, type StoreState, type StoreSubscription } from '../../stores/store.ts';
 import { purchaseAt } from './purchase-expiry.ts';
 
-/** For endpoints that answer with the caller's subscription. */
+/** The services of endpoints that answer with the caller's subscription. */
 export type SubscriptionServices = Pick<Services, 'scripts' | 'config' | 'now'>;
 
 export const subscriptionKeys = {
   /**
-   * A hash for each purchase, by `purchaseHash`: token, packageName, owner (an account id; after a move still the guest's; `-` if it was
-   * replaced and its owner was deleted, then without a token; missing: a notification named it, and nobody owns it yet), bound (1: an id
-   * that the app gave to the store names the owner), state,
-   * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (consecutive checks that failed
-   * or left the purchase unacknowledged), dueAt (the next check), hintedAt (the last notification), retiredBy (the purchase that
-   * replaced this one), revision and todo (`purchase-todo.lua`), and act (the last act that was written ahead in the queue). A purchase
-   * that a notification named first also has noticedAt, unknowns (answers in a row that the store does not know it), boughtAt, orderId and follows (the purchases that it continues). It
-   * never expires: without it another account could claim the token. Without an owner it goes once the store no longer waits for an
-   * acknowledgement.
+   * The record of a purchase of a subscription: a hash. Its Redis key has the purchase's `purchaseHash`. Fields:
+   * - token, packageName
+   * - owner: an account id; after a move still the guest's. `-`, without a token, if another purchase replaced this one and the owner was
+   *   deleted. Missing if a notification named the purchase, and no account owns it yet.
+   * - bound: 1 if an id that the app gave to the store names the owner
+   * - state, expiresAt, productId, willRenew and checkedAt as in the account's lines (`purchasesOf`), acknowledged
+   * - faults (checks in a row that failed or left the purchase unacknowledged), dueAt (when the next check is due), hintedAt (when the last
+   *   notification arrived)
+   * - retiredBy (the purchase that replaced this one), revision and todo (`purchase-todo.lua`), act (the last act that was written ahead in
+   *   the queue)
+   * - if a notification named the purchase before an app sent it: noticedAt, unknowns (answers in a row that the store does not know the
+   *   purchase), boughtAt, orderId, follows (the purchases that this one continues)
+   *
+   * A record with an owner never expires: without it another account could claim the token. A record without an owner is deleted once the
+   * store no longer waits for an acknowledgement.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
   /**
-   * A set: the purchases that the account recorded, and those whose lines it had no place for, by `purchaseHash`. Another account may own
-   * them now. The set of a guest that moved stays under the guest's name, as its purchases do.
+   * A set of `purchaseHash`: the purchases that the account recorded, and purchases whose lines did not fit among its ten. By now another
+   * account may own such a purchase. After a guest moved, its set stays under the guest's id, as its purchases do.
    */
   ofAccount: (accountId: string) => `{${accountId}}:purchases`,
-  /** The queue of checks: `purchaseHash` by the time of the next check. */
+  /** The queue of purchases to check: sorted sets of `purchaseHash` by the time at which the check is due. */
   due: 'purchases:due',
-  /** The queue of purchases that nobody owns yet: `purchaseHash` by the time of the next check. */
+  /** The queue of purchases without an owner: sorted sets of `purchaseHash` by the time at which the check is due. */
   unowned: 'purchases:unowned',
-  /** The revision of a purchase that last changed the account's line of it (`account-lines.lua`). */
+  /** A string: the revision of a purchase that last changed the account's line of this purchase (`account-lines.lua`). */
   revised: (accountId: string, purchase: string) => `{${accountId}}:revised:${purchase}`,
 };
 
 /**
- * How long a report counts. A report is unverified: this is long enough to bridge a weekend in which the app store cannot be
- * asked, and short enough that a false report gains little.
+ * How long a report of the app counts, in milliseconds. Nobody verifies a report: this time is long enough to bridge a weekend in which the
+ * app store cannot be asked, and short enough that a false report gains little.
  */
 export const REPORT_LIFE_MS = 72 * 3_600_000;
 
 export interface SubscriptionFacts {
-  /** The purchases without replaced ones. */
+  /** The account's purchases, without those that another purchase replaced. */
   purchases?: readonly StoreSubscription[];
   /** The app's last report. */
   report?: { subscribed: boolean; at: number };
@@ -74,15 +80,18 @@ export const Subscription = z
     },
   });
 
-/** Among purchases that give no access, states that the user can still change come first. */
+/**
+ * The states that give no access, in the order in which one of several such purchases is chosen. States that the user can still change come
+ * first.
+ */
 const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
 
 type PurchaseNow = ReturnType<typeof purchaseAt>;
 
 /**
- * Orders purchases; the first one is the account's subscription. Purchases that give access come first, and among these a purchase in grace
- * comes last, because entitlement ranks grace below subscribed. The others follow STATES_WITHOUT_ACCESS. Among equals the one that ends
- * last comes first.
+ * Orders purchases; the first one is the account's subscription. Purchases that give access come first. Among these a purchase in grace
+ * comes last, because an entitlement ranks grace below subscribed. Purchases without access follow in the order of STATES_WITHOUT_ACCESS.
+ * Among equals, the purchase that ends last comes first.
  */
 function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
   return (
@@ -94,7 +103,7 @@ function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
   );
 }
 
-/** The subscription at `now`. A purchase that the app store confirmed overrides a report, even if it gives no access. */
+/** The subscription at the time `now`. A purchase that the app store confirmed overrides a report, even if the purchase gives no access. */
 export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, now: number): z.output<typeof Subscription> {
   const [deciding] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(byPrecedence);
   if (deciding !== undefined) {
@@ -117,10 +126,10 @@ export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, no
   return { subscribed: false, state: 'none', source: 'none', verified: false };
 }
 
-/** The app's last report. */
+/** Fields of the account's hash with the app's last report. */
 export const reportFields = heldFields('later', 'reportedAt', 'reportedSubscribed');
 
-/** The purchases, as `purchasesOf` reads them. */
+/** The field of the account's hash with the lines of its purchases, which `purchasesOf` parses. */
 export const purchaseLines = heldFields('purchase_lines', 'purchases');
 
 export const subscriptionFields = [...reportFields.names, ...purchaseLines.names] as const;
@@ -152,9 +161,10 @@ export const RecordedPurchase = z
   .meta({ id: 'RecordedPurchase', example: { productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z' } });
 
 /**
- * Parses the account's field `purchases`, which `put-line.lua` writes: a line for each purchase, without replaced ones,
- * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order (`accounts/bounded-lines.lua`).
- * A purchase has a line in one account only, so a move adds the guest's lines to the account's (`guest-moves/accept.lua`).
+ * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced:
+ * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. It has ten lines at most, in no order
+ * (`accounts/bounded-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to the account's
+ * (`guest-moves/accept.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
   return field.split('\n').flatMap((line) => {
@@ -170,7 +180,7 @@ export function purchasesOf(field: string): StoreSubscription[] {
   });
 }
 
-/** One purchase at `now`, for an explanation: whether it gives access, and until when. */
+/** Whether a purchase gives access at the time `now`, and until when, for an explanation to operators. */
 export function purchaseNow(
   purchase: StoreSubscription,
   now: number,
@@ -178,7 +188,7 @@ export function purchaseNow(
   return purchaseAt(purchase, now);
 }
 
-/** A purchase as an answer shows it: the fields that `RecordedPurchase` has of the app store's answer. */
+/** The part of `RecordedPurchase` that comes from the app store's answer. */
 export function shownPurchase({ productId, state, expiresAt, willRenew, checkedAt }: StoreSubscription) {
   return { productId, state, expiresAt: isoTime(expiresAt), willRenew, checkedAt: isoTime(checkedAt)! };
 }

@@ -14,15 +14,16 @@ const moveScript = defineScript({
 });
 
 interface SubscriptionMove {
-  /** The owner that the operator was shown. */
+  /** The owner that the operator was shown. If the purchase has another owner by now, it does not move. */
   readonly ownerSeen: string;
   readonly owner: string;
   readonly key: string;
 }
 
 /**
- * Gives a purchase of a subscription to another account. The lines of both accounts follow; if this process dies, the queue does it.
- * @returns `owned`: it is the account's already, by no move of this key
+ * Gives a purchase of a subscription to another account. Then the line moves from the previous owner's account to the new owner's; if this
+ * process dies before that, the queue moves the line.
+ * @returns `owned`: the account owned the purchase before, and not by a move with this key
  */
 export async function moveSubscriptionPurchase(
   hash: string,

@@ -1,11 +1,11 @@
--- Records that a notification named a purchase that nobody owns, and that the app store has to be asked about it.
+-- Records that a notification named a purchase without an owner, and when the app store is asked about the purchase.
 -- KEYS purchase
 -- ARGV token, package_name, act
 -- Answers noticed(due at) owned
-local LEAST_WAIT_MS = 2000 -- Between two checks, however many notifications come.
+local LEAST_WAIT_MS = 2000 -- the shortest time between two checks, however many notifications come
 local owner, faults, due_at, checked_at = unpack(redis.call('HMGET', purchase, 'owner', 'faults', 'dueAt', 'checkedAt'))
 if owner then return {'owned'} end
--- After a check that failed, a notification does not shorten the wait.
+-- After a failed check a notification does not shorten the wait for the next check.
 if not due_at or tonumber(faults or '0') == 0 then
   due_at = string.format('%.0f', math.min(tonumber(due_at) or math.huge, math.max(tonumber(now), (checked_at or 0) + LEAST_WAIT_MS)))
 end

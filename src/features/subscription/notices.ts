@@ -9,19 +9,22 @@ import { purchaseHash } from './purchase-token.ts';
 import { noteUnowned } from './unowned-purchase.ts';
 
 /**
- * Most purchases without an owner, at about a kilobyte each. The store confirms each within seconds, so only invented tokens, or an outage
- * of the store while thousands buy, fill the queue.
+ * The most purchases without an owner that are kept, at about a kilobyte each. The app store confirms a real purchase within seconds. So
+ * only invented tokens, or an outage of the store while thousands buy, fill the queue.
  */
 const MOST_UNOWNED = 10_000;
 
-/** Pub/Sub sends a refused notification again, for a week by default. */
+/**
+ * The Retry-After for a notification that finds the queue full, in milliseconds. Google's Pub/Sub sends a refused notification again, for a
+ * week by default.
+ */
 const FULL_RETRY_MS = 60_000;
 
 /**
- * Handles a notification of a subscription, which is only a hint: the purchase is checked soon. A purchase that no app has sent yet is
- * recorded as due for a check, which finds its owner. When this resolves, a crash loses nothing.
- * @returns whether the purchase is recorded here now
- * @throws Refusal `store_unavailable` if too many purchases without an owner wait; Error if Redis is away
+ * Handles a notification of a subscription. A notification is only a hint: it makes the purchase due for a check. A purchase that no app
+ * has sent yet is recorded without an owner, and its check finds the owner. Once the promise resolves, a crash loses nothing.
+ * @returns whether the purchase has a record now
+ * @throws Refusal `store_unavailable` if too many purchases without an owner wait; Error if Redis is unavailable
  */
 export async function subscriptionNoticed(
   token: string,
@@ -30,9 +33,9 @@ export async function subscriptionNoticed(
 ): Promise<boolean> {
   const hash = purchaseHash(token);
   const document = await readPurchase(hash, services.scripts);
-  // If a recorded purchase has a state, the store has confirmed its app.
+  // If a recorded purchase has a state, the store has confirmed that an app of this service sold it.
   if (document !== undefined && (document.owner !== '' || document.state !== '')) return checkSoon(token, services);
-  // Notifications may name apps of other services too.
+  // A notification may name an app of another service.
   if (services.subscriptions?.packageNames.includes(packageName) !== true) return false;
   if (document === undefined && (await new Queue(subscriptionKeys.unowned, services.scripts).isFull(hash, MOST_UNOWNED))) {
     const message = 'Too many purchases without an owner wait for the app store: send the notification again later.';
@@ -42,8 +45,8 @@ export async function subscriptionNoticed(
 }
 
 /**
- * Makes the check of a purchase due now, because a notification says that the purchase may have changed. False: the token has
- * no record here, or another purchase replaced its purchase.
+ * Makes the check of a purchase due now, because a notification says that the purchase may have changed. Returns false if the purchase has
+ * no record, or another purchase replaced it.
  */
 export async function checkSoon(token: string, services: ScriptServices): Promise<boolean> {
   const { scripts, now } = services;

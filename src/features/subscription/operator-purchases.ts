@@ -19,7 +19,10 @@ export const OperatorPurchase = z
     example: { purchase: 'k3Jx9QmZ2bTw', productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z', failedChecks: 0 },
   });
 
-/** Most purchases that are shown of an account, and guests of it whose lists are read for them. */
+/**
+ * MOST_SHOWN: the most purchases that an operator sees of an account. MOST_GUESTS: the most guests of the account whose sets of purchases
+ * are read.
+ */
 export const MOST_SHOWN = 50;
 const MOST_GUESTS = 10;
 
@@ -38,7 +41,7 @@ export async function purchasesForOperator(
   const others = new Set(recorded.flatMap(({ members }) => members.filter((hash) => !lines.has(hash))));
   const shown = async (purchase: string, line: string | undefined) => {
     const document = await readPurchase(purchase, scripts);
-    // Another account may own it now, or another purchase may have replaced it.
+    // Another account may own the purchase by now, or another purchase may have replaced it.
     const isOwn = document !== undefined && document.token !== '' && document.retiredBy === '' && owners.includes(document.owner);
     if (line === undefined && !isOwn) return [];
     const [known] = purchasesOf(line ?? lineOf(purchase, document!));
@@ -89,10 +92,16 @@ export const UnownedPurchase = z
     },
   });
 
-/** So many are read of each sorted set, so that invented tokens, which are checked often, hide no purchase that somebody paid for. */
+/**
+ * The number of purchases that are read of each sorted set of the queue. Invented tokens are checked often, and so come first; they must
+ * not hide a purchase that somebody paid for.
+ */
 const MOST_UNOWNED_READ = 500;
 
-/** Purchases that notifications named and that nobody owns: those that the store refunds first, then those that the store did not confirm. */
+/**
+ * Purchases that notifications named and that no account owns: first those that the store refunds soonest, last those that the store has
+ * not confirmed.
+ */
 export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<typeof UnownedPurchase>[]> {
   const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_UNOWNED_READ);
   const documents = await Promise.all(due.map(([hash]) => readPurchase(hash, scripts)));

@@ -6,8 +6,8 @@ import { subscriptionKeys } from './model.ts';
 import { lostPurchase } from './purchase-line-auditor.ts';
 
 /**
- * Checks the queues of purchases to check: each entry has a purchase, and each purchase that may change, that nobody owns, or that other
- * keys still have to follow, is in its queue.
+ * Checks the queues of purchases to check: each entry has a purchase, and each purchase that may change, has no owner, or has steps left in
+ * its `todo` is in its queue.
  */
 export const purchaseAuditor: Auditor = {
   keys: [
@@ -33,16 +33,17 @@ async function wrongOf({ key, entry, member: hash }: Queued, probe: Probe): Prom
     ['HMGET', purchase(hash), 'token', 'retiredBy', 'todo'],
   );
   const [token, retiredBy, todo] = facts as (string | null)[];
-  // An act under way has an entry of its own. When it is over, the purchase leaves the queue.
+  // An act that is under way has its own entry in the queue. When the act ends, the purchase may leave the queue.
   if (dueAt === null || ahead !== null || todo !== null || (token !== null && retiredBy === null)) return undefined;
-  // An entry is written ahead of its purchase. The next check takes out an entry whose purchase was not recorded, or was replaced.
+  // A queue has an entry before its purchase is recorded. The next check removes the entry of a purchase that was not recorded, or was
+  // replaced.
   if (Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return token === null ? lostPurchase(hash) : `It holds the purchase ${hash}, which was replaced by another.`;
 }
 
 async function wrongOfUnowned({ key, entry, member: hash }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, token] = await probe.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
-  // An entry is written ahead of its purchase, and leaves at the next check once the purchase has an owner.
+  // A queue has an entry before its purchase is recorded. Once the purchase has an owner, the next check removes the entry.
   if (dueAt === null || token !== null || Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the purchase ${hash}, which does not exist.`;
 }
@@ -63,12 +64,12 @@ async function findingsOf(hash: string, probe: Probe, whenDue: typeof dueCommand
   const [token, owner, retiredBy, state, expiresAt, todo] = facts as (string | null)[];
   const subject = `purchase ${hash}`;
   if ((token === null && owner === null) || dueAtOf(times) !== undefined) return [];
-  // An account became its owner between the two reads.
+  // Between the two reads, an account became the owner of the purchase.
   if ((owner === null) !== (ownerSeen === null)) return [];
   const find = (text: string): Promise<Finding[]> => notQueued({ queue: due, member: hash, subject, text }, probe);
   if (owner === null) return find(`Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`);
   if (todo !== null) return find(`Other keys still have to follow it (${todo}), but ${due} does not hold it.`);
-  // `retire` also marks purchases that were never recorded: these have an owner and no state.
+  // `retire` also marks purchases that were never recorded. Such a purchase has an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
   if (retiredBy !== null || !mayChange(state!, ends, probe.now() + CLOCKS_DIFFER_MS)) return [];
   return find(`Its state is ${state}, but ${due} does not hold it, so it is never checked again.`);

@@ -20,24 +20,24 @@ export const schedulePurchase = defineScript({
 
 export type CheckServices = ScriptServices & Pick<Services, 'log'> & { store: AppStore };
 
-/** The fields that an answer without a purchase does not tell. */
+/** Fields of a purchase that are unknown if the app store answers without a purchase. */
 const NOTHING_KNOWN = { buyer: undefined, linkedToken: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
-/** Does the due work of a purchase: steps that a dead process left, and a check. Resolves with the time of the next check. */
+/** Does the work that is due for a purchase: the steps that a dead process left, and a check. @returns when the next check is due */
 async function checkDue(hash: string, services: CheckServices): Promise<number | undefined> {
   const document = await finishPurchase(hash, services);
-  // Nobody owns it, or another purchase replaced it.
+  // The purchase has no owner, or another purchase replaced it.
   if (document === undefined || document.token === '' || document.owner === '' || document.retiredBy !== '') return undefined;
-  // The queue may be early: an act wrote ahead, or recorded a later time.
+  // The queue may be early, because an act was written ahead, or because the record got a later due time.
   if (document.dueAt !== undefined && document.dueAt > services.now()) return document.dueAt;
   return checkPurchase(hash, '', services);
 }
 
 /**
- * Fetches a purchase from the app store again, records its state, and acknowledges it where that is still to do. A temporary
- * outage of the app store changes nothing but the time of the next check. The queue has to hold the purchase already.
- * @param act of `queued`; '' for a check that the queue started
- * @returns the time of the next check; undefined: there is none
+ * Asks the app store about a purchase again, records the purchase's state, and acknowledges it if the store waits for that. A temporary
+ * outage of the app store changes only the time of the next check. The queue must have the purchase before the call.
+ * @param act the name that `queued` gave; '' for a check that the queue started
+ * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function checkPurchase(hash: string, act: string, services: CheckServices): Promise<number | undefined> {
   const { scripts, now, log, store } = services;
@@ -62,7 +62,7 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
     return reschedule(now() + backoffMs(faults), faults);
   }
   if (answer === 'unknown') {
-    // The app store confirmed this purchase before: a wrong setting, here or there, must not take access away.
+    // The app store confirmed this purchase before: a wrong setting of coinop or of the store must not take access away.
     log.warn({ purchase: hash.slice(0, 6) }, 'the app store does not know a purchase that it confirmed before');
     const isForgotten = expiredAt !== undefined && expiredAt + FORGOTTEN_AFTER_MS < now();
     return reschedule(isForgotten ? undefined : now() + LONGEST_WAIT_MS, 0);
@@ -88,10 +88,16 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
   return updatePurchase(hash, { ...answer, acknowledged }, { faults, act }, services);
 }
 
-/** A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few scripts. */
+/**
+ * How long a process leases one purchase, in milliseconds. A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few
+ * scripts.
+ */
 export const LEASE_MS = 30_000;
 
-/** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
+/**
+ * Checks purchases when they are due, until the returned queue is closed: when a purchase ends, while it is unacknowledged, twice a day,
+ * and after a notification.
+ */
 export function purchaseChecks(services: CheckServices): DueQueue {
   return purchaseJournal(services).takeOver((hash) => checkDue(hash, services), LEASE_MS, services.log);
 }

@@ -32,17 +32,20 @@ export const readOwnerScript = defineScript({
   library: standingLibrary,
 });
 
-/** A purchase as Redis keeps it: '' for a field that it does not have. */
+/** The record of a purchase. A field that Redis does not have is ''. */
 export interface PurchaseDocument {
-  /** An account id. After a move it is still the guest's: `ownerOf` has the account. '' while nobody owns the purchase. */
+  /**
+   * The id of the account that owns the purchase. After a guest moved it is still the guest's id: `ownerOf` gives the account. '' while no
+   * account owns the purchase.
+   */
   readonly owner: string;
-  /** An id that the app gave to the store names the owner: nobody else can claim the purchase. */
+  /** Whether an id that the app gave to the store names the owner. No other account can then claim the purchase. */
   readonly isBound: boolean;
   readonly revision: string;
-  /** The changes that other keys still have to follow (`purchase-todo.lua`). */
+  /** The steps that still have to follow a change of this purchase (`purchase-todo.lua`). */
   readonly todo: readonly string[];
   readonly retiredBy: string;
-  /** '' for a purchase that was replaced before anybody recorded it. */
+  /** The purchase token, a secret. '' for a purchase that was replaced before any account recorded it. */
   readonly token: string;
   readonly packageName: string;
   readonly state: string;
@@ -51,16 +54,16 @@ export interface PurchaseDocument {
   readonly checkedAt: string;
   readonly productId: string;
   readonly faults: number;
-  /** Answers in a row of the store that it does not know the purchase. Only of a purchase that nobody owns. */
+  /** The number of answers in a row of the store that it does not know the purchase. Only for a purchase without an owner. */
   readonly unknowns: number;
-  /** The time of the next check. Undefined: there is none. */
+  /** When the next check is due, in milliseconds since 1970. Undefined: never. */
   readonly dueAt: number | undefined;
-  /** When a notification named it first. Undefined: an app sent it before. */
+  /** When a notification first named the purchase. Undefined if an app sent the purchase before any notification. */
   readonly noticedAt: number | undefined;
-  /** Only of a purchase that nobody owned. */
+  /** When the purchase was bought, in milliseconds since 1970. Only of a purchase that had no owner when it was checked. */
   readonly boughtAt: number | undefined;
   readonly orderId: string;
-  /** The purchases that it continues. Such a purchase may get an owner later. */
+  /** The purchases that this one continues, by `purchaseHash`. If such a purchase gets an owner, the owner gets this one too. */
   readonly follows: readonly string[];
 }
 
@@ -93,25 +96,25 @@ export async function readPurchase(hash: string, scripts: ScriptRunner): Promise
   };
 }
 
-/** A purchase as a line of its account, which `purchasesOf` parses. */
+/** The line of a purchase in its owner's account, which `purchasesOf` parses. */
 export function lineOf(hash: string, document: PurchaseDocument): string {
   return `${hash} ${wordsOf(document)}`;
 }
 
-/** The text of a line after the hash. */
+/** The text of a purchase's line after the hash. */
 export function wordsOf({ state, expiresAt, willRenew, checkedAt, productId }: PurchaseDocument): string {
   return [state, expiresAt, willRenew, checkedAt, productId].join(' ');
 }
 
 /**
- * The account id of a purchase's owner; after a move, the id of the account that the owner moved into. Undefined: the owner was deleted.
+ * The account that owns a purchase: the account with the id `owner`, or, if it moved, the account into which it moved. Undefined: deleted.
  */
 export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
   const { word, accountId } = await settled(owner, scripts);
   return word === 'deleted' ? undefined : accountId;
 }
 
-/** `accountOf`, and whether it is a store account. */
+/** The account that `accountOf` gives, and whether it is a store account. */
 export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string | undefined; isStoreAccount: boolean }> {
   const accountId = await accountOf(owner, scripts);
   if (accountId === undefined) return { accountId, isStoreAccount: false };
@@ -119,20 +122,23 @@ export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ 
   return { accountId, isStoreAccount: word === 'store_account' };
 }
 
-/** Whether the paid time has ended. Access may last longer: purchase-expiry.ts adds leeway for a renewal. */
+/** Whether the paid time of a purchase has ended. Access may last longer: purchase-expiry.ts adds leeway for a renewal. */
 export function hasEnded({ state, expiresAt }: Pick<PurchaseDocument, 'state' | 'expiresAt'>, now: number): boolean {
   return state === 'expired' || (state !== 'pending' && /^\d+$/.test(expiresAt) && Number(expiresAt) <= now);
 }
 
-/** Concurrent changes of one purchase that a call follows. */
+/** The most attempts of a call. An attempt fails if another call changed the purchase meanwhile. */
 const TRIES = 30;
 
-/** The longest pause before a try grows by this much each time: random pauses let hundreds of calls for one purchase each have its turn. */
+/**
+ * How much the longest pause before an attempt grows from attempt to attempt, in milliseconds. Pauses are random, so that hundreds of calls
+ * for one purchase all succeed.
+ */
 const PAUSE_GROWS_MS = 20;
 
 /**
- * Repeats `act` until it gives an answer: another call changed the purchase meanwhile.
- * @throws Refusal `store_unavailable` after TRIES
+ * Repeats `act` until it gives an answer. `act` gives none if another call has changed the purchase meanwhile.
+ * @throws Refusal `store_unavailable` after TRIES attempts
  */
 export async function untilSettled<Answer>(act: () => Promise<Answer | undefined>): Promise<Answer> {
   for (let tries = 0; tries < TRIES; tries++) {
@@ -143,15 +149,16 @@ export async function untilSettled<Answer>(act: () => Promise<Answer | undefined
   throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
 }
 
-/** The journal of purchases. Its queue also holds the times of their checks. */
+/** The journal of changes of purchases. Its queue also has the times at which purchases are checked. */
 export function purchaseJournal({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): Journal {
   return new Journal({ scripts, now, name: subscriptionKeys.due, takeOverMs: UNACKNOWLEDGED_MS });
 }
 
 /**
- * Runs an act that changes a purchase, with an entry in the queue written ahead: after a crash the queue checks the purchase
- * within UNACKNOWLEDGED_MS, and finishes the later steps.
- * @param act gets the name of the act, which the purchase keeps for the audit; resolves with the time of the next check
+ * Runs an act that changes a purchase, after the queue has an entry for it: after a crash the queue checks the purchase within
+ * UNACKNOWLEDGED_MS, and finishes the steps that are left.
+ * @param act gets the name of the act, which the record of the purchase keeps for the audit; resolves with the time at which the next check
+ * is due
  */
 export async function queued(
   hash: string,

@@ -1,22 +1,22 @@
 import type { StorePurchase, StoreState, StoreSubscription } from '../../stores/store.ts';
 
 /**
- * How long a renewing subscription gives access past its end if the app store was not asked since that end. The check runs from
- * a queue, and the app store may be down: neither may lock out a user who goes on paying. Within a day the service or the app store
- * is back, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
+ * How long after its end a renewing subscription gives access if the app store was not asked since that end, in milliseconds. The check
+ * that asks the store may be late, and the store may be down: neither may lock out a user who goes on paying. Within a day the service or
+ * the store works again, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
  */
 export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
 
 /**
- * How long a renewing subscription gives access past its end if the app store, asked within this time after that end, still
- * answers active: the renewal happens at about that moment, and clocks differ.
+ * How long after its end a renewing subscription gives access if the app store, asked shortly after that end, still answers active, in
+ * milliseconds: the store renews at about that moment, and clocks differ.
  */
 export const RENEWAL_MOMENT_MS = 2 * 60_000;
 
 /** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */
 const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];
 
-/** When the purchase stops to give access. Undefined: it gives none at any time. */
+/** When the purchase stops to give access, in milliseconds since 1970. Undefined: it gives no access at any time. */
 function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
   if (!PAID.includes(state) || expiresAt === undefined) return undefined;
   if (now < expiresAt || state === 'canceled' || willRenew !== true) return expiresAt;
@@ -28,7 +28,9 @@ function givesAccess(purchase: StoreSubscription, now: number): boolean {
   return now < (accessEnd(purchase, now) ?? -Infinity);
 }
 
-/** The purchase at `now`: `expired` once its paid access has ended, even if the app store's last answer was active. */
+/**
+ * The purchase at the time `now`: its state is `expired` once its paid access has ended, even if the app store's last answer was active.
+ */
 export function purchaseAt(purchase: StoreSubscription, now: number) {
   const end = accessEnd(purchase, now);
   const subscribed = end !== undefined && now < end;
@@ -36,7 +38,7 @@ export function purchaseAt(purchase: StoreSubscription, now: number) {
   return { ...purchase, subscribed, state, expiresAt: subscribed ? end : purchase.expiresAt };
 }
 
-/** A store expects the acknowledgement once access was given, and not before. */
+/** Whether the purchase has to be acknowledged. A store expects the acknowledgement once the purchase gave access, and not before. */
 export function needsAcknowledgement(purchase: StorePurchase, now: number): boolean {
   return !purchase.acknowledged && givesAccess(purchase, now);
 }

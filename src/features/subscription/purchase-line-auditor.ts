@@ -5,14 +5,14 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { subscriptionKeys } from './model.ts';
 
 /**
- * With at most this many lines, no line was dropped. An account has ten lines at most: `put-line.lua` drops further ones, and a replaced
- * purchase removes another line.
+ * The most lines of an account with which certainly no line was dropped. An account has ten lines at most: `put-line.lua` drops further
+ * lines, and after that a replaced purchase may remove another line.
  */
 const MOST_LINES_WITHOUT_DROPS = 5;
 
 /**
- * Checks that the purchase lines of each account and the purchases agree. A purchase with work to do counts as agreeing: the queue makes
- * the lines follow, and `purchaseAuditor` checks that it holds the purchase.
+ * Checks that the purchase lines of each account agree with the records of its purchases. A purchase with steps in its `todo` is left out:
+ * the queue will write the lines, and `purchaseAuditor` checks that the queue has the purchase.
  */
 export const purchaseLineAuditor: Auditor = {
   keys: [
@@ -31,14 +31,14 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
   const [text = null] = await probe.fields(accountKey(id), 'purchases');
   const hashes = [...linesOf(text).keys()];
   if (hashes.length === 0) return [];
-  // A deletion releases the purchases, and then deletes the lines.
+  // A deletion forgets the account's purchases before it deletes the lines, so lines without purchases are no finding.
   if ((await standingIn(id, probe)).deleted !== undefined) return [];
   const purchases = hashes.map((hash): Command => [
     'HMGET',
     subscriptionKeys.purchase(hash),
     ...['token', 'owner', 'retiredBy', 'todo', 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId'],
   ]);
-  // The lines once more: a purchase may have left the account before the second read.
+  // The lines are read again together with the purchases, because a purchase may have left the account since the first read.
   const lines: Command = ['HGET', accountKey(id), 'purchases'];
   const [field, ...records] = (await probe.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
   const held = linesOf(field);
@@ -52,7 +52,7 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
       void findings.push({ kind, subject: `account ${id}`, text, commands });
     if (token === null) findings.push(lostPurchase(hash));
     else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
-    // The record of a guest's purchase still names the guest after a move.
+    // After a move the record of a guest's purchase still has the guest's id.
     else if (owner !== id && !leadsTo(await standingIn(owner ?? '', probe), id))
       findings.push(await foreignLine(id, hash, owner ?? '', probe));
     else if (line !== [hash, ...words].join(' '))
@@ -65,13 +65,13 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** The finding is the same wherever the purchase is named, so that the audit reports it once. */
+/** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
 export function lostPurchase(hash: string): Finding {
   const text = 'Its record is lost, and other keys name it: nothing follows the subscription any more.';
   return { kind: 'lost_purchase', subject: `purchase ${hash}`, text };
 }
 
-/** The service checks a purchase that is due, and writes the line of its account. */
+/** Commands that make a purchase due. The service then checks the purchase, and writes its line in the owner's account. */
 function requeue(hash: string): Command[] {
   return [
     ['HSET', subscriptionKeys.purchase(hash), 'todo', 'line'],
@@ -79,7 +79,10 @@ function requeue(hash: string): Command[] {
   ];
 }
 
-/** An account has the line of a purchase that names another account. The set of the owner has each purchase that it ever recorded. */
+/**
+ * The finding about an account's line of a purchase whose record names another owner. An account's set has each purchase that the account
+ * ever recorded, and so shows which account is right.
+ */
 async function foreignLine(id: string, hash: string, owner: string, probe: Probe): Promise<Finding> {
   const areOwned = await probe.together(
     ...[id, owner].map((accountId): Command => ['SISMEMBER', subscriptionKeys.ofAccount(accountId), hash]),
@@ -93,7 +96,7 @@ async function foreignLine(id: string, hash: string, owner: string, probe: Probe
   return { kind: 'wrong_owner', subject: `purchase ${hash}`, text, commands };
 }
 
-/** Checks that the account to which a purchase belongs has a line of it. */
+/** Checks that the account that owns a purchase has a line of it. */
 async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy', 'todo'];
   const [owner = null, token = null, retiredBy = null, todo = null] = (await probe.ask(...purchase)) as (string | null)[];
@@ -101,7 +104,7 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   const standing: Command = ['GET', standingKey(owner)];
   const record = (await probe.ask(...standing)) as string | null;
   const { deleted, target } = parseStanding(record);
-  // The next check releases a purchase of a deleted account, or the next account that sends its token.
+  // A purchase of a deleted account is forgotten by the next check, or when an account sends its token.
   if (deleted !== undefined) return [];
   const id = target ?? owner;
   const [now, recordNow, field, isAccount] = (await probe.together(
@@ -110,13 +113,13 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
     ['HGET', accountKey(id), 'purchases'],
     ['EXISTS', accountKey(id)],
   )) as [(string | null)[], string | null, string | null, number];
-  // The purchase or its owner has just moved, or another purchase has replaced it.
+  // Between the reads the purchase or its owner moved, or another purchase replaced it.
   if (now[0] !== owner || now[2] !== null || now[3] !== null || recordNow !== record) return [];
   const lines = linesOf(field);
   if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
   if (isAccount === 0) return [lostAccount(id)];
   const isField = field !== null;
   const text = isField ? `It has no line of its purchase ${hash}.` : 'It has none of the lines of its purchases.';
-  // If another account has the line, the owner was changed.
+  // If another account has the line, a finding about the purchase says that its owner is wrong, and explains this one.
   return [{ kind: 'purchase_without_line', subject: `account ${id}`, text, commands: requeue(hash), explainedBy: [`purchase ${hash}`] }];
 }

@@ -10,7 +10,10 @@ import { todoPrelude } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
 import { purchaseHash } from './purchase-token.ts';
 
-/** The arguments of a purchase's state, in the order of both scripts that record it. `purchaseArguments` has their values. */
+/**
+ * The arguments that describe a purchase's state, in the order in which the scripts that record a purchase take them. `purchaseArguments`
+ * gives their values.
+ */
 export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged', 'dueAt', 'retires'] as const;
 
 export const updateScript = defineScript({
@@ -22,7 +25,7 @@ export const updateScript = defineScript({
   durable: true,
 });
 
-/** A purchase as the scripts take it: `-` for undefined, 0 or 1 for a boolean. */
+/** A purchase as arguments of a script: `-` for undefined, 0 or 1 for a boolean. */
 export function purchaseArguments(purchase: StorePurchase, dueAt: number | undefined) {
   const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedToken, retires } = purchase;
   return {
@@ -38,11 +41,11 @@ export function purchaseArguments(purchase: StorePurchase, dueAt: number | undef
 }
 
 /**
- * Records the app store's answer with the time of the next check, and lets the owner's account follow. The queue has to hold
- * the purchase already.
- * @param faults consecutive checks that failed or left the purchase unacknowledged
- * @param act of `queued`; '' for a check that the queue started
- * @returns the time of the next check; undefined: there is none
+ * Records the app store's answer with the time of the next check, and updates the line in the owner's account. The queue must have the
+ * purchase before the call.
+ * @param faults checks in a row that failed or left the purchase unacknowledged
+ * @param act the name that `queued` gave; '' for a check that the queue started
+ * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function updatePurchase(
   hash: string,
@@ -55,12 +58,15 @@ export async function updatePurchase(
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
   const args = { now: now(), ...purchaseArguments(purchase, next === Infinity ? undefined : next), faults, act };
   const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
-  // The purchase of a deleted account was released.
+  // The owner was deleted, and the purchase is forgotten.
   if (word !== 'stale' && (await finishPurchase(hash, services)) === undefined) return undefined;
   return dueAt === '' ? undefined : Number(dueAt);
 }
 
-/** When a purchase that is being recorded is due for its first check: soon if it has to be acknowledged, and this process may die before. */
+/**
+ * When a purchase that is being recorded is due for its first check. If it has to be acknowledged, the check is soon, because this process
+ * may die before it acknowledges the purchase.
+ */
 export function firstCheckAt(purchase: StorePurchase, now: number): number | undefined {
   return needsAcknowledgement(purchase, now) ? now + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now);
 }
@@ -69,14 +75,15 @@ export interface JustRecorded {
   readonly hash: string;
   readonly token: string;
   readonly purchase: StorePurchase;
-  /** The act of `queued` that recorded it. */
+  /** The name that `queued` gave to the act that recorded the purchase. */
   readonly act: string;
   readonly traceparent?: string | undefined;
 }
 
 /**
- * Lets other keys follow a purchase that was just recorded for an account, and acknowledges it where the app store waits for that.
- * @returns the time of the next check; undefined: there is none
+ * Finishes a purchase that was just recorded for an account: writes the account's line, and acknowledges the purchase if the app store
+ * waits for that.
+ * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function acknowledgeRecorded(
   { hash, token, purchase, act, traceparent }: JustRecorded,
@@ -86,7 +93,7 @@ export async function acknowledgeRecorded(
   const document = await afterWrites(finishPurchase(hash, services));
   if (document === undefined || !needsAcknowledgement(purchase, services.now())) return document?.dueAt;
   if (!(await services.subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document.dueAt;
-  // If this fails, the next check learns from the app store that the purchase is acknowledged.
+  // If this update fails, the next check learns from the app store that the purchase is acknowledged.
   return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, services).catch((error: unknown) => {
     services.log.debug(
       { reason: (error as Error).message },

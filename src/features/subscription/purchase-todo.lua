@@ -2,9 +2,10 @@
 -- Needs purchase (a key), now, for save_state() the arguments of the purchase's state and due_at, and for save_owned() also token,
 -- package_name, act, bound and retires.
 --
--- `todo` lists what other keys still have to follow (finish-purchase.ts). Every change that they have to follow raises `revision`, so
--- that `finished` clears no work that came later, and accounts tell an old line from a newer one. A purchase that was released and is
--- recorded again must not begin with 1: an account that owned it before would take its line for an old one.
+-- `todo` lists the steps that other keys still need after a change of the purchase (finish-purchase.ts). Every change that adds a step
+-- raises `revision`: `finished.lua` then clears no step of a later change, and an account ignores a line of an older revision. The first
+-- revision of a record is a time and not 1: a purchase that was forgotten and is recorded again must have a higher revision than before, or
+-- its earlier owner would ignore the line.
 local function add_todo(...)
   local todo = redis.call('HGET', purchase, 'todo') or ''
   for _, work in ipairs({...}) do
@@ -20,21 +21,23 @@ local function save_state(due_at)
   redis.call('HSET', purchase, 'checkedAt', checked_at, 'acknowledged', acknowledged, 'dueAt', due_at)
 end
 
--- Takes a purchase that has got an owner out of the queue of those without one.
+-- Removes a purchase that has got an owner from the queue of purchases without one.
 local function leave_unowned()
   if redis.call('HEXISTS', purchase, 'noticedAt') == 1 then add_todo('leave') end
 end
 
--- Records the app store's answer and the owner. A queued check may have recorded a later answer before this script ran.
+-- Records the app store's answer and the owner. If a queued check has recorded a later answer before this script ran, the later answer
+-- stays.
 local function save_owned(owner_before, owner)
   local known_at, hinted_at = unpack(redis.call('HMGET', purchase, 'checkedAt', 'hintedAt'))
   if not known_at or tonumber(known_at) <= tonumber(checked_at) then
-    -- A notification arrived after the request to the app store was sent: its answer may be older. Check again now.
+    -- If a notification arrived after the request to the app store was sent, the store's answer may be older than the notification, so the
+    -- purchase is checked again now.
     if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = now end
     redis.call('HSET', purchase, 'token', token, 'packageName', package_name, 'faults', 0)
     save_state(due_at)
   elseif not owner_before and due_at ~= '' then
-    -- The check of a purchase without an owner set a later time, and nobody had to acknowledge the purchase then.
+    -- A check of the purchase without an owner set a later time, because the purchase had no owner who could acknowledge it.
     redis.call('HSET', purchase, 'dueAt', due_at, 'faults', 0)
   end
   redis.call('HSET', purchase, 'owner', owner, 'act', act)

@@ -37,10 +37,10 @@ const listsPurchase = defineScript({
   readOnly: true,
 });
 
-/** Purchases that are read at a time. */
+/** The number of purchases that one page reads. */
 const AT_ONCE = 20;
 
-/** Some of the purchases that an account recorded, by `purchaseHash`. Another account may own them now. */
+/** Some of the purchases that an account recorded, by `purchaseHash`. By now another account may own such a purchase. */
 export async function purchasesRecordedBy(accountId: string, cursor: string, scripts: ScriptRunner): Promise<SetPart> {
   const [, next, ...members] = await scripts.run(listPurchases, keysOf(accountId), { cursor, count: AT_ONCE });
   return { cursor: next!, members };
@@ -51,9 +51,9 @@ function keysOf(accountId: string): { account: string; owned: string } {
 }
 
 /**
- * Some of the purchases of an account and of the guests that moved into it. One may come twice.
+ * Some of the purchases of an account and of the guests that moved into it. A purchase may be on two pages.
  * @param owners the account, then its guests
- * @param cursor of `pageOfSets`
+ * @param cursor the cursor that the page before returned, as `pageOfSets` has it
  * @returns `reads`: the cost of the page, as the number of sets and purchases that were read
  */
 export async function purchasesPage(
@@ -71,7 +71,7 @@ export async function purchasesPage(
     reads++;
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.token === '' || !isOwner.has(document.owner)) return [];
-    // The account has lines of purchases that its guests list.
+    // The account has lines of purchases that are also in the sets of its guests. Such a purchase is shown once, with the guest's set.
     if (document.owner !== listedBy) {
       reads++;
       const [word] = await scripts.run(listsPurchase, { owned: subscriptionKeys.ofAccount(document.owner) }, { hash });

@@ -1,5 +1,5 @@
--- Writes an account's line of a purchase, and adds the purchase to the account's set. An account has ten lines at most, and lists all its
--- purchases: its deletion has to find them.
+-- Writes an account's line of a purchase, and adds the purchase to the account's set. The account has ten lines at most, but its set has
+-- all its purchases, because a deletion of the account has to find them.
 -- KEYS account, standing, revised, owned
 -- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines, told_of, told_by
@@ -11,7 +11,7 @@ local away = owner_away()
 if away then return away end
 if not is_newer() then return {'stale'} end
 
--- A purchase may name an account that has made no write yet.
+-- The owner of a purchase may be an account that has written nothing yet, so the account is created.
 local id = string.match(account, '^{(.-)}')
 local created = redis.call('HSETNX', account, 'createdAt', now)
 if created == 1 then tell_event(id, 'n', '') end
@@ -20,6 +20,6 @@ local before, after = told_by(), words ~= '' and told_of(words)
 local lines = lines_without()
 if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
 write_lines(bound_lines(lines, tonumber(now), owned))
--- A check that finds nothing new emits no event, nor does a purchase that another purchase has replaced.
+-- If the line did not change, or another purchase replaced this one, no event is emitted.
 if after and after ~= before then tell_event(id, 's', after) end
 return {'put', tostring(created)}

@@ -1,4 +1,4 @@
--- Tells what kind of account owns a purchase.
+-- Tells whether the account that owns a purchase is a guest or a store account.
 -- KEYS account, standing
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -1,4 +1,4 @@
--- Reads a purchase.
+-- Reads the record of a purchase of a subscription.
 -- KEYS purchase
 -- ARGV -
 -- Answers found(field, value …) unknown

@@ -8,7 +8,7 @@ local owner, retired_by = unpack(redis.call('HMGET', purchase, 'owner', 'retired
 if (owner or '') ~= owner_seen or retired_by then return {'changed'} end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 
--- Nothing below refuses.
+-- No line after this one refuses the purchase.
 save_owned(owner, account_id)
 if not owner then leave_unowned() end
 return answer('recorded')

@@ -5,27 +5,27 @@ import { boundAccountOf } from '../purchases/model.ts';
 import { accountOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { purchaseHash } from './purchase-token.ts';
 
-/** The owner of a purchase by the app store's answer, before any client has sent its token. */
+/** The owner of a purchase by the app store's answer, without regard to the account that sends its token. */
 export type StoreOwner =
-  /** The app gave the store the id of an account that was deleted since: nobody can claim the purchase. */
+  /** The app gave the store the id of an account that was deleted since: no account can claim the purchase. */
   | { readonly word: 'deleted' }
   | { readonly word: 'nobody' }
   | {
       readonly word: 'account';
-      /** For a guest that moved, the account into which it moved. */
+      /** The id of the owner. For a guest that moved, the account into which it moved. */
       readonly accountId: string;
-      /** The app gave an account id to the store, for this purchase or for a purchase that it continues. */
+      /** Whether the app gave the owner's id to the store, for this purchase or for a purchase that it continues. */
       readonly isBound: boolean;
       /**
-       * The recorded purchase that it replaces, directly or through unrecorded purchases. Undefined: it replaces none, or no recorded one.
+       * The recorded purchase that this one replaces, directly or through purchases without an owner. Undefined: none.
        */
       readonly replaced: PurchaseDocument | undefined;
     };
 
 /**
- * The account that the app named to the store when its user bought; else the owner of the purchase that this one replaces; else, for a
- * purchase outside the app, the owner of the expired purchase, or the account that the app named then. The record of the expired purchase
- * comes first because an operator may have given it to another account.
+ * Finds the owner of a purchase: the account that the app named to the store when its user bought; else the owner of the purchase that this
+ * one replaces; else, for a purchase outside the app, the owner of the expired purchase that it renews, or the account that the app named
+ * for the expired purchase. The record of the expired purchase comes first, because an operator may have given it to another account.
  */
 export async function storeOwnerOf(purchase: StorePurchase, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
   const { linkedToken, renewed } = purchase;
@@ -42,16 +42,17 @@ export async function storeOwnerOf(purchase: StorePurchase, lineage: Lineage, sc
 }
 
 /**
- * The store's answers, by token, about purchases that another one continues and that nobody owns here: their notifications may have got
- * lost, or come later, and no app sent them.
+ * The store's answers, by token, about purchases that a purchase continues and that have no owner in Redis: their notifications may be lost
+ * or late, and no app sent their tokens.
  */
 export type Lineage = ReadonlyMap<string, StorePurchase>;
 
-/** Most purchases of a lineage about which the store is asked. */
+/** The most earlier purchases about which the store is asked for one purchase. */
 const LONGEST_LINEAGE = 10;
 
 /**
- * Asks the store about the purchases that this one continues, and further back until a purchase has an owner or names an account.
+ * Asks the store about the purchases that this one continues, and about the purchases before those, until a purchase has an owner or names
+ * an account.
  * @throws Refusal `app_store_unavailable`
  */
 export async function lineageOf(purchase: StorePurchase, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {
@@ -99,13 +100,13 @@ async function ownedBy(token: string | undefined, lineage: Lineage, scripts: Cal
   }
   const before = lineage.get(token);
   if (before === undefined) return undefined;
-  // Without this token: purchases that name each other would lead in circles.
+  // The search goes on without this token: two purchases that name each other would lead in circles.
   const further = new Map([...lineage].filter(([otherToken]) => otherToken !== token));
   const owner = await storeOwnerOf(before, further, scripts);
   return owner.word === 'account' ? owner : undefined;
 }
 
-/** Whether an account owns the purchase, or did before it was deleted. */
+/** Whether a purchase has an owner. The owner may have been deleted. */
 export function hasOwner({ owner }: PurchaseDocument): boolean {
   return owner !== '' && owner !== '-';
 }

@@ -46,24 +46,30 @@ export const forgetScript = defineScript({
   answers: ['forgotten', 'kept'],
 });
 
-/** Answers of the app store that it does not know a token. Failed calls do not count. Google may name a purchase to us before its API answers for it. */
+/**
+ * The number of answers "unknown purchase" of the app store after which a purchase is forgotten. Failed calls are not counted. Google may
+ * send a notification of a purchase before its API knows the purchase.
+ */
 const UNKNOWN_TRIES = 4;
 
-/** Time for the app store to refund a purchase. */
+/** How long after its refund time an unacknowledged purchase is checked, in milliseconds, so that the app store has refunded it. */
 const AFTER_REFUND_MS = 60_000;
 
-/** Waits until the purchases are read again that this one continues: notifications of both may arrive in any order. */
+/**
+ * The shortest and the longest wait, in milliseconds, before the queue checks again whether a purchase that this one continues has an
+ * owner. The notifications of both purchases may arrive in any order.
+ */
 const FIRST_FOLLOWED_MS = 2000;
 const LONGEST_FOLLOWED_MS = 10 * 60_000;
 
-/** The journal of purchases that nobody owns yet. Its queue also holds the times of their checks. */
+/** The journal of purchases without an owner. Its queue also has the times at which these purchases are checked. */
 function unownedJournal({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): Journal {
   return new Journal({ scripts, now, name: subscriptionKeys.unowned, takeOverMs: UNACKNOWLEDGED_MS });
 }
 
 /**
- * Records a notification of a purchase that nobody owns, and makes its check due: one check, however many notifications come.
- * @returns false: an account has become its owner meanwhile
+ * Records a notification of a purchase without an owner, and makes the purchase's check due. Several notifications make one check due.
+ * @returns false if an account has become the owner meanwhile
  */
 export async function noteUnowned(
   hash: string,
@@ -79,14 +85,15 @@ export async function noteUnowned(
   return decision[0] === 'noticed';
 }
 
-/** The queue of purchases that nobody owns. */
+/** Checks purchases without an owner when they are due, until the returned queue is closed. */
 export function unownedChecks(services: CheckServices): DueQueue {
   return unownedJournal(services).takeOver((hash) => checkUnowned(hash, services), LEASE_MS, services.log);
 }
 
 /**
- * Asks the app store about a purchase that nobody owns, and makes the account its owner that the answer names.
- * @returns the time of the next check; undefined: it has an owner, or the app store waits for no acknowledgement
+ * Asks the app store about a purchase without an owner, and makes the account that the answer names its owner.
+ * @returns when the next check is due, in milliseconds since 1970; undefined: the purchase has an owner, or the store waits for no
+ * acknowledgement
  */
 export async function checkUnowned(hash: string, services: CheckServices): Promise<number | undefined> {
   const { scripts, now, log, store } = services;
@@ -133,12 +140,12 @@ export async function checkUnowned(hash: string, services: CheckServices): Promi
   return word === 'owned' ? undefined : followedAt({ ...document, follows }, Number(nextAt), now());
 }
 
-/** Expired without an end: it was canceled before it was paid for. */
+/** Whether the purchase was canceled before anybody paid for it: it is expired and has no end. */
 function isNeverPaid({ state, expiresAt }: StorePurchase): boolean {
   return state === 'expired' && expiresAt === undefined;
 }
 
-/** Whether a purchase that this one continues has an owner now. After a failed check the wait until the next one counts. */
+/** Whether a purchase that this one continues has an owner now. After a failed check this does not shorten the wait. */
 async function mayFollow({ follows, faults }: PurchaseDocument, scripts: ScriptRunner): Promise<boolean> {
   if (faults > 0) return false;
   const followed = await Promise.all(follows.map((hash) => readPurchase(hash, scripts)));
@@ -162,7 +169,10 @@ async function repeatLater(
   return dueAt;
 }
 
-/** @returns when the purchase is due again, because a notification arrived meanwhile */
+/**
+ * Forgets a purchase without an owner. @returns the time now if a notification arrived meanwhile, so that the purchase is checked again at
+ * once
+ */
 async function forget(hash: string, askedAt: number, { scripts, now }: CheckServices): Promise<number | undefined> {
   const [word] = await scripts.run(forgetScript, { purchase: subscriptionKeys.purchase(hash) }, { askedAt });
   return word === 'kept' ? now() : undefined;
@@ -174,7 +184,7 @@ interface Adoption {
   readonly owner: Extract<StoreOwner, { word: 'account' }>;
 }
 
-/** Records the purchase for its owner, and acknowledges it. After a crash in between the queue of checks finishes both. */
+/** Records the purchase for its owner, and acknowledges it. After a crash in between, the queue of purchases to check does the rest. */
 async function adopt(hash: string, { token, purchase, owner }: Adoption, services: CheckServices): Promise<undefined> {
   const { scripts, now, store } = services;
   await queued(hash, services, async (act) => {
@@ -190,7 +200,7 @@ async function adopt(hash: string, { token, purchase, owner }: Adoption, service
         act,
       },
     );
-    // An app sent the token meanwhile.
+    // An app has sent the token meanwhile, so the purchase has an owner.
     if (word === 'changed') return (await finishPurchase(hash, services))?.dueAt;
     return acknowledgeRecorded({ hash, token, purchase, act }, { ...services, subscriptions: store.subscriptions! });
   });

@@ -7,7 +7,8 @@ local known_at, retired_by, hinted_at, known_due_at = unpack(redis.call('HMGET',
 if not known_at or retired_by then return {'retired'} end
 if tonumber(known_at) > tonumber(checked_at) then return {'stale', known_due_at or ''} end
 
--- A notification arrived after the request to the app store was sent: its answer may be older. Check again now.
+-- If a notification arrived after the request to the app store was sent, the store's answer may be older than the notification, so the
+-- purchase is checked again now.
 if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = now end
 save_state(due_at)
 redis.call('HSET', purchase, 'faults', faults)
