@@ -1,14 +1,14 @@
 import type { Finding } from './auditor.ts';
 
-/** The advice about a kind of drift. */
+/** What an operator should know about a finding. */
 export interface Advice {
-  /** The side that is right. */
+  /** Which of the contradicting parts of the data is right. */
   readonly right: string;
-  /** The commands that put it right, and further steps. Undefined: none. */
+  /** The commands and further steps that mend the drift. Undefined: there are none. */
   readonly mend?: string;
-  /** The commands in `mend` by themselves, each as a shell takes it, in their order. */
+  /** The commands of `mend` alone, each as a shell takes it, in their order. */
   readonly commands?: readonly string[];
 }
 
-/** @returns the advice for a finding, with the names of its subject filled in */
+/** @returns the advice for a finding, which names the finding's own account, key or board */
 export type AdviceOf = (finding: Finding) => Advice | undefined;

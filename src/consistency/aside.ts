@@ -1,19 +1,23 @@
 import type { Auditor, Command } from './auditor.ts';
 
-/** How long a key that was set aside stays: long enough to find its owner. */
+/** How long a key that was set aside stays in Redis, in seconds: long enough to find its owner. */
 const KEPT_SECONDS = 30 * 86_400;
 
-/** The key under which another key with a tag is set aside: `{id}:aside:index:3` for `{id}:index:3`. */
+/**
+ * The name under which a key is set aside: `{id}:aside:index:3` for `{id}:index:3`. The hash tag stays, so that RENAME works on a Cluster.
+ */
 export function asideOf(key: string): string {
   return key.replace(/^(\{[^}]*\})?:?/, '$1:aside:');
 }
 
-/** Commands that rename a key, so that no request reads it. The key may be the last evidence of a loss, so they do not delete it. */
+/**
+ * Commands that rename a key, so that no request reads the key. They do not delete it, because the key may be the last evidence of a loss.
+ */
 export function setAside(key: string): Command[] {
   return [['RENAME', key, asideOf(key)], expiring(key)];
 }
 
-/** Commands that set a member of a set aside. */
+/** Commands that move a member of a set into the set that is named by `asideOf`. */
 export function setMemberAside(key: string, member: string): Command[] {
   return [['SMOVE', key, asideOf(key), member], expiring(key)];
 }
@@ -22,5 +26,5 @@ function expiring(key: string): Command {
   return ['EXPIRE', asideOf(key), KEPT_SECONDS];
 }
 
-/** Knows the keys that were set aside. */
+/** Declares the keys that were set aside, so that the audit does not report them as unknown keys. */
 export const asideAuditor: Auditor = { keys: [{ pattern: /^(?:\{[^}]*\})?:aside:/, counted: 'keys set aside', life: 'ends' }] };

@@ -6,16 +6,19 @@ import { ClusterScan, type ScannedCluster } from './cluster-scan.ts';
 import { Reader } from './reader.ts';
 import type { AuditReader, KeyVisitor } from './scan.ts';
 
-/** The connections that an audit reads on: one to one Redis, or one to each primary of a Cluster. */
+/** The connections on which an audit reads: one connection to one Redis, or one to each primary of a Cluster. */
 export interface AuditConnection {
   readonly reader: AuditReader;
-  /** Undefined: the scan of one Redis. */
+  /** Reads all keys of a Cluster. Undefined: the audit scans the one Redis of the reader. */
   readonly scan: ((visitor: KeyVisitor) => Promise<void>) | undefined;
   opened(): Promise<void>;
   disconnect(): void;
 }
 
-/** @param share the part of the time in which Redis may work for the audit, above 0, at most 1 */
+/**
+ * Makes the connection of an audit to one Redis. @param share the part of the time in which Redis may work for the audit, above 0, at most
+ * 1
+ */
 export function readRedis(redis: Redis, share: number): AuditConnection {
   const reader = new Reader(redis, share);
   return { reader, scan: undefined, opened: () => reader.opened(), disconnect: () => reader.disconnect() };
@@ -36,7 +39,7 @@ export function readCluster(
   return {
     reader,
     scan: (visitor) => new ClusterScan(cluster, nodes, reader, visitor).run(),
-    // Each connection is opened when it is needed.
+    // Each connection to a node is opened when the audit first needs the node.
     opened: async () => {},
     disconnect: () => nodes.disconnect(),
   };

@@ -20,7 +20,7 @@ const endBackground = defineScript({
   library: leaseLibrary,
 });
 
-/** A hash: the lease of the process that audits, and the result of the last complete audit. */
+/** The Redis key of a hash that has the lease of the process that audits, and the result of the last complete audit. */
 export const BACKGROUND_AUDIT_KEY = 'audit:background';
 
 /** The result of a complete audit. */
@@ -29,7 +29,7 @@ export interface AuditResult {
   readonly findings: number;
 }
 
-/** The last complete audit, of any process on this Redis. */
+/** The last complete audit of this Redis by any process. */
 export interface LastAudit extends AuditResult {
   /** Milliseconds since 1970. */
   readonly endedAt: number;
@@ -38,7 +38,7 @@ export interface LastAudit extends AuditResult {
 export interface BackgroundAuditOptions {
   readonly scripts: ScriptRunner;
   readonly everyMs: number;
-  /** Runs one audit. @throws Error with the reason if it is not complete */
+  /** Runs one audit. @throws Error with the reason if the audit is not complete */
   readonly run: (signal: AbortSignal) => Promise<AuditResult>;
   readonly log: Logger;
   /** How often each process asks whether an audit is due, and renews its lease, in milliseconds. Default: 30 s. */
@@ -47,13 +47,13 @@ export interface BackgroundAuditOptions {
 
 const POLL_INTERVAL_MS = 30_000;
 
-/** The first poll comes sooner, so that `/metrics` shows the last audit soon after a start. */
+/** The part of a poll interval after which the first poll follows, so that `/metrics` shows the last audit soon after a start. */
 const FIRST_POLL_PART = 6;
 
-/** A process that has not renewed its lease for this many polls counts as dead, and another may audit. */
+/** The length of the lease in polls. After it, a process that has not renewed its lease is assumed dead, and another process may audit. */
 const LEASE_POLLS = 5;
 
-/** When an audit that was not complete is tried again, in polls. */
+/** After how many polls an audit that was not complete is tried again. */
 const RETRY_POLLS = 20;
 
 /** Audits all data from time to time. Of all processes that share a Redis, one at a time audits. */
@@ -74,21 +74,21 @@ export class BackgroundAudit {
     this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs / FIRST_POLL_PART);
   }
 
-  /** Undefined as long as no complete audit is known. */
+  /** The last complete audit. Undefined: this process knows of none. */
   get last(): LastAudit | undefined {
     return this.#last;
   }
 
-  /** Audits of this process that were not complete. */
+  /** Number of audits of this process that were not complete. */
   get failures(): number {
     return this.#failures;
   }
 
-  /** Stops an audit under way; it counts as not complete. */
+  /** Stops an audit that is under way, which is then not complete. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    // A poll may begin an audit.
+    // Await the poll first, because it may begin an audit.
     await this.#polling;
     this.#running?.stop.abort(new Error('the service stops'));
     await this.#running?.ended;
@@ -96,7 +96,7 @@ export class BackgroundAudit {
 
   #pollAndPlan(): void {
     this.#polling = this.#poll()
-      // Other log lines report that Redis is away.
+      // A debug line is enough, because other log lines report that Redis is away.
       .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not poll for a due audit'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs);
@@ -105,7 +105,7 @@ export class BackgroundAudit {
 
   async #poll(): Promise<void> {
     const { scripts, everyMs } = this.#options;
-    // Read before the call: an audit may end while the answer is on its way.
+    // Read before the call, because an audit may end while the answer is on its way.
     const wasRunning = this.#running !== undefined;
     const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_POLLS * this.#pollMs };
     const [word, endedAt, seconds, findings] = await scripts.run(leaseBackground, { state: BACKGROUND_AUDIT_KEY }, args);
@@ -136,7 +136,7 @@ export class BackgroundAudit {
       findings: result?.findings ?? '',
       retryMs: signal.aborted ? 0 : RETRY_POLLS * this.#pollMs,
     };
-    // If Redis does not take the result, another audit is due.
+    // If Redis does not take the result, another audit becomes due.
     const [, endedAt] = await scripts.run(endBackground, { state: BACKGROUND_AUDIT_KEY }, args).catch(() => []);
     if (result !== undefined && endedAt !== undefined) this.#last = { ...result, endedAt: Number(endedAt) };
   }

@@ -3,10 +3,10 @@ import { OPTIONS } from '../redis/connect.ts';
 import { nameOf, type NodeAddress, type NodeOptions } from '../redis/shard.ts';
 import { Reader } from './reader.ts';
 
-/** The part of `Reader` that the audit uses for one node. */
+/** The methods of `Reader` that the audit uses for one node. */
 export type NodeReader = Pick<Reader, 'ask' | 'atomically' | 'isLost' | 'opened' | 'isReady' | 'disconnect'>;
 
-/** The connections of an audit to the nodes of a Cluster. Each keeps bursts and pauses of its own. */
+/** The connections of an audit to the nodes of a Cluster. Each connection has its own bursts and pauses. */
 export class ClusterNodes {
   readonly #open: (address: NodeAddress) => NodeReader;
   readonly #readers = new Map<string, NodeReader>();
@@ -17,7 +17,7 @@ export class ClusterNodes {
     this.#open = open;
   }
 
-  /** The connection to a node. One that was lost is replaced. @throws Error if the node does not answer in time */
+  /** The connection to a node. A connection that was lost is replaced. @throws Error if the node does not answer in time */
   async reader(address: NodeAddress): Promise<NodeReader> {
     if (this.#isClosed) throw new Error('The audit has ended.');
     const name = nameOf(address);
@@ -44,21 +44,21 @@ export function openNode(address: NodeAddress, options: NodeOptions, share: numb
   return new Reader(new Redis({ ...OPTIONS, ...options, ...address, lazyConnect: true }), share);
 }
 
-/** A node's report about itself and the other nodes. */
+/** The answer of a node to CLUSTER NODES: about itself and the other nodes. */
 export interface NodeState {
   readonly id: string;
   readonly isPrimary: boolean;
   serves(slot: number): boolean;
-  /** Slots that are moving from or to the node: the id of the node to which a slot moves, undefined if it moves here. */
+  /** By slot, the id of the node to which the slot moves away, or undefined if the slot moves to this node. Slots at rest are left out. */
   readonly moving: ReadonlyMap<number, string | undefined>;
   addressOf(id: string): NodeAddress | undefined;
-  /** Primaries without slots. They can hold keys all the same. */
+  /** Addresses of primaries that serve no slot. They may have keys all the same. */
   readonly idle: readonly NodeAddress[];
 }
 
 /**
- * Reads the reply to CLUSTER NODES: https://redis.io/docs/latest/commands/cluster-nodes/
- * @param asked the node that replied, which may not know its own address
+ * Parses the reply to CLUSTER NODES: https://redis.io/docs/latest/commands/cluster-nodes/
+ * @param asked the address of the node that replied, which may not know its own address
  */
 export function nodeStateOf(reply: string, asked: NodeAddress): NodeState {
   const nodes = reply

@@ -6,38 +6,40 @@ import { Unfinished, Unsettled, type Command } from './auditor.ts';
 import type { ClusterNodes, NodeReader } from './cluster-nodes.ts';
 import type { AuditReader } from './scan.ts';
 
-/** How long the audit waits for a slot that no node serves. A failover takes seconds; a node that restarts loads its data. */
+/**
+ * How long the audit waits for a slot that no node serves, in milliseconds. A failover takes seconds; a node that restarts loads its data.
+ */
 export const PATIENCE_MS = 30_000;
 
-/** Milliseconds before a read that a node refused is sent again: the first pause, and the longest. */
+/** The first and the longest pause before a read that a node refused is sent again, in milliseconds. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 250;
 
-/** Redirections that are followed at once. Two nodes may point at each other for a moment. */
+/** The most redirections in a row that are followed without a pause. Two nodes may point at each other for a moment. */
 const HOPS_AT_ONCE = 3;
 
-/** Most rounds of reads of keys in several slots. The reads end once two rounds agree. */
+/** The most rounds of reads of keys in several slots. The reads end once two rounds agree. */
 const ROUNDS = 5;
 
-/** The known assignment of slots to nodes. */
+/** Which node serves which slot, as far as is known. */
 export interface SlotMap {
   shardOf(slot: number): { readonly address: NodeAddress } | undefined;
-  /** A node refused a read: the map may have changed. */
+  /** To call when a node refused a read, because the assignment of slots may have changed. */
   refresh(): void;
 }
 
-/** A node refused to read several keys in one command or transaction, because their slot is moving. */
+/** Thrown when a node refuses to read several keys in one command or transaction, because their slot is moving. */
 class KeysApart extends Error {}
 
 /**
- * Reads a Redis Cluster: each command on the node that serves the slot of its key. It follows MOVED and ASK, and waits for a
- * failover. A read changes nothing, so it is sent again whenever its reply was lost.
+ * Reads a Redis Cluster: sends each command to the node that serves the slot of its key, follows MOVED and ASK, and waits for a failover. A
+ * read changes nothing, so a read whose reply was lost is sent again.
  */
 export class ClusterReader implements AuditReader {
   readonly #map: SlotMap;
   readonly #nodes: Pick<ClusterNodes, 'reader'>;
   readonly #patienceMs: number;
-  /** For cursors: a number for each connection. */
+  /** The number of each connection, by which a cursor names the connection that gave it. */
   readonly #numbers = new WeakMap<NodeReader, number>();
   #connections = 0;
   /** Called when a node says that a slot has moved or is moving. */
@@ -70,7 +72,7 @@ export class ClusterReader implements AuditReader {
     });
   }
 
-  /** Replies as of one moment to commands whose keys lie in one slot. */
+  /** Gives replies as of one moment to commands whose keys are in one slot. */
   async #ofSlot(commands: readonly Command[]): Promise<Reply[]> {
     if (commands.length === 0) return [];
     try {
@@ -78,7 +80,7 @@ export class ClusterReader implements AuditReader {
     } catch (error) {
       if (!(error instanceof KeysApart)) throw error;
     }
-    // While a slot moves, its nodes read one key at a time.
+    // While a slot moves, its nodes read only one key in a command.
     const single = commands.flatMap(singleKeyed);
     const read = async (command: Command): Promise<Reply> => (await this.#routed([command])).replies[0]!;
     const replies = await agreed(() => Promise.all(single.map(read)));
@@ -89,8 +91,8 @@ export class ClusterReader implements AuditReader {
   }
 
   /**
-   * Runs HSCAN, SSCAN or ZSCAN. A cursor is valid only on its node, so the returned cursors carry the number of the connection that gave
-   * them.
+   * Runs HSCAN, SSCAN or ZSCAN. A cursor is valid only on the node that gave it, so each returned cursor has the number of the connection
+   * behind an `@`.
    */
   async #scan([name, key = '', given = '0', ...words]: Command): Promise<Reply> {
     const [cursor = '0', connection] = String(given).split('@');
@@ -101,12 +103,12 @@ export class ClusterReader implements AuditReader {
   }
 
   /**
-   * Sends commands to the node that serves their slot, until it answers.
+   * Sends commands to the node that serves their slot, until a node answers.
    * @param pinned the number of the only connection that may answer
    */
   async #routed(commands: readonly Command[], pinned?: number): Promise<{ replies: Reply[]; number: number }> {
     const [command] = commands as [Command];
-    // The clock of the primary of the lowest slot counts, as it does for the service (`redis-clock.ts`).
+    // TIME goes to the primary of the lowest slot, whose clock is the reference of the service too (`redis-clock.ts`).
     const slot = command[0] === 'TIME' ? 0 : slotOf(keyOf(command));
     const giveUpAt = performance.now() + this.#patienceMs;
     let redirection: Redirection | undefined;
@@ -147,7 +149,7 @@ interface Redirection {
   readonly isAsk: boolean;
 }
 
-/** @param asked the node that answered. A node that does not know its own host leaves it out. */
+/** @param asked the node that answered. If it does not know its own host, the redirection has no host, and means this host */
 function redirectionOf({ message }: Error, asked: NodeAddress | undefined): Redirection | undefined {
   const [, word, host, port] = /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(message) ?? [];
   if (word === undefined) return undefined;
@@ -166,7 +168,7 @@ export function unservedText(slot: number, { message }: Error): string {
   return `No node of the cluster has served slot ${slot} for ${PATIENCE_MS / 1000} s (${message.replace(/\.$/, '')}): nothing is proven. Run the audit again.`;
 }
 
-/** Reads until two rounds give the same replies. All of them were then true at one moment, between the two rounds. */
+/** Reads until two rounds in a row give the same replies. All replies were then true at one moment between the two rounds. */
 async function agreed(round: () => Promise<Reply[]>): Promise<Reply[]> {
   let before: string | undefined;
   for (let count = 0; count < ROUNDS; count++) {
@@ -182,7 +184,7 @@ function keyOf([, key]: Command): string {
   return String(key);
 }
 
-/** Each command of an audit has one key. Only EXISTS has several: it counts the existing ones. */
+/** The command split into commands of one key. In an audit only EXISTS has several keys: it counts the keys that exist. */
 function singleKeyed(command: Command): Command[] {
   const [name, ...keys] = command;
   return name === 'EXISTS' ? keys.map((key): Command => [name, key]) : [command];

@@ -7,25 +7,28 @@ import { isRefusal, PATIENCE_MS, unservedText, type ClusterReader, type SlotMap 
 import { Tally } from './counts.ts';
 import { scanned, type KeyVisitor } from './scan.ts';
 
-/** Most checks at work at a time, of all primaries together and of one primary. This bounds the memory. */
+/** The most checks that run at the same time, of all primaries together and of one primary. The bound limits the memory. */
 const CHECKS_IN_ALL = 2000;
 const CHECKS_OF_ONE = 500;
 
 /**
- * If a scan has missed this many slots of a primary or fewer, they are listed one by one. If it has missed more, the primary is scanned
+ * The most missed slots of a primary that are listed slot by slot. If scans have missed more slots of the primary, the primary is scanned
  * again.
  */
 const MOST_LISTED = 512;
 
-/** Most scans of one primary. A scan is repeated if a failover overtook it or its connection was lost. */
+/** The most scans of one primary. A scan is repeated if a failover happened meanwhile, or if its connection was lost. */
 const MOST_ROUNDS = 10;
 
-/** How often a scan reads the Cluster's map, to notice moving slots. */
+/** Milliseconds between two reads of the Cluster's map of slots during a scan, to notice moving slots. */
 const REFRESH_INTERVAL_MS = 250;
 
 const RETRY_MS = 50;
 
-/** A count that no slot reaches, so that Redis answers with all keys of the slot. For 30,000 keys Redis takes some 10 ms. */
+/**
+ * The COUNT of CLUSTER GETKEYSINSLOT. No slot has so many keys, so Redis answers with all keys of the slot. For 30,000 keys Redis takes
+ * some 10 ms.
+ */
 const ALL_KEYS = 2 ** 31 - 1;
 
 /** The map of a Cluster and its primaries. */
@@ -36,22 +39,22 @@ export interface ScannedCluster extends SlotMap {
 }
 
 /**
- * Hands all keys of a Cluster to the visitor. It scans all primaries at the same time. SCAN gives every key of a slot that stays with its
- * primary while the scan runs. Slots that moved are handled afterwards: each is listed at a moment at which its nodes do not change. If
- * there are many of them, as after a failover, their new primary is scanned instead.
+ * Gives all keys of a Cluster to the visitor. It scans all primaries at the same time. SCAN gives every key of a slot that stays with its
+ * primary during the scan. Slots that moved are read afterwards: the keys of each are listed at a moment at which its nodes do not change.
+ * If many slots moved to one primary, as after a failover, that primary is scanned instead.
  *
- * SCAN also gives keys of slots that a node does not serve. Those of a slot on its way to the node are reached with ASK. Other such keys
- * were left behind when a move of their slot broke off. No request finds them, so they are drift.
+ * SCAN also gives keys of slots that the node does not serve. If the slot is on its way to the node, requests reach its keys with ASK.
+ * Otherwise a move of the slot broke off and left the keys behind: no request finds them, so they are drift.
  */
 export class ClusterScan {
   readonly #cluster: ScannedCluster;
   readonly #nodes: ClusterNodes;
   readonly #visitor: KeyVisitor;
-  /** Slots with keys that have not been handed over yet. */
+  /** Slots whose keys the visitor has not all got yet. */
   readonly #missing = new Set(Array.from({ length: SLOTS }, (_, slot) => slot));
-  /** When each slot was last seen to move, on the clock of `performance.now()`. */
+  /** By slot, the time at which the slot was last seen to move, on the clock of `performance.now()`. -1: never. */
   readonly #movedAt = new Float64Array(SLOTS).fill(-1);
-  /** For each node, by name: slots that it seems not to serve although it holds keys of them. */
+  /** By the name of each node, the slots of keys that the node has although it seems not to serve the slots. */
   readonly #foreign = new Map<string, { address: NodeAddress; slots: Set<number> }>();
 
   constructor(cluster: ScannedCluster, nodes: ClusterNodes, reader: ClusterReader, visitor: KeyVisitor) {
@@ -61,7 +64,7 @@ export class ClusterScan {
     reader.onMoved = (slot) => void (this.#movedAt[slot] = performance.now());
   }
 
-  /** @throws Unfinished if a slot has no primary for too long, or does not come to rest */
+  /** @throws Unfinished if a slot has no primary for too long, or keeps moving */
   async run(): Promise<void> {
     const { counts } = this.#visitor;
     const note = (isMoved: (slot: number) => boolean): void => {
@@ -90,14 +93,14 @@ export class ClusterScan {
     }
   }
 
-  /** Primaries without slots, which no map names. */
+  /** Addresses of primaries without slots, which the map of slots does not name. */
   async #idle(): Promise<readonly NodeAddress[]> {
     const { address } = this.#cluster.shards[0]!;
     const { state } = await this.#state(address);
     return state.idle;
   }
 
-  /** Scans a primary. If it goes away meanwhile, the scan does not count. */
+  /** Scans a primary. If the primary becomes a replica or is lost meanwhile, the counts of the scan are dropped. */
   async #scanNode(address: NodeAddress, most: number): Promise<void> {
     const name = nameOf(address);
     const isOwn = (slot: number): boolean => {
@@ -128,7 +131,7 @@ export class ClusterScan {
     }
   }
 
-  /** The primaries that serve many slots whose keys are missing. Waits until every slot has a primary. */
+  /** The primaries that serve many slots whose keys are missing. Waits until every missing slot has a primary. */
   async #toScanAgain(): Promise<NodeAddress[]> {
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -152,7 +155,7 @@ export class ClusterScan {
     }
   }
 
-  /** Why one of the primaries cannot be scanned. */
+  /** Why a primary of these addresses cannot be scanned. Undefined: all can be scanned. */
   async #problemOf(addresses: readonly NodeAddress[]): Promise<Error | undefined> {
     const states = await Promise.allSettled(addresses.map((address) => this.#state(address)));
     for (const state of states) {
@@ -163,7 +166,7 @@ export class ClusterScan {
     return undefined;
   }
 
-  /** Hands over the keys of a slot that moved during the scans. The scans may have handed some of them over. */
+  /** Gives the keys of a slot that moved during the scans to the visitor. The scans may have given some of the keys already. */
   async #listSlot(slot: number, tally: Tally): Promise<void> {
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -185,13 +188,16 @@ export class ClusterScan {
     }
   }
 
-  /** The keys of a slot, some of which may have moved to another node already. @returns undefined if its nodes changed meanwhile */
+  /**
+   * Reads the keys of a slot, some of which may have moved to another node already. @returns undefined if the slot's nodes changed
+   * meanwhile
+   */
   async #keysAtRest(slot: number): Promise<Set<string> | undefined> {
     const owner = this.#cluster.shardOf(slot)?.address;
     if (owner === undefined) return undefined;
     const { reader, state } = await this.#state(owner);
     if (!state.serves(slot)) return undefined;
-    // Keys move from the owner to the partner, so the owner is read first: a key that moves meanwhile is on at least one list.
+    // Keys move from the owner to the partner, so the owner is read first: a key that moves meanwhile is on at least one of the two lists.
     const keys = await keysOf(reader, slot);
     const target = state.moving.get(slot);
     const partner = target === undefined ? undefined : state.addressOf(target);
@@ -217,7 +223,7 @@ export class ClusterScan {
     this.#foreign.set(name, known);
   }
 
-  /** Checks that a node with keys of a slot serves the slot, or that the slot is moving to it. */
+  /** Checks that a node that has keys of a slot serves the slot, or that the slot is moving to the node. */
   async #checkForeign(slot: number, address: NodeAddress): Promise<Finding[]> {
     try {
       const { reader, state } = await this.#state(address);
@@ -236,7 +242,7 @@ export class ClusterScan {
       const text = copies === 0 ? `${what} and has none of them.` : `${what} and has ${copies} of them too.`;
       return [{ kind: 'misplaced_keys', subject: `slot ${slot}`, text: `${text} No request reaches the keys on ${here}.` }];
     } catch (error) {
-      // The node may be restarting, which is no drift.
+      // The node may be restarting, which is no drift, so the check is repeated.
       throw isRefusal(error) ? new Unsettled(error.message) : error;
     }
   }

@@ -1,17 +1,17 @@
 export interface AuditCounts {
-  /** Keys read so far. SCAN may give a key twice. */
+  /** Number of keys read so far. SCAN may give a key twice. */
   keys: number;
-  /** Keys in Redis at the start. */
+  /** Number of keys in Redis at the start of the audit. */
   keysInAll: number;
-  /** Things checked, by name: accounts, ledgers, entries. */
+  /** Number of checked accounts, ledgers, entries and so on, by these names. */
   readonly checked: Record<string, number>;
-  /** Keys that match no check, by their form. */
+  /** Number of keys that match no check, by their form. */
   readonly unknown: Record<string, number>;
-  /** Findings so far. */
+  /** Number of findings so far. */
   drift: number;
-  /** Checks that could not be finished, because their data changed during every probe. */
+  /** Number of checks that could not be finished, because their data changed during every probe. */
   unsettled: number;
-  /** Primaries of a Cluster that were read. Undefined: one Redis. */
+  /** Number of primaries of a Cluster that were read. Undefined: one Redis. */
   primaries: number | undefined;
   /** Sentences that the operator should read although they report no drift. */
   readonly notes: string[];
@@ -30,7 +30,10 @@ export function newCounts(): AuditCounts {
   };
 }
 
-/** The counts of one scan, for the report. The counts of a scan that broke off are dropped, because the next scan begins from the start. */
+/**
+ * The counts of one scan, which it adds to the counts of the audit. If the scan breaks off, its counts are subtracted, because the next
+ * scan begins from the start.
+ */
 export class Tally {
   readonly #counts: AuditCounts;
   readonly #checked: Record<string, number> = {};
@@ -38,16 +41,16 @@ export class Tally {
   #keys = 0;
   #keysInAll = 0;
   #isDropped = false;
-  /** Checks of this scan that are at work. */
+  /** Number of checks of this scan that have not ended. */
   working = 0;
 
-  /** @param isCounted false for keys that another scan may have counted */
+  /** @param isCounted false for a scan of keys that another scan may have counted already */
   constructor(counts: AuditCounts, isCounted = true) {
     this.#counts = counts;
     this.#isDropped = !isCounted;
   }
 
-  /** @param keys that the scan is going to read */
+  /** @param keys number of keys that the scan is going to read */
   expect(keys: number): void {
     if (this.#isDropped) return;
     this.#keysInAll += keys;
@@ -82,7 +85,7 @@ export class Tally {
   }
 }
 
-/** The report leaves counts of 0 out. */
+/** Adds to a count. A count of 0 is deleted, so that the report leaves it out. */
 function add(counts: Record<string, number>, what: string, number: number): void {
   const sum = (counts[what] ?? 0) + number;
   if (sum === 0) delete counts[what];

@@ -1,38 +1,39 @@
 import type { Command, Finding } from './auditor.ts';
 import type { AuditCounts } from './counts.ts';
 
-/** Most findings that wait for the end of the audit. A further finding is reported at once, unless a finding so far explains it. */
+/** The most findings that are kept until the end of the audit. A further finding is reported at once, unless a kept finding explains it. */
 const MOST_HELD = 10_000;
 
-/** Most commands of one finding. After they have run, the next audit gives the rest. */
+/** The most commands of one finding. After the operator has run them, the next audit gives the rest. */
 const MOST_COMMANDS = 200;
 
 interface Held {
   readonly finding: Finding;
-  /** By their text: several checks may know different commands against the same drift, or the same one. */
+  /** The commands of the finding by their JSON: several checks may know different commands against the same drift, or the same command. */
   readonly commands: Map<string, Command>;
   consequences: number;
 }
 
 /**
- * The findings of an audit. It holds them back until the end, because a check may meet the consequence of a damage before another check
- * meets its cause. Then it reports each damage once: equal findings are one, and a finding that another one explains is counted there.
+ * The findings of an audit, which are kept until the end, because a check may find the consequence of a damage before another check finds
+ * its cause. At the end each damage is reported once: equal findings are reported as one, and a finding that another finding explains is
+ * only counted in the text of its cause.
  */
 export class Findings {
   readonly #counts: AuditCounts;
   readonly #report: (finding: Finding) => void;
   readonly #held = new Map<string, Held>();
-  /** Held findings, by subject: the first finding of each subject that no other finding certainly explains. */
+  /** By subject, the first kept finding about the subject that has no `explainedBy`. */
   readonly #causes = new Map<string, Held>();
   #all = 0;
 
-  /** @param report receives each finding once */
+  /** @param report gets each reported finding once */
   constructor(counts: AuditCounts, report: (finding: Finding) => void) {
     this.#counts = counts;
     this.#report = report;
   }
 
-  /** Different findings so far, including findings that another one may yet explain. */
+  /** Number of different findings so far, including findings that another finding may explain at the end. */
   get size(): number {
     return this.#all;
   }
@@ -56,7 +57,7 @@ export class Findings {
     if (explainedBy.length === 0 && !this.#causes.has(subject)) this.#causes.set(subject, held);
   }
 
-  /** Reports the held findings. */
+  /** Reports the kept findings. */
   end(): void {
     const causes: Held[] = [];
     for (const held of this.#held.values()) {
@@ -65,7 +66,7 @@ export class Findings {
       else cause.consequences++;
     }
     this.#counts.drift -= this.#held.size;
-    // The findings that explain the most come first.
+    // The findings with the most consequences come first.
     for (const held of causes.toSorted((one, other) => other.consequences - one.consequences)) this.#reportOne(held);
     this.#held.clear();
   }

@@ -1,9 +1,9 @@
-/** The table grows when more than this part of it is full. */
+/** The part of the table that may be full. Above it the table doubles. */
 const FULLEST = 0.5;
 
-/** A set of texts that keeps 64 bits of each: 16 to 32 bytes a text, however long it is. */
+/** A set of texts that keeps 64 bits of each text: 16 to 32 bytes of memory for a text of any length. */
 export class Fingerprints {
-  /** Two words for each place; 0, 0 is an empty place. */
+  /** The table: two words of 32 bits for each place. A place with 0, 0 is empty. */
   #words = new Uint32Array(32);
   #size = 0;
 
@@ -19,7 +19,7 @@ export class Fingerprints {
     if (++this.#size * 2 > this.#words.length * FULLEST) this.#grow();
   }
 
-  /** Is wrong for about one in 2^64 texts that are not in the set. */
+  /** Answers true by mistake for about one in 2^64 texts that are not in the set. */
   has(text: string): boolean {
     const at = this.#placeOf(...fingerprint(text));
     return this.#words[at] !== 0 || this.#words[at + 1] !== 0;
@@ -48,7 +48,7 @@ export class Fingerprints {
   }
 }
 
-/** Two hashes in the manner of FNV-1a with different primes, and the finish of MurmurHash3. Never 0, 0. */
+/** 64 bits of a text, never 0, 0: two hashes in the manner of FNV-1a with different primes, and the last step of MurmurHash3. */
 function fingerprint(text: string): [high: number, low: number] {
   let [high, low] = [0x811c9dc5, 0x9e3779b9];
   for (let at = 0; at < text.length; at++) {

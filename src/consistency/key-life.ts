@@ -1,9 +1,9 @@
 import type { Finding, KeyLife, Probe } from './auditor.ts';
 
-/** Longer than the life of any key that must expire. */
+/** The expiry that a mending command gives to a key, in seconds: longer than the life of any key that must expire. */
 const MONTH_SECONDS = 30 * 86_400;
 
-/** Finds keys that would vanish some day although they must not expire, and keys that would stay for ever although they must expire. */
+/** Finds a key that will vanish although it must not expire, or a key that will stay for ever although it must expire. */
 export async function checkLife(key: string, life: KeyLife, probe: Probe): Promise<Finding[]> {
   const ttlMs = (await probe.ask('PTTL', key)) as number;
   const subject = `key ${key}`;

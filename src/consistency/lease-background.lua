@@ -5,7 +5,7 @@
 -- Answers yours(ended at, seconds, findings) others(ended at, seconds, findings)
 --
 -- A process whose audit is running renews its lease, even if the lease has run out. Another process gets the lease if an audit is due and
--- nobody has the lease.
+-- no process has the lease.
 local ended_at, seconds, findings, last_holder, retry_at =
   unpack(redis.call('HMGET', state, 'endedAt', 'seconds', 'findings', 'leasedBy', 'retryAt'))
 local due_at = math.max(ended_at and ended_at + every_ms or 0, tonumber(retry_at or '0'))

@@ -4,14 +4,14 @@ import type { AuditCounts } from './counts.ts';
 const WIDTH = 24;
 const REDRAW_MS = 200;
 
-/** If standard error is no terminal, the first line comes after two seconds, so that a short audit writes none. */
+/** Milliseconds before the first line if standard error is no terminal, so that a short audit writes no line. */
 const FIRST_LINE_MS = 2000;
 const LINE_MS = 5000;
 
-/** The count that the progress shows. */
+/** The name of the count that the progress shows. */
 const SHOWN = 'accounts';
 
-/** Draws a progress bar on a terminal, and writes a line every few seconds elsewhere. */
+/** Shows the progress of an audit: on a terminal as a bar, otherwise as a line every few seconds. */
 export class Progress {
   readonly #counts: AuditCounts;
   readonly #stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
@@ -38,7 +38,7 @@ export class Progress {
   #show(): void {
     const { keys, keysInAll, checked, drift } = this.#counts;
     const seconds = (performance.now() - this.#startedAt) / 1000;
-    // `keys` may exceed `keysInAll`, because clients make keys meanwhile.
+    // `keys` may exceed `keysInAll`, because clients make new keys during the audit.
     const part = keysInAll === 0 ? 0 : Math.min(1, keys / keysInAll);
     const shown = checked[SHOWN] ?? 0;
     const left = part === 0 ? '' : `, ${clock((seconds / part) * (1 - part))} left`;
@@ -51,12 +51,12 @@ export class Progress {
   }
 }
 
-/** Minutes and seconds: "3:07". */
+/** Minutes and seconds as text: "3:07". */
 function clock(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
 }
 
-/** "1,000,000" */
+/** A number with commas between the thousands: "1,000,000". */
 export function grouped(number: number): string {
   return number.toLocaleString('en-GB');
 }

@@ -5,10 +5,10 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Probe } from './auditor.ts';
 import { pages } from './scan-pages.ts';
 
-/** Most findings that the check lists for one sorted set. */
+/** The most findings that the check reports for one sorted set. */
 const LISTED = 100;
 
-/** An entry of a queue, its member, and the sorted set that holds it (`redis/queue.ts`). */
+/** An entry of a queue, its member, and the Redis key of its sorted set (`redis/queue.ts`). */
 export interface Queued {
   readonly key: string;
   readonly entry: string;
@@ -16,9 +16,9 @@ export interface Queued {
 }
 
 /**
- * Checks each entry of a queue.
- * @param wrongOf describes the fault of an entry in a sentence, or returns the finding about its missing document; undefined for an entry
- * without a fault
+ * A check of all entries of a queue.
+ * @param wrongOf describes the fault of an entry in a sentence, or returns the finding about the entry's missing document; undefined for an
+ * entry without a fault
  */
 export function queueCheck(name: string, wrongOf: (queued: Queued, probe: Probe) => Promise<string | Finding | undefined>): KeyCheck {
   return {
@@ -45,7 +45,7 @@ async function checkQueue(
       if (wrong === undefined) continue;
       if (findings.length >= LISTED) more++;
       else if (typeof wrong === 'object') findings.push(wrong);
-      // The service itself removes an entry without a document once it is due.
+      // The due time 0 makes the service remove the entry: it removes an entry without a document once the entry is due.
       else find(wrong, [['ZADD', queue, 'XX', 0, entries[index]!]]);
     }
   }
@@ -54,8 +54,8 @@ async function checkQueue(
 }
 
 /**
- * The finding about a document that its queue does not hold. A queue that holds nothing at all is lost: that is one finding, with the
- * commands for all its documents.
+ * The finding about a document that its queue does not have. If the queue is empty, the queue is lost: all its documents then have the same
+ * finding, with the commands for each.
  */
 export async function notQueued(
   { queue, member, subject, text }: { readonly queue: string; readonly member: string; readonly subject: string; readonly text: string },
@@ -69,9 +69,8 @@ export async function notQueued(
 }
 
 /**
- * When an entry without a document is due. Undefined: the document exists, or the entry is gone or due soon, so that its next run takes it
- * out.
- * @param soonMs how far from now an entry is due soon
+ * When an entry without a document is due, in milliseconds since 1970. Undefined: the document exists, the entry is gone, or the entry is
+ * due within `soonMs`, and the service will then remove it.
  */
 export async function dueWithoutDocument(
   { key, entry }: Queued,
@@ -85,15 +84,15 @@ export async function dueWithoutDocument(
 
 /**
  * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
- * @param acts names of acts whose entries, written ahead, count as well
+ * @param acts names of acts: an entry that was written ahead of one of them also makes the member due
  */
 export function dueCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
   return dueIn([name, queueKeyOf(name, member, CLUSTER_QUEUE_TAGS)], member, acts);
 }
 
 /**
- * As `dueCommands`, for all sorted sets of a queue: while the primary of a member's own sorted set was away, its entry may have gone into
- * any other.
+ * As `dueCommands`, for all sorted sets of a queue: while the primary of the member's own sorted set was down, the member's entry may have
+ * been written to any other sorted set.
  */
 export function dueAnywhereCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
   return dueIn(queueKeys(name, CLUSTER_QUEUE_TAGS), member, acts);
@@ -104,7 +103,7 @@ function dueIn(keys: readonly string[], member: string, acts: readonly string[])
   return keys.map((key): Command => ['ZMSCORE', key, ...entries]);
 }
 
-/** When a member is due, by the replies to `dueCommands`; undefined: it is not in the queue. */
+/** When a member is due, from the replies to `dueCommands`, in milliseconds since 1970. Undefined: the member is not in the queue. */
 export function dueAtOf(replies: readonly Reply[]): number | undefined {
   const times = (replies as (string | null)[][]).flat().filter((time) => time !== null);
   return times.length === 0 ? undefined : Math.min(...times.map(Number));

@@ -4,28 +4,33 @@ import { Link } from '../redis/link.ts';
 import type { Reply } from '../redis/resp.ts';
 import type { Command } from './auditor.ts';
 
-/** Most outstanding commands at full speed: enough to keep both Redis and the audit busy. */
+/** The most outstanding commands of a reader with the share 1: enough to keep both Redis and the audit busy. */
 const OUTSTANDING_AT_FULL_SPEED = 512;
 
-/** Commands sent at a time beside a live service. Redis runs them in some 0.15 ms, so they delay a request by no more. */
+/**
+ * The most commands that are sent at a time with a share below 1. Redis runs them in some 0.15 ms, so they delay a request by no more than
+ * this.
+ */
 const BURST = 32;
 
 /**
- * Redis's time for one command of an audit: 19 s of CPU for the 4 million of a million accounts (Redis 7.0). A reply may take
- * far longer, because Redis sends it after the fsync of other clients' writes.
+ * Redis's time for one command of an audit, in milliseconds: 19 s of CPU for the 4 million commands of a million accounts (Redis 7.0). A
+ * reply may take far longer, because Redis sends it after the fsync of other clients' writes.
  */
 const COMMAND_MS = 0.005;
 
-/** Shorter pauses are added up until they reach this length, because timers wait whole milliseconds. */
+/**
+ * The shortest pause, in milliseconds. Shorter pauses are added up until they reach this length, because timers wait whole milliseconds.
+ */
 const SHORTEST_PAUSE_MS = 1;
 
-/** Commands that wait for their last reply. A transaction has several replies: the last one counts. */
+/** Commands that are sent together and resolve with the reply to the last command. In a transaction the last reply has all results. */
 interface Unit {
   readonly commands: readonly Command[];
   repliesLeft: number;
   /**
-   * The first error among the replies. If Redis refused a transaction, this error has the reason: the last reply only says that it was
-   * refused.
+   * The first error among the replies. If Redis refused a transaction, this error has the reason: the last reply only says that Redis
+   * refused it.
    */
   failure: Error | undefined;
   resolve(reply: Reply): void;
@@ -33,15 +38,15 @@ interface Unit {
 }
 
 /**
- * The connection that an audit reads on. It sends commands in bursts. With a share below 1 it waits for the replies to a burst and then
- * pauses: a share of 0.25 pauses for three times as long as Redis worked. So an audit slows down when Redis is busy.
+ * The connection on which an audit reads. It sends commands in bursts. With a share below 1 it waits for the replies to a burst and then
+ * pauses: with a share of 0.25 it pauses for three times as long as Redis worked. So an audit slows down when Redis is busy.
  */
 export class Reader extends Link {
   readonly #share: number;
   #waiting: Unit[] = [];
-  /** Units before this index are sent. */
+  /** The index in `#waiting` of the first unit that is not sent. */
   #next = 0;
-  /** Units before this index are answered. */
+  /** The index in `#waiting` of the first unit that is not answered. */
   #answered = 0;
   #outstanding = 0;
   #burstAt = 0;
@@ -52,7 +57,7 @@ export class Reader extends Link {
   #lost: Error | undefined;
 
   /**
-   * @param redis gives the address and the options
+   * @param redis the connection whose address and options the reader copies
    * @param share the part of the time in which Redis may work for the audit, above 0, at most 1
    */
   constructor(redis: Redis, share: number) {
@@ -61,12 +66,12 @@ export class Reader extends Link {
     this.#share = share;
   }
 
-  /** The connection is lost, and this reader answers nothing more. */
+  /** Whether the connection is lost. A reader whose connection was lost answers no command any more. */
   get isLost(): boolean {
     return this.#lost !== undefined;
   }
 
-  /** @param prefix commands that the node of a Cluster must receive directly before this one, such as ASKING */
+  /** @param prefix commands such as ASKING, which a node of a Cluster must receive directly before `command` */
   ask(command: Command, prefix: readonly Command[] = []): Promise<Reply> {
     return this.#enqueue([...prefix, command]);
   }
@@ -120,7 +125,7 @@ export class Reader extends Link {
     });
   }
 
-  /** Sends once this turn's commands are all there. */
+  /** Sends a burst at the end of this turn, when all commands of the turn are in `#waiting`. */
   #schedule(): void {
     if (this.#isScheduled || this.#isPausing || this.#next === this.#waiting.length) return;
     this.#isScheduled = true;
@@ -155,7 +160,7 @@ export class Reader extends Link {
     this.#isPausing = true;
     const pausedAt = performance.now();
     await pause(this.#owedMs);
-    // A late timer has paused for longer than was owed.
+    // A timer may fire late. The pause was then longer than owed, and the next pause is shorter.
     this.#owedMs = Math.max(-SHORTEST_PAUSE_MS, this.#owedMs - (performance.now() - pausedAt));
     this.#isPausing = false;
     this.#schedule();

@@ -6,13 +6,13 @@ import type { AuditCounts } from './counts.ts';
 /** Writes the result of an audit to standard output. */
 export interface Report {
   found(finding: Finding): void;
-  /** @param failure why the audit is not complete; undefined: it is */
+  /** @param failure why the audit is not complete. Undefined: the audit is complete */
   end(counts: AuditCounts, seconds: number, failure: string | undefined): void;
 }
 
 type Write = (text: string) => void;
 
-/** Lists the first findings at the end, for people. @param most how many */
+/** A report for people, which lists the first findings at the end. @param most number of findings that are listed */
 export function textReport(write: Write, most: number, adviceOf: AdviceOf): Report {
   const listed: Finding[] = [];
   return {
@@ -25,7 +25,7 @@ export function textReport(write: Write, most: number, adviceOf: AdviceOf): Repo
         if (right !== undefined) write(`    Right: ${right}.\n    Mend: ${mend}.\n`);
       }
       if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more: --json lists all.\n`);
-      // SCAN gives the keys in no order.
+      // Sorted, because SCAN gives the keys in no order.
       const figures = Object.entries(checked)
         .toSorted()
         .map(([what, number]) => `${grouped(number)} ${number === 1 ? singular(what) : what}`);
@@ -42,12 +42,12 @@ export function textReport(write: Write, most: number, adviceOf: AdviceOf): Repo
   };
 }
 
-/** "entries" → "entry" */
+/** The singular of a name of counts: "entries" → "entry". */
 function singular(what: string): string {
   return what.replace(/ies$/, 'y').replace(/s$/, '');
 }
 
-/** Writes one JSON document. */
+/** A report for programs: writes one JSON document. */
 export function jsonReport(write: Write, adviceOf: AdviceOf): Report {
   let separator = '{"findings":[';
   return {

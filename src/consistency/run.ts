@@ -7,35 +7,35 @@ import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
 import { TypedProbe, type TypedKey } from './wrong-types.ts';
 
-/** Milliseconds before each probe that repeats a check which saw drift. */
+/** The pauses before each repetition of a check that found drift, in milliseconds. */
 const PAUSES_MS = [0, 50, 200, 800];
 
 /**
- * After this many findings there is certainly drift: a check with a further finding is repeated once, not four times, so that the audit
- * ends.
+ * The number of findings above which a check that finds drift is repeated once and not four times: there is certainly drift, and the audit
+ * should end.
  */
 const FINDINGS_WITH_PAUSES = 1000;
 
-/** Milliseconds before a probe that could not be finished is tried again. */
+/** The pauses before a probe that could not be finished is tried again, in milliseconds. */
 const UNSETTLED_PAUSES_MS = [20, 100, 400];
 
-/** Most different forms of unknown keys that are counted one by one. */
+/** The most forms of unknown keys that are counted separately. */
 const MOST_UNKNOWN_FORMS = 50;
 
 export interface AuditOptions {
   readonly auditors: readonly Auditor[];
   readonly reader: AuditReader;
-  /** Reads all keys. Default: those of the one Redis that the reader reads. */
+  /** Reads all keys and gives them to the visitor. Default: scans the one Redis of `reader`. */
   readonly scan?: ((visitor: KeyVisitor) => Promise<void>) | undefined;
-  /** Receives each finding at the end. */
+  /** Called with each reported finding, most of them at the end of the audit. */
   readonly found: (finding: Finding) => void;
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads every key of Redis once, and lets the auditors check the keys that they know.
- * @throws Error if the connection to Redis is lost, or the signal's reason
+ * Reads every key of Redis once, and lets the auditors check the keys whose patterns they declare.
+ * @throws Error if the connection to Redis is lost, or the reason of the signal
  */
 export async function runAudit(options: AuditOptions): Promise<void> {
   const { auditors, counts, reader, scan = (visitor) => scanRedis(reader, visitor) } = options;
@@ -55,12 +55,12 @@ export async function runAudit(options: AuditOptions): Promise<void> {
 
 class Audit implements KeyVisitor {
   readonly #options: AuditOptions;
-  /** Checks by pattern: a key is matched with each pattern once. */
+  /** The checks by their pattern, so that each key is matched with each pattern only once. */
   readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[]; type: RedisType | undefined }>();
   readonly #findings: Findings;
   readonly #clock = new RedisClock();
   #working = 0;
-  /** Callers that wait for the end of a check. */
+  /** Resolvers of the callers that wait for a check to end. */
   readonly #waiting = new Set<() => void>();
   #error: { reason: unknown } | undefined;
 
@@ -97,7 +97,7 @@ class Audit implements KeyVisitor {
         if (check !== undefined) works.push((probe) => check(parts, probe));
       }
       const typed = type && { key, type };
-      // A probe that asks only for the type of the key.
+      // This check has no work of its own: the probe only reads the type of the key.
       if (works.length === 0 && typed !== undefined) works.push(async () => undefined);
       if (works.length > 0) this.#startAll(works, tally, typed);
       return;
@@ -135,7 +135,7 @@ class Audit implements KeyVisitor {
     return this.#until(() => tally.working < most);
   }
 
-  /** Resolves when all checks are done. @throws the error of a check */
+  /** Resolves when all checks have ended. @throws the error of a check */
   ended(): Promise<void> {
     return this.#until(() => this.#working === 0);
   }
@@ -153,7 +153,7 @@ class Audit implements KeyVisitor {
     this.#findings.end();
   }
 
-  /** Runs the checks of a key in one probe, because nearly all find nothing. A check that finds drift is repeated by itself. */
+  /** Runs the checks of a key in one probe, because nearly all checks find nothing. A check that finds drift is then repeated alone. */
   async #settleAll(works: readonly Work[], tally: Tally, typed: TypedKey | undefined): Promise<void> {
     let ofWorks: readonly (readonly Finding[] | undefined)[] = [];
     const all: Work = async (probe) => {
@@ -162,12 +162,15 @@ class Audit implements KeyVisitor {
     };
     const found = await this.#probed(all, typed, tally);
     if (found?.length === 0) return;
-    // A probe that met a key of the wrong type does not know which of the checks read it.
+    // If the probe read a key of the wrong type, it does not know which check read the key. Then all checks are repeated.
     const isKnown = found?.length === ofWorks.flatMap((findings) => findings ?? []).length;
     await Promise.all(works.map((work, index) => this.#settle(work, typed, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 
-  /** Repeats a check while it sees drift, and keeps the drift that every probe has seen. @param foundBefore undefined: no probe has ended yet */
+  /**
+   * Repeats a check while it finds drift, and keeps the drift that every run has found. @param foundBefore the drift of the first run;
+   * undefined: not known
+   */
   async #settle(work: Work, typed: TypedKey | undefined, foundBefore: readonly Finding[] | undefined): Promise<void> {
     const { counts, signal } = this.#options;
     let seen = foundBefore;
@@ -175,7 +178,7 @@ class Audit implements KeyVisitor {
     const fewest = foundBefore === undefined ? 2 : 1;
     for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
-      // Redis's clock may have been set, or a machine with another clock has taken over.
+      // Read the clock each time: Redis's clock may have been set, or a machine with another clock has taken over.
       await this.readClock();
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
       const again = await this.#probedAgain(work, typed);
@@ -196,9 +199,9 @@ class Audit implements KeyVisitor {
   }
 
   /**
-   * One probe.
-   * @param typed a key whose type the probe asks for too
-   * @param tally given to the first probe only: later probes must not count the same data again
+   * Runs a check once.
+   * @param typed a key whose type the probe reads too
+   * @param tally given to the first probe of a check only: later probes must not count the same data again
    * @returns undefined if the probe could not be finished
    */
   async #probed(work: Work, typed: TypedKey | undefined, tally?: Tally): Promise<readonly Finding[] | undefined> {

@@ -1,11 +1,11 @@
 import type { Probe } from './auditor.ts';
 
-/** Items that one command reads: some 0.1 ms of Redis's time. */
+/** Number of items that one command reads: some 0.1 ms of Redis's time. */
 const PAGE = 200;
 
 /**
- * Reads a hash, set or sorted set page by page: fields with values, members, or members with scores. An item that exists during the whole
- * read comes at least once. It may come twice.
+ * Reads a hash, set or sorted set page by page. HSCAN gives fields with values, SSCAN members, and ZSCAN members with scores. An item that
+ * exists during the whole read comes at least once, and may come twice.
  */
 export async function* pages(probe: Probe, command: 'HSCAN' | 'SSCAN' | 'ZSCAN', key: string): AsyncGenerator<string[]> {
   let cursor = '0';

@@ -2,10 +2,10 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, Probe } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
 
-/** Keys that one SCAN reads, about: 0.1 ms of Redis's time. */
+/** Number of keys that one SCAN reads, about: 0.1 ms of Redis's time. */
 const KEYS_A_SCAN = 200;
 
-/** Most checks at work at a time. This bounds the memory: a check holds a page of entries or two. */
+/** The most checks that run at the same time. The bound limits the memory: a check has a page of entries or two. */
 const CHECKS_AT_ONCE = 500;
 
 /** The reads that the probes of an audit need. */
@@ -15,22 +15,22 @@ export interface AuditReader {
   atomically(commands: readonly Command[]): Promise<Reply[]>;
 }
 
-/** A check with its arguments. */
+/** A check of an auditor that has got its arguments, and only needs a probe. */
 export type Work = (probe: Probe) => Promise<readonly Finding[] | undefined>;
 
-/** Receives the keys of a scan. */
+/** Gets the keys of a scan and checks them. */
 export interface KeyVisitor {
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
   /** Checks a key. */
   key(key: string, tally: Tally): void;
-  /** Runs a check that belongs to no key, and repeats it like the others. */
+  /** Runs a check that belongs to no key. It is repeated like the check of a key. */
   start(work: Work, tally: Tally): void;
-  /** Resolves when fewer than `most` checks of the tally are at work. @throws the error of a check */
+  /** Resolves when fewer than `most` checks of the tally are running. @throws the error of a check */
   room(tally: Tally, most: number): Promise<void>;
 }
 
-/** Hands all keys of one Redis to the visitor. */
+/** Gives all keys of one Redis to the visitor. */
 export async function scanRedis(reader: Pick<AuditReader, 'ask'>, visitor: KeyVisitor): Promise<void> {
   const tally = new Tally(visitor.counts);
   for await (const keys of scanned(reader, tally)) {
@@ -39,7 +39,7 @@ export async function scanRedis(reader: Pick<AuditReader, 'ask'>, visitor: KeyVi
   }
 }
 
-/** The keys of a Redis, or of one node of a Cluster, some at a time. A key may come twice. */
+/** Yields the keys of a Redis, or of one node of a Cluster, in pages. A key may come twice. */
 export async function* scanned(reader: Pick<AuditReader, 'ask'>, tally: Tally): AsyncGenerator<string[]> {
   tally.expect((await reader.ask(['DBSIZE'])) as number);
   let cursor = '0';

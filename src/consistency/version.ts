@@ -2,7 +2,7 @@ import { DATA_ID_KEY } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import type { Auditor, Finding, Probe } from './auditor.ts';
 
-/** @param mark a key that every coinop makes: it tells data without a version from an empty Redis */
+/** @param mark a key that every coinop writes. Only an empty Redis has neither this key nor a version of the data */
 export function versionAuditor(mark: string): Auditor {
   return {
     keys: [
@@ -16,7 +16,7 @@ export function versionAuditor(mark: string): Auditor {
 
 /** Checks that the data has the version that this coinop writes. */
 async function checkVersion(mark: string, probe: Probe): Promise<Finding[]> {
-  // In a Cluster each of these keys may lie in another slot.
+  // Read together: in a Cluster the two keys may be in two slots.
   const [version, found] = await probe.together(['GET', DATA_VERSION_KEY], ['EXISTS', mark]);
   if (version === String(DATA_VERSION) || (version === null && found === 0)) return [];
   const what = version === null ? 'is missing' : `is "${version as string}"`;

@@ -4,7 +4,7 @@ import { Unsettled, type Command, type Finding, type Probe, type RedisType } fro
 import type { Tally } from './counts.ts';
 import type { AuditReader } from './scan.ts';
 
-/** The type of the key that a command reads, and the reply for a key that does not exist. */
+/** By command, the type of the key that the command reads, and the reply of Redis for a key that does not exist. */
 const READS: Readonly<Record<string, readonly [type: RedisType, missing: (words: Command) => Reply]>> = {
   GET: ['string', () => null],
   HEXISTS: ['hash', () => 0],
@@ -46,19 +46,22 @@ interface Gathered {
   readonly values: Promise<(string | null)[]>;
 }
 
-/** One probe. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The probe notes the key. */
+/**
+ * Runs a check once, and finds keys of the wrong type. Such a key reads as if it did not exist, so that the check goes on with the other
+ * keys.
+ */
 export class TypedProbe implements Probe {
   readonly #reader: AuditReader;
   readonly #clock: RedisClock;
   readonly #tally: Tally | undefined;
-  /** Fields that are asked for in this turn. */
+  /** The fields of one key that the checks read in this turn of the event loop. */
   #gathered: Gathered | undefined;
   #wrong: Map<string, Finding> | undefined;
   #ownWrong: string | undefined;
 
   /**
-   * @param tally given to the first probe only. That probe adds to the counts of the report, and reads commands together without a
-   * transaction
+   * @param tally given to the first probe of a check only. The first probe adds to the counts of the report, and runs the commands of
+   * `together` without a transaction
    */
   constructor(reader: AuditReader, clock: RedisClock, tally: Tally | undefined) {
     this.#reader = reader;
@@ -100,7 +103,7 @@ export class TypedProbe implements Probe {
       if (!isWrongType(error)) throw error;
     }
     const areWrong = await Promise.all(commands.map((command) => this.#isWrong(command)));
-    // The key has another type by now.
+    // No command reads a key of the wrong type any more, so the type has changed since the transaction.
     if (!areWrong.includes(true)) throw new Unsettled('The type of a key changed');
     const right = commands.filter((_, index) => !areWrong[index]);
     const replies = right.length === 0 ? [] : await this.atomically(...right);
@@ -115,7 +118,7 @@ export class TypedProbe implements Probe {
     this.#tally?.count(what, number);
   }
 
-  /** The findings of the check, and a finding for each key of the wrong type, which explains those about the same thing. */
+  /** The findings of the check, and a finding for each key of the wrong type. The latter explains each finding that names the key. */
   found(findings: readonly Finding[]): readonly Finding[] {
     if (this.#wrong === undefined) return findings;
     const wrong = [...this.#wrong.entries()].map(([key, finding]) => ({
@@ -137,12 +140,12 @@ export class TypedProbe implements Probe {
     return this.#noteType({ key: String(key), type });
   }
 
-  /** Checks the type of the key that is probed. If it is another one, all findings of the probe follow from that. */
+  /** Checks the type of the key to which the checks belong. If the type is wrong, all findings of the probe follow from the wrong type. */
   async checkType(typed: TypedKey): Promise<void> {
     if (await this.#noteType(typed)) this.#ownWrong = typed.key;
   }
 
-  /** Notes a key whose type is not the declared one. @returns whether the type differs */
+  /** Makes a finding for a key whose type differs from the declared type. @returns whether the type differs */
   async #noteType({ key, type }: TypedKey): Promise<boolean> {
     const found = (await this.#reader.ask(['TYPE', key])) as string;
     if (found === type || found === 'none') return false;
@@ -156,7 +159,7 @@ function isWrongType(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE');
 }
 
-/** Whether a text names the thing whose key it is: `{purchase:abc}` is named by `abc`, `{purchases:due:7}` by `purchases:due`. */
+/** Tests whether a text names the thing to which a key belongs: `abc` for `{purchase:abc}`, `purchases:due` for `{purchases:due:7}`. */
 function namer(key: string): (text: string) => boolean {
   const [, tag = key] = /\{([^}]+)\}/.exec(key) ?? [];
   const thing = tag.replace(/:\d+$/, '');
