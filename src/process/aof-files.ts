@@ -7,20 +7,25 @@ export function aofSizes(folder: string): Map<string, number> {
   try {
     return new Map(readdirSync(place).map((name) => [name, statSync(join(place, name)).size]));
   } catch {
-    // The first start makes the folder.
+    // Before the first start of Redis the folder does not exist.
     return new Map();
   }
 }
 
-/** The end of a file that Redis drops at its start, because it was cut in the middle of a write (aof-load-truncated). */
+/**
+ * The end of an append-only file that Redis drops at its start, because a crash cut the file in the middle of a write (aof-load-truncated).
+ */
 export interface CutTail {
   readonly file: string;
   readonly offset: number;
-  /** Undefined: the size before the start is not known. */
+  /** Number of dropped bytes. Undefined: the file's size before the start is not known. */
   readonly bytes: number | undefined;
 }
 
-/** @param line of Redis's log. @param sizes before its start. @returns undefined for any other line */
+/**
+ * Reads from a line of Redis's log that Redis drops the end of a file. Undefined for any other line. @param sizes of the files before the
+ * start
+ */
 export function cutTailOf(line: string, sizes: ReadonlyMap<string, number>): CutTail | undefined {
   const [, file, at] = /Truncating the AOF (?:file )?(\S+) at offset (\d+)/.exec(line) ?? [];
   if (file === undefined) return undefined;

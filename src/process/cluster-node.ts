@@ -2,42 +2,44 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { RedisServer, socketPathFor } from './redis-server.ts';
 
-/** Where a node of a local cluster listens. All addresses are on 127.0.0.1. */
+/** The ports of a node of a local cluster. All nodes listen on 127.0.0.1. */
 export interface NodePlace {
-  /** Port for clients; with TLS the one port is for TLS. */
+  /** The port for clients. With TLS it takes TLS only. */
   readonly port: number;
-  /** Port for the other nodes. */
+  /** The port for the other nodes of the cluster (the cluster bus). */
   readonly busPort: number;
-  /** Ports that the node announces instead, because a proxy in front of it listens there. */
+  /**
+   * The ports that the node announces to clients and other nodes. Left out: its own ports. A proxy in front of the node listens on them.
+   */
   readonly announced?: { readonly port: number; readonly busPort: number };
-  /** Further arguments of this node's redis-server. */
+  /** Further arguments of redis-server for this node. */
   readonly settings?: readonly string[];
 }
 
 /** The settings that all nodes of a local cluster share. */
 export interface NodeSettings {
-  /** Folder of the cluster. Each node has its data in a folder of its own there, named after its port. */
+  /** The folder of the cluster. Each node has its data in a subfolder that is named after its port. */
   readonly folder: string;
   readonly appendfsync: 'always' | 'everysec';
   readonly password?: string | undefined;
-  /** Paths of PEM files. With them, clients, replicas and the bus speak TLS only. */
+  /** Paths of PEM files. If they are set, clients, replicas and the bus speak TLS only. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined;
-  /** Further arguments of redis-server. */
+  /** Further arguments of redis-server for all nodes. */
   readonly settings?: readonly string[];
-  /** Gets the text that a node writes to stderr. A node's log is in its folder. */
+  /** Called with the text that a node writes to stderr. A node's log is in its folder. */
   readonly complained?: (node: ClusterNode, text: string) => void;
   /** Called when a node ends without `stop`. */
   readonly ended?: (node: ClusterNode, code: number | null, signal: NodeJS.Signals | null) => void;
 }
 
-/** One line of CLUSTER NODES: the knowledge of a node about itself or about another node. */
+/** One line of CLUSTER NODES: what a node knows about itself or about another node. */
 export interface KnownNode {
   readonly id: string;
-  /** The announced port. */
+  /** The port for clients that the node announces. */
   readonly port: number;
   /** `myself`, `master`, `slave`, `fail?`, `fail`, `handshake`, `noaddr` … */
   readonly flags: readonly string[];
-  /** Id of the primary of a replica. */
+  /** The id of the node's primary. Undefined: the node is a primary. */
   readonly primaryId: string | undefined;
   readonly configEpoch: number;
   readonly isConnected: boolean;
@@ -45,7 +47,7 @@ export interface KnownNode {
   readonly slots: readonly (readonly [number, number])[];
 }
 
-/** One redis-server of a cluster on this machine. It listens on 127.0.0.1 only, and on a Unix socket in its folder. */
+/** A node of a cluster on this machine: a redis-server that listens on 127.0.0.1, and on a Unix socket in its folder. */
 export class ClusterNode {
   readonly place: NodePlace;
   readonly folder: string;
@@ -79,17 +81,17 @@ export class ClusterNode {
     return this.#server.isRunning;
   }
 
-  /** Unix socket of the node, which needs no TLS and bypasses any proxy in front of the ports. */
+  /** The path of the node's Unix socket, which needs no TLS and bypasses any proxy in front of the ports. */
   get socketPath(): string {
     return this.#server.socketPath;
   }
 
-  /** Stops a Redis that an earlier run left on this folder. */
+  /** Stops a Redis of an earlier run that still works on this folder. @returns whether there was one */
   stopOrphan(): Promise<boolean> {
     return this.#server.stopOrphan();
   }
 
-  /** @throws SettingError when redis-server does not start */
+  /** @throws SettingError if redis-server does not start */
   async start(): Promise<void> {
     await this.#server.start((code, signal) => this.#settings.ended?.(this, code, signal));
   }
@@ -104,7 +106,7 @@ export class ClusterNode {
     return this.#server.signal(name);
   }
 
-  /** Sends a command over the Unix socket. @throws Error that Redis answered, or that it did not answer */
+  /** Sends a command over the Unix socket. @throws the Error with which Redis answered, or an Error because Redis did not answer */
   async call(command: string, ...words: (string | number)[]): Promise<unknown> {
     if (this.#connection === undefined || ['close', 'end'].includes(this.#connection.status)) {
       this.#connection = this.#server.connection();
@@ -113,7 +115,7 @@ export class ClusterNode {
     return this.#connection.call(command, words);
   }
 
-  /** The cluster as this node knows it, itself included. */
+  /** The nodes that this node knows, including itself. */
   async known(): Promise<KnownNode[]> {
     return parseNodes(String(await this.call('CLUSTER', 'NODES')));
   }
@@ -149,11 +151,11 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
     ['cluster-announce-ip', '127.0.0.1'],
     [tls === undefined ? 'cluster-announce-port' : 'cluster-announce-tls-port', announced?.port ?? port],
     ['cluster-announce-bus-port', announced?.busPort ?? busPort],
-    // After this time without its primary, a replica takes over within a second or two.
+    // Milliseconds without its primary after which a replica begins to take over. It then takes a second or two.
     ['cluster-node-timeout', 2000],
-    // While one primary is away, the others go on.
+    // While one primary is down, the other primaries serve their slots.
     ['cluster-require-full-coverage', 'no'],
-    // A replica would wait 5 s for others that want the same copy.
+    // Otherwise a replica would wait 5 s for other replicas that want the same copy.
     ['repl-diskless-sync-delay', 0],
     ['appendonly', 'yes'],
     ['appendfsync', appendfsync],
@@ -165,7 +167,7 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
   return [...pairs.flatMap(([name, value]) => [`--${name}`, String(value)]), ...(settings.settings ?? []), ...own];
 }
 
-/** Reads the answer to CLUSTER NODES: https://redis.io/docs/latest/commands/cluster-nodes/ */
+/** Parses the answer to CLUSTER NODES: https://redis.io/docs/latest/commands/cluster-nodes/ */
 export function parseNodes(text: string): KnownNode[] {
   return text
     .trim()
@@ -179,7 +181,7 @@ export function parseNodes(text: string): KnownNode[] {
         primaryId: primary === '-' ? undefined : primary,
         configEpoch: Number(epoch),
         isConnected: link === 'connected',
-        // A word in brackets is a slot that is being moved.
+        // A word in brackets names a slot that is moving.
         slots: slots
           .filter((slot) => !slot.startsWith('['))
           .map((slot) => {

@@ -1,15 +1,17 @@
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import { SettingError } from '../config.ts';
 
-/** An error of a command whose message is enough for the operator. */
+/** An error whose message says enough to the operator, so that the command prints no stack. */
 export class Failure extends Error {}
 
-/** The complaint of `parseArgs` about a flag, without its advice. @param help where the flags are described */
+/** The first sentence of the error that `parseArgs` throws for a flag. @param help where the flags are described */
 export function flagProblem({ message }: Error, help: string): string {
   return `${message.split(/\.(?:\s|$)/)[0]!}. See ${help}.`;
 }
 
-/** The value of a flag. @returns undefined without the flag. @throws Failure if it is no whole number within the bounds */
+/**
+ * Parses the value of a flag. @returns undefined without the flag. @throws Failure if the text is not a whole number from `least` to `most`
+ */
 export function wholeNumber(flag: string, text: string | undefined, least: number, most: number): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
@@ -24,17 +26,17 @@ interface Command<Options extends ParseArgsOptionsConfig> {
   readonly name: string;
   /** The text of `--help`. */
   readonly help: string;
-  /** All flags but `--help`. */
+  /** All flags except `--help`. */
   readonly flags: Options;
   /** @returns the exit code */
   readonly run: (flags: FlagsOf<Options>) => Promise<number>;
-  /** The exit code if `run` throws. */
+  /** The exit code if `run` throws an error. */
   readonly failed: number;
-  /** The sentence of an error for the operator. Any other error is printed with its stack. */
+  /** Returns the text for the operator about an error. Undefined: the error is printed with its stack. */
   readonly sentenceOf?: (error: Error) => string | undefined;
 }
 
-/** Runs a command to its end with the flags of this process, and sets the exit code. */
+/** Runs a command with the flags of this process, and sets the exit code. */
 export async function runCommand<const Options extends ParseArgsOptionsConfig>(command: Command<Options>): Promise<void> {
   const { name, help, flags, run, failed, sentenceOf = messageForOperator } = command;
   try {
@@ -43,13 +45,13 @@ export async function runCommand<const Options extends ParseArgsOptionsConfig>(c
     else process.exitCode = await run(values as FlagsOf<Options>);
   } catch (error) {
     const sentence = sentenceOf(error as Error);
-    // The lines of a stack begin with four blanks.
+    // The lines of a stack begin with four blanks, and get no prefix.
     console.error(sentence === undefined ? error : sentence.replace(/^(?! {4})/gm, `coinop ${name}: `));
     process.exitCode = failed;
   }
 }
 
-/** @throws Failure for a flag that does not exist, or without its value */
+/** @throws Failure for a flag that does not exist, or a flag whose value is missing */
 function parseFlags(options: ParseArgsOptionsConfig): object {
   try {
     return parseArgs({ options }).values;
@@ -63,9 +65,9 @@ function messageForOperator(error: Error): string | undefined {
 }
 
 /**
- * A signal that is aborted with a Failure when SIGINT, SIGTERM or SIGHUP asks the process to stop. A second signal changes nothing: a Redis
- * that belongs to the command has to end cleanly.
- * @param rest ends the sentence that begins with "Stopped by SIGINT"
+ * A signal that is aborted with a Failure when SIGINT, SIGTERM or SIGHUP asks the process to stop. Further signals change nothing, because
+ * a Redis that the command has started has to end cleanly.
+ * @param rest the end of the sentence that begins with "Stopped by SIGINT"
  */
 export function stopSignal(rest: string): AbortSignal {
   const controller = new AbortController();

@@ -5,8 +5,8 @@ import type { Config } from '../config.ts';
 import { holdName } from './lock.ts';
 
 /**
- * Creates DATA_DIR if the private Redis or a session key for development needs it.
- * @returns the problem, as one line, when the service cannot create the folder or write to it
+ * Creates DATA_DIR if the private Redis or a session key for development needs the folder.
+ * @returns the problem, as a list of one line, if the service cannot create the folder or write to it. Empty: no problem
  */
 export function prepareDataDir(config: Config): string[] {
   if (config.REDIS_URL !== undefined && config.SESSION_KEYS !== undefined) return [];
@@ -21,7 +21,7 @@ export function prepareDataDir(config: Config): string[] {
 }
 
 /**
- * Creates the missing parents one by one. mkdirSync with `recursive` never returns on a file system that answers ENOENT for
+ * Creates a folder and its missing parents one by one. mkdirSync with `recursive` never returns on a file system that answers ENOENT for
  * every new folder, such as /proc.
  */
 export function makeFolder(path: string): void {
@@ -31,8 +31,8 @@ export function makeFolder(path: string): void {
 }
 
 /**
- * Locks DATA_DIR until the process ends: one process at a time starts a private Redis there.
- * @returns the folder's real path, and whether this process now holds it
+ * Locks DATA_DIR until the process ends, so that only one process at a time starts a private Redis in it.
+ * @returns the folder's real path, and whether this process has the lock now
  */
 export async function holdDataDir({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<{ folder: string; isHeld: boolean }> {
   const folder = realpathSync(DATA_DIR);

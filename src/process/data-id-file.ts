@@ -6,22 +6,25 @@ import { DATA_ID_FORMAT } from '../redis/data-id.ts';
 import type { DataMemory, Newest } from '../redis/known-data.ts';
 import { makeFolder } from './data-dir.ts';
 
-/** The file in DATA_DIR with the id of the data that the service had last. */
+/** The name of the file in DATA_DIR with the id of the data that the service had last. */
 export const DATA_ID_FILE = 'data-id';
 
-/** Beside it: the newest heartbeats that the services of DATA_DIR saw, so that a start notices data that was rolled back meanwhile. */
+/**
+ * The name of the file in DATA_DIR with the newest heartbeats that the services of DATA_DIR saw, by which a start notices data that was
+ * rolled back.
+ */
 const HEARTBEATS_FILE = 'data-heartbeats';
 
 const UNKNOWN: Newest = { heartbeats: {}, times: {} };
 
 /**
- * `data-id` and `data-heartbeats` in DATA_DIR: by these files a process that starts knows which data it had, and how far that data had been
- * served. Several processes and services may share them.
+ * Reads and writes `data-id` and `data-heartbeats` in DATA_DIR. From these files a process that starts knows which data it had, and how far
+ * the data had been served. Several processes and services may share the files.
  */
 export class DataIdFile implements DataMemory {
   readonly #folder: string;
   readonly #log: Logger;
-  /** The heartbeats that were remembered last, and those that still have to be written. */
+  /** The last heartbeats that `remember` got, as text, to notice a change. `#unwritten` has heartbeats that are not in the file yet. */
   #remembered = '';
   #unwritten: { readonly id: string; readonly newest: Newest } | undefined;
   #writing: Promise<void> | undefined;
@@ -43,7 +46,7 @@ export class DataIdFile implements DataMemory {
     try {
       makeFolder(this.#folder);
       if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-      // On disk before the rename: with an empty file after a power cut, lost data would look like a first start.
+      // `flush`: the text must be on disk before the rename. With an empty file after a power cut, lost data would look like a first start.
       writeFileSync(draftOf(file), text, { mode: 0o600, flush: true });
       renameSync(draftOf(file), file);
     } catch (error) {
@@ -64,8 +67,8 @@ export class DataIdFile implements DataMemory {
   }
 
   /**
-   * Written about once a second, outside the event loop, and not synced to the disk: after a power cut the file may be some seconds old, and
-   * a start then compares the data with those heartbeats.
+   * Writes the newest heartbeats to their file, about once a second. The write is asynchronous and not synced to the disk: after a power
+   * cut the file may be some seconds old, and a start then compares the data with older heartbeats.
    */
   async #writeNewest(): Promise<void> {
     const file = join(this.#folder, HEARTBEATS_FILE);
@@ -83,7 +86,7 @@ export class DataIdFile implements DataMemory {
     this.#writing = undefined;
   }
 
-  /** A read-only file system must not keep the service from starting: then only the process remembers the data. */
+  /** Warns once, and goes on: a read-only file system must not keep the service from starting. Then only the process remembers the data. */
   #warn(file: string, error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
@@ -92,11 +95,11 @@ export class DataIdFile implements DataMemory {
   }
 }
 
-/** Each process has its own draft. */
+/** The file that a process writes before it renames the file. Each process has its own draft. */
 const draftOf = (file: string): string => `${file}.${process.pid}`;
 
 interface Heartbeats extends Newest {
-  /** Heartbeats of another id are ignored: restored data has a new id, and must not be compared with the old data's heartbeats. */
+  /** The id of the data. Heartbeats of data with another id are ignored: restored data has a new id, and must not be compared with them. */
   readonly id: string;
 }
 
@@ -110,7 +113,10 @@ function heartbeatsIn(text: string): Heartbeats | undefined {
   }
 }
 
-/** The text of the file with newer heartbeats. Undefined: another process has written them. */
+/**
+ * The text of the file after the newer heartbeats were added. Undefined: the file has no older heartbeats, because another process wrote
+ * it.
+ */
 function joined(text: string, { id, newest }: { readonly id: string; readonly newest: Newest }): string | undefined {
   const kept = heartbeatsIn(text);
   if (kept?.id !== id) return JSON.stringify({ id, ...newest } satisfies Heartbeats);
@@ -124,7 +130,7 @@ function joined(text: string, { id, newest }: { readonly id: string; readonly ne
   } satisfies Heartbeats);
 }
 
-/** The newest heartbeats of data with this id that the services of DATA_DIR saw. */
+/** The newest heartbeats that the services of DATA_DIR saw in the data with this id. */
 export function readNewest(dataDir: string, id: string): Newest {
   try {
     const found = heartbeatsIn(readFileSync(join(dataDir, HEARTBEATS_FILE), 'utf8'));
@@ -134,7 +140,7 @@ export function readNewest(dataDir: string, id: string): Newest {
   }
 }
 
-/** @returns undefined if there is no such file, or if it holds no id */
+/** The id in `data-id` of DATA_DIR. Undefined if the file does not exist, or if it has no id. */
 export function readDataId(dataDir: string): string | undefined {
   try {
     const id = readFileSync(join(dataDir, DATA_ID_FILE), 'utf8').trim();

@@ -4,7 +4,7 @@ import { SettingError } from '../config.ts';
 import { SLOTS } from '../redis/slots.ts';
 import { ClusterNode, type KnownNode, type NodePlace, type NodeSettings } from './cluster-node.ts';
 
-/** A new cluster needs 2 s, in which a primary that has just started takes no writes. A node with much data loads it first. */
+/** The longest wait until all nodes agree, in milliseconds. A new cluster needs 2 s. A node with much data first has to load it. */
 const AGREEMENT_MS = 30_000;
 
 const POLL_MS = 20;
@@ -15,8 +15,8 @@ export class LocalCluster {
   readonly #primaries: number;
 
   /**
-   * @param primaries how many nodes share the slots of a new cluster; the others become their replicas
-   * @param places of the nodes, first those of the primaries
+   * @param primaries number of nodes that share the slots of a new cluster. The other nodes become their replicas
+   * @param places the ports of all nodes, those of the primaries first
    */
   constructor(primaries: number, places: readonly NodePlace[], settings: NodeSettings) {
     this.#primaries = primaries;
@@ -24,8 +24,8 @@ export class LocalCluster {
   }
 
   /**
-   * Starts all nodes. Nodes without data form a new cluster. Nodes with data form their old one again, and empty nodes join it as replicas.
-   * Resolves once all nodes agree.
+   * Starts all nodes. Nodes without data form a new cluster. Nodes with data form their former cluster again, and empty nodes join it as
+   * replicas. Resolves once all nodes agree.
    * @throws SettingError for a port that is taken, a Redis that does not start, and a cluster that does not form
    */
   async start(): Promise<void> {
@@ -45,8 +45,8 @@ export class LocalCluster {
   }
 
   /**
-   * Resolves once these nodes agree that each slot has a primary among them, and each replica has its data.
-   * @param nodes all that run, unless given
+   * Resolves once these nodes agree that each slot has a primary among them, and each replica among them has its primary's data.
+   * @param nodes default: all running nodes
    */
   async untilAgreed(nodes?: readonly ClusterNode[]): Promise<void> {
     await until(() => disagreement(nodes ?? this.nodes.filter((node) => node.isRunning)), AGREEMENT_MS);
@@ -71,18 +71,22 @@ export class LocalCluster {
     await this.untilAgreed();
   }
 
-  /** Runs before the nodes meet: a start that is interrupted here begins again, and one that is interrupted later has all slots. */
+  /**
+   * Gives each primary its slots before the nodes meet. A start that is interrupted in this step begins again; after this step all slots
+   * are assigned.
+   */
   async #assignSlots(views: readonly KnownNode[][]): Promise<void> {
     for (const [index, node] of this.nodes.slice(0, this.#primaries).entries()) {
       const own = views[index]![0]!;
-      // With different epochs the nodes know at once which of two primaries is right. With equal ones they would have to settle that later.
+      // With different epochs the nodes know at once which of two primaries of a slot is right. With equal epochs they would have to settle
+      // it later.
       if (own.configEpoch === 0) await node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
       const [firstSlot, endSlot] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / this.#primaries)) as [number, number];
       if (own.slots.length === 0) await node.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot, endSlot - 1);
     }
   }
 
-  /** @throws SettingError when a node with slots is not there: an empty one in its place would hide the loss */
+  /** @throws SettingError if a node that had slots is missing: an empty node in its place would hide the loss */
   #checkData(views: readonly KnownNode[][]): void {
     const ids = views.map(ownId);
     const missing = views.flat().find(({ id, slots }) => slots.length > 0 && !ids.includes(id));
@@ -100,12 +104,12 @@ export class LocalCluster {
     return views.every(met) ? undefined : 'not all nodes have met';
   }
 
-  /** Nodes beyond the primaries that have no slots and no primary become replicas of those with the fewest. */
+  /** Makes nodes without slots and without a primary replicas of the primaries that have the fewest replicas. */
   async #assignReplicas(ids: readonly string[]): Promise<void> {
-    // Each node's view of itself, because it may not have heard about the slots of other nodes yet.
+    // Each node is asked about itself, because it may not have heard about the slots of other nodes yet.
     const owns = await Promise.all(this.nodes.map(async (node) => (await node.known()).find(({ flags }) => flags.includes('myself'))!));
     const replicasOf = new Map(owns.filter(({ slots }) => slots.length > 0).map(({ id }) => [id, 0]));
-    // The order of the nodes, so that a new cluster is the same each time.
+    // In the order of the nodes, so that a new cluster is the same each time.
     const primaries = ids.filter((id) => replicasOf.has(id));
     for (const { primaryId } of owns) if (primaryId !== undefined) replicasOf.set(primaryId, (replicasOf.get(primaryId) ?? 0) + 1);
     for (const [index, node] of this.nodes.entries()) {
@@ -118,7 +122,7 @@ export class LocalCluster {
   }
 }
 
-/** @returns why the nodes do not agree, if so */
+/** @returns why the nodes do not agree. Undefined: they agree */
 async function disagreement(nodes: readonly ClusterNode[]): Promise<string | undefined> {
   const views = await Promise.all(nodes.map((node) => node.known()));
   const ids = new Set(views.map(ownId));
@@ -140,7 +144,7 @@ const ownId = (view: readonly KnownNode[]): string => view.find(({ flags }) => f
 const isStrange = ({ flags, isConnected }: KnownNode): boolean =>
   (!isConnected && !flags.includes('myself')) || flags.some((flag) => ['handshake', 'fail?', 'fail', 'noaddr'].includes(flag));
 
-/** The roles and slots of these nodes in a view, as a text to compare, and the number of slots that they serve. */
+/** The roles and slots of these nodes as one node knows them: as a text to compare, and the number of slots that the nodes serve. */
 function ownersIn(view: readonly KnownNode[], ids: ReadonlySet<string>): { text: string; slots: number } {
   const known = view.filter(({ id }) => ids.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
   return {
@@ -151,7 +155,7 @@ function ownersIn(view: readonly KnownNode[], ids: ReadonlySet<string>): { text:
   };
 }
 
-/** @throws SettingError with the last reason, if there still is one at the end */
+/** Waits until `reason` gives undefined. @throws SettingError with the last reason after the timeout */
 async function until(reason: () => Promise<string | undefined>, timeoutMs: number): Promise<void> {
   const giveUpAt = performance.now() + timeoutMs;
   for (;;) {
@@ -162,7 +166,7 @@ async function until(reason: () => Promise<string | undefined>, timeoutMs: numbe
   }
 }
 
-/** @throws SettingError when another process listens on the port */
+/** @throws SettingError if another process listens on the port */
 function checkFree(port: number, { busPort }: NodePlace): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

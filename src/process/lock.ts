@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
  * Locks a name on this machine until the process ends: a Unix socket in Linux's abstract namespace. The kernel frees the
  * socket even after a crash, so no stale lock file can block the next start.
  *
- * @returns undefined when another process holds the name
+ * @returns undefined if another process has the lock
  */
 export function holdName(name: string): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {

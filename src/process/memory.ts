@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Bytes of memory that a further process of this machine or container may take. Undefined if Linux does not report it. */
+/** Bytes of memory that another process of this machine or container could take. Undefined if Linux does not report the figure. */
 export function availableMemory(): number | undefined {
   const ofMachine = kilobytesOf(read('/proc/meminfo'), 'MemAvailable');
   const ofContainer = leftOfGroup();
@@ -8,7 +8,7 @@ export function availableMemory(): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** Bytes of memory of this machine, or of the container's limit if that is less. */
+/** Bytes of memory of this machine, or of the container's limit if the limit is lower. Undefined if Linux does not report the figure. */
 export function totalMemory(): number | undefined {
   const ofMachine = kilobytesOf(read('/proc/meminfo'), 'MemTotal');
   const limit = Number(read('/sys/fs/cgroup/memory.max'));
@@ -16,7 +16,10 @@ export function totalMemory(): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** Control group version 2. Its count of used memory includes the cache of files, which the kernel gives up when memory is needed. */
+/**
+ * Bytes left below the container's limit (control groups version 2). The count of used memory includes the cache of files, which the kernel
+ * gives up when memory is needed.
+ */
 function leftOfGroup(): number | undefined {
   const [most, used] = [Number(read('/sys/fs/cgroup/memory.max')), Number(read('/sys/fs/cgroup/memory.current'))];
   if (!(most > 0) || !(used > 0)) return undefined;
@@ -37,7 +40,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** `1.5 GB` */
+/** A number of bytes as text: `1.5 GB`. */
 export function sizeText(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   let [size, unit] = [bytes, 0];

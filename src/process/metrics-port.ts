@@ -6,22 +6,25 @@ import { oneAtATime } from '../server/one-at-a-time.ts';
 import { FOREIGN_HOST, type ServedHosts } from '../server/identity/served-hosts.ts';
 import { RateLimit } from '../server/rate-limit.ts';
 
-/** METRICS_PORT: serves only `/metrics`, on a port that clients cannot reach. With several workers the primary opens it. */
+/**
+ * The port METRICS_PORT, which serves only `/metrics`, so that clients need not reach it. With several workers the primary opens the port.
+ */
 export interface MetricsPort {
   readonly port: number;
   close(): void;
 }
 
-/** More connections than scrapers need. */
+/** The most open connections, which is more than scrapers need. */
 const MOST_CONNECTIONS = 64;
 
-/** Requests a second of one address, and twice as many at once: far more than scrapers send, and still only some 2 % of a core. */
+/** Requests a second of one address, and twice as many at once. Scrapers send far fewer, and this many cost only some 2 % of a core. */
 const REQUESTS_PER_SECOND = 250;
 
 /**
+ * Opens METRICS_PORT.
  * @param port 0 lets the system pick a port
- * @param text the metrics in the Prometheus text format; undefined while the service starts
- * @param hosts the hosts of requests that are answered; undefined: all
+ * @param text gives the metrics in the Prometheus text format; undefined while the service starts
+ * @param hosts the values of the Host header that are answered; undefined: all
  * @throws SettingError if the port is taken or the machine does not have the address
  */
 export function openMetricsPort(
@@ -35,7 +38,7 @@ export function openMetricsPort(
   const requests = new RateLimit(REQUESTS_PER_SECOND, 1000, 2 * REQUESTS_PER_SECOND);
   const server = createServer((socket) => {
     connections.opened(socket);
-    // Node shortens IPv6 addresses, but the groups need the long form.
+    // Node shortens IPv6 addresses, but `addressGroup` needs the long form.
     const group = addressGroup(canonicalAddress(socket.remoteAddress ?? '') ?? '');
     socket.on('error', () => socket.destroy());
     socket.setTimeout(SILENCE_MS, () => socket.destroy());
@@ -66,8 +69,9 @@ export function openMetricsPort(
 }
 
 /**
- * The open connections, the least recently used one first. Past the bound that one is closed, so a peer that holds silent connections, or
- * reads no answers, cannot keep a scraper out. Node's `maxConnections` would refuse the new connection, the scraper's.
+ * The open connections, the least recently used first. Beyond MOST_CONNECTIONS the first of them is closed, so a peer that keeps silent
+ * connections open, or reads no answers, cannot keep a scraper out. Node's `maxConnections` would refuse the new connection, which may be
+ * the scraper's.
  */
 class Connections {
   readonly #open = new Set<Socket>();
@@ -90,18 +94,18 @@ class Connections {
   }
 }
 
-/** A connection is closed after this time of silence. Prometheus scrapes once a minute by default, and usually every 15 s. */
+/** Milliseconds of silence after which a connection is closed. Prometheus scrapes once a minute by default, and usually every 15 s. */
 const SILENCE_MS = 120_000;
 
-/** The longest request line with its headers. Scrapers send some 300 bytes. */
+/** The most bytes of a request line with its headers. Scrapers send some 300 bytes. */
 const MOST_HEAD_BYTES = 8192;
 
-/** The end of a head. Bytes behind it, before the answer, are a body or another request, which scrapers do not send. */
+/** The end of a head. Bytes after it that arrive before the answer are a body or another request, which scrapers do not send. */
 const HEAD_END = '\r\n\r\n';
 
 /**
- * Passes the head of each request to `answered`, and reads on once its promise has resolved. A connection that sends more than a head is
- * closed.
+ * Passes the head of each request to `answered`, and reads the next request once the promise of `answered` has resolved. A connection that
+ * sends more than a head is closed.
  *
  * Node's HTTP server would go through all 64 KiB that it has read, even after it has closed the connection at the first request: 1,800
  * requests, or 10,000 chunks of a body. Sixty such connections delayed all other clients by 4 s.
@@ -125,15 +129,18 @@ function readHeads(socket: Socket, answered: (head: string) => Promise<void> | v
 const REQUEST_LINE = /^([A-Z]+) (\/[^ ?]*)(?:\?[^ ]*)? HTTP\/1\.([01])\r\n/;
 
 /**
- * A header after which the connection closes: the client asks for that, or announces a body, which nobody reads. The pattern must not
- * search past a line: with 8 KiB of lines that end without a carriage return, a search to the end of the head took 5 ms.
+ * A header after which the connection closes: the client asks to close it, or announces a body, which is not read. The pattern must not
+ * match across lines: with 8 KiB of lines that end without a carriage return, a search to the end of the head took 5 ms.
  */
 const ENDS_CONNECTION = /^(?:connection:[^\r\n]*close|content-length:|transfer-encoding:)/im;
 
-/** The Host headers of a head: none for an old scraper, one for a browser. As `ENDS_CONNECTION`, the pattern stays within a line. */
+/**
+ * The Host headers of a head. An old scraper sends none, a browser sends one. As in `ENDS_CONNECTION`, the pattern does not match across
+ * lines.
+ */
 const hostsIn = (head: string): string[] => [...head.matchAll(/^host:([^\r\n]*)/gim)].map(([, host = '']) => host.trim());
 
-/** Resolves when the client has read the answer, or has gone. */
+/** Answers a request. Resolves when the client has read the answer, or has closed the connection. */
 async function answer(
   socket: Socket,
   head: string,

@@ -15,41 +15,43 @@ import { holdDataDir } from './data-dir.ts';
 import { PrivateRedis } from './private-redis.ts';
 import { finishRestore, hasData } from './restored-data.ts';
 
-/** How long a Redis may take until it accepts a connection. */
+/** How long a Redis may take to accept a connection, in milliseconds. */
 const CONNECT_MS = 2000;
 
-/** How long a Redis that accepts connections may take to load its data, and a starting service to start its Redis. */
+/**
+ * How long a Redis that accepts connections may take to load its data, and a starting service to start its private Redis, in milliseconds.
+ */
 const LOADING_MS = 60_000;
 
-/** How long a Cluster that answers may take until every slot has a primary, because a failover may be in progress. */
+/** How long a Cluster that answers may take until every slot has a primary, in milliseconds, because a failover may be in progress. */
 const FAILOVER_MS = 10_000;
 
 /** A Redis or a Cluster on which a command works, with or without a running service. */
 export interface OpenedRedis {
   readonly location: RedisLocation;
-  /** The data that the command reads: one Redis, or a Cluster. */
+  /** The Redis or the Cluster that the command reads. */
   readonly source: { readonly redis: Redis } | { readonly cluster: Cluster; readonly options: NodeOptions };
-  /** The command started this Redis itself: no service uses it. */
+  /** Whether the command started this Redis itself, so that no service uses it. */
   readonly isOwn: boolean;
-  /** Why a part of a Cluster cannot be reached. Undefined: all of it can. */
+  /** Why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
   readonly degraded?: string | undefined;
   close(): Promise<void>;
 }
 
 export interface OpenOptions {
-  /** `serve`: a Cluster is accepted even if some slots have no primary. */
+  /** `serve`: a Cluster is opened even if some slots have no primary. `be whole`: every slot needs a primary. Default: `be whole`. */
   readonly clusterMust?: 'be whole' | 'serve';
   /** Further arguments for a private Redis that this process starts. */
   readonly settings?: readonly string[];
 }
 
-/** The settings that name the data. Other settings may be missing in the environment of a command. */
+/** Reads the settings that say where the data is. Other settings may be missing in the environment of a command. */
 export function readPlace(): Config {
   const { REDIS_URL, REDIS_URL_FILE, DATA_DIR } = process.env;
   return readConfig({ REDIS_URL, REDIS_URL_FILE, DATA_DIR });
 }
 
-/** As `readPlace`, for a command on the private Redis. @param act what the operator wants: `back it up` */
+/** As `readPlace`, for a command that works on the private Redis only. @param act names the purpose in the error: `back it up` */
 export function readPrivatePlace(act: string): Config {
   const config = readPlace();
   if (config.REDIS_URL === undefined) return config;
@@ -59,9 +61,9 @@ export function readPrivatePlace(act: string): Config {
 }
 
 /**
- * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis.
- * If not, this process locks DATA_DIR and starts a Redis on its data until `close`.
- * @throws SettingError if there is no Redis that answers, or no data
+ * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, the command connects to the
+ * service's Redis. If not, this process locks DATA_DIR and starts a Redis on its data until `close`.
+ * @throws SettingError if no Redis answers, or if there is no data
  */
 export async function openRedis(
   config: Config,
@@ -77,12 +79,12 @@ export async function openRedis(
   return openPrivateRedis(config, log, settings);
 }
 
-/** A private Redis that a command works on. */
+/** A private Redis on which a command works. */
 export interface OpenedPrivateRedis extends OpenedRedis {
   readonly source: { readonly redis: Redis };
 }
 
-/** As `openRedis`, for the private Redis of DATA_DIR. @param settings further arguments for a Redis that this process starts */
+/** As `openRedis`, for the private Redis of DATA_DIR only. @param settings further arguments for a Redis that this process starts */
 export async function openPrivateRedis(
   config: Pick<Config, 'DATA_DIR'>,
   log: Logger,
@@ -93,8 +95,8 @@ export async function openPrivateRedis(
   const name = `the private Redis in ${DATA_DIR}`;
   const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, settings);
   const location = { socketPath: privateRedis.socketPath };
-  // Tries the socket first, because another container with the same volume does not see the lock of the service. Then the lock, because a
-  // service that is starting or stopping holds it without a running Redis.
+  // Tries the socket first, because another container with the same volume does not see the lock of the service. Tries the lock then,
+  // because a service that is starting or stopping has the lock while no Redis runs.
   const giveUpAt = performance.now() + LOADING_MS;
   let isOwn = false;
   while (!(await isListening(location.socketPath)) && !(isOwn = (await holdDataDir(config)).isHeld) && performance.now() < giveUpAt)
@@ -123,8 +125,8 @@ export async function openPrivateRedis(
 }
 
 /**
- * @throws SettingError if no primary of the Cluster answers, if one does not answer although all must, or if the data is newer than this
- * coinop
+ * @throws SettingError if no primary of the Cluster answers, if any primary does not answer although `must` is `be whole`, or if the data
+ * is newer than this coinop
  */
 async function openCluster(url: string, must: 'be whole' | 'serve', log: Logger): Promise<OpenedRedis> {
   const { seeds, options } = clusterSeedsOf(url);
@@ -158,15 +160,15 @@ function isWhole(cluster: Cluster): boolean {
 export function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => resolve(true));
-    // EACCES: the Redis of another user. Connecting to it then fails with this reason.
+    // EACCES: another user's Redis listens on the socket. `answering` then fails with this reason.
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EACCES'));
     socket.once('connect', () => socket.destroy());
   });
 }
 
 /**
- * A connection to a Redis that answers, with data that this coinop can read.
- * @throws SettingError with the reason if Redis does not answer in time
+ * Connects to a Redis, and checks that this coinop can read its data.
+ * @throws SettingError with the reason if Redis does not answer in time, or if its data cannot be read
  */
 export async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
   const connection = connectRedis(location, log);

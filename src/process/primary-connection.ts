@@ -1,7 +1,7 @@
 import type { Granted, Reservations, Reserved } from '../server/reservations.ts';
 import type { Answered, Asked, Message, Settled, Unwritten, WorkerSettings } from './worker-messages.ts';
 
-/** The worker's side of the connection to the primary. The primary makes the worker's reservations. */
+/** The worker's end of the message channel to the primary. The primary counts the worker's reservations. */
 export class PrimaryConnection implements Reservations {
   readonly #waiting = new Map<number, (text: string) => void>();
   readonly #reserving = new Map<number, (answer: Answered) => void>();
@@ -37,7 +37,7 @@ export class PrimaryConnection implements Reservations {
     this.#send({ kind: 'listening' });
   }
 
-  /** Prometheus text of all workers together. */
+  /** The metrics of all workers together, in the Prometheus text format. */
   metricsText(): Promise<string> {
     const id = this.#nextId++;
     return new Promise((resolve) => {

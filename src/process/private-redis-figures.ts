@@ -5,10 +5,10 @@ import type { PrivateRedisFigures } from '../serving/options.ts';
 import { totalMemory } from './memory.ts';
 import { RedisRecord, type RecordedTrouble } from './redis-record.ts';
 
-/** How long a Redis that ended counts as in trouble. */
+/** For how long the end of a private Redis is reported as a trouble, in milliseconds. */
 const STANDING_MS = 10_000;
 
-/** Written to see whether the disk has room again, which Redis needs for its next writes. */
+/** The bytes that are written to test whether the disk has room for Redis's next writes. */
 const PROBE = Buffer.alloc(65_536);
 
 /**
@@ -38,11 +38,12 @@ export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
 }
 
 /**
- * A Redis that ended because the disk was full starts again, and ends at its next write. Only a write shows whether there is room again.
+ * Whether a disk that was full is still full. A Redis that ended because of a full disk starts again, and ends at its next write: only a
+ * write shows whether the disk has room.
  */
 class FullDisk {
   readonly #probe: string;
-  /** The end after which a write succeeded. */
+  /** The time of the last end of Redis after which a test write succeeded, in milliseconds since 1970. */
   #passed = 0;
 
   constructor(probe: string) {

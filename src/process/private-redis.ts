@@ -6,18 +6,20 @@ import type { RedisRecord } from './redis-record.ts';
 import { RedisServer, socketPathFor } from './redis-server.ts';
 import { RedisWords } from './redis-words.ts';
 
-/** After a run of this length an end counts as a new trouble: the pauses between starts begin at 50 ms again. */
+/**
+ * The length of a run in milliseconds after which an end of Redis is a new trouble, so that the pauses before starts begin at 50 ms again.
+ */
 const STEADY_MS = 30_000;
 
 const LONGEST_PAUSE_MS = 5000;
 
-/** How often a line is logged for a Redis that keeps ending for the same reason, for example a full disk. */
+/** Milliseconds between two log lines about a Redis that keeps ending for the same reason, for example a full disk. */
 const SAME_TROUBLE_MS = 60_000;
 
-/** Most lines of Redis in a message: its last error and what led to it. */
+/** The most lines of Redis's output in a message: its last error and the lines that led to the error. */
 const MOST_WORDS = 6;
 
-/** Most sentences that are remembered: Redis has about this many different ones. */
+/** The most different sentences of Redis whose last time of logging is remembered. Redis has about this many different warnings. */
 const MOST_SENTENCES = 100;
 
 /**
@@ -31,19 +33,19 @@ export class PrivateRedis {
   readonly #folder: string;
   readonly #record: RedisRecord | undefined;
   readonly #words = new RedisWords((line) => this.#told(line));
-  /** The append-only files before the start. */
+  /** The sizes of the append-only files before the last start of Redis, by file name. */
   #sizes: ReadonlyMap<string, number> = new Map();
   readonly #warnedAt = new Map<string, number>();
   #isStopping = false;
   #restarts = 0;
-  /** The times of this start and of the last line about an end, on the clock of `performance.now()`. */
+  /** When Redis was last started, on the clock of `performance.now()`. `#toldAt`: when its end was last logged. */
   #startedAt = 0;
   #toldAt = -Infinity;
   #toldReason = '';
 
   /**
-   * @param moreSettings further arguments of redis-server's command line; they override the service's own settings
-   * @param record gets each unexpected end
+   * @param moreSettings further arguments of redis-server's command line, which override the service's own settings
+   * @param record the file that gets a line for each unexpected end of Redis
    */
   constructor(dataDir: string, log: Logger, moreSettings: readonly string[] = [], record?: RedisRecord) {
     this.#log = log;
@@ -57,7 +59,7 @@ export class PrivateRedis {
       ['no-appendfsync-on-rewrite', 'no'],
       ['save', ''],
       ['maxmemory-policy', 'noeviction'],
-      // A backup begins at once. By default Redis would wait 5 s for further replicas, but there are none.
+      // A backup begins at once. By default Redis would wait 5 s for further replicas, which a private Redis never has.
       ['repl-diskless-sync', 'yes'],
       ['repl-diskless-sync-delay', '0'],
       ['loglevel', 'warning'],
@@ -108,7 +110,7 @@ export class PrivateRedis {
     });
   }
 
-  /** A line of Redis's log. Redis logs warnings only. */
+  /** Handles a line of Redis's log. Redis logs warnings only. */
   #told(line: string): void {
     const cut = cutTailOf(line, this.#sizes);
     if (cut === undefined) return this.#warn(line);
@@ -116,7 +118,7 @@ export class PrivateRedis {
     this.#record?.note(`dropped ${cut.bytes ?? 'some'} bytes at the end of ${cut.file}, from byte ${cut.offset} on`, []);
   }
 
-  /** Logs a sentence at most once a minute. Sentences that differ only in numbers count as the same. */
+  /** Logs a sentence of Redis at most once a minute. Sentences that differ only in numbers are treated as the same sentence. */
   #warn(line: string): void {
     const [sentence, now] = [line.replaceAll(/\d+/g, '0'), performance.now()];
     const isSame = now < (this.#warnedAt.get(sentence) ?? -Infinity) + SAME_TROUBLE_MS;

@@ -2,25 +2,25 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { troubleOf, type RedisTrouble } from '../redis/trouble.ts';
 
-/** The constant size of the file. */
+/** The size of the file in bytes, which never changes. */
 const SIZE = 8192;
 
-/** Characters of an event and its lines. */
+/** The most characters of an event and the lines below it. */
 const LONGEST_ENTRY = 2048;
 
-/** A trouble of the private Redis. */
+/** An event in the record: an unexpected end or a failed start of the private Redis. */
 export interface RecordedTrouble {
   readonly at: Date;
-  /** `ended, code 1` */
+  /** What happened: `ended, code 1`. */
   readonly event: string;
-  /** The words of Redis. */
+  /** The last lines that Redis wrote before the event. */
   readonly lines: readonly string[];
   readonly trouble: RedisTrouble | undefined;
 }
 
 /**
- * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis/redis.log: for `/ready` and `npm run doctor`. The
- * file has its full size from the start on and is overwritten in place, because on a full disk no file can be made and none can grow.
+ * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis/redis.log, for `/ready` and `npm run doctor`. The
+ * file has its full size from the start on and is overwritten in place, because on a full disk no file can be made or grow.
  */
 export class RedisRecord {
   readonly #path: string;
@@ -29,18 +29,18 @@ export class RedisRecord {
     this.#path = join(dataDir, 'redis', 'redis.log');
   }
 
-  /** Makes the file. Never fails. */
+  /** Creates the file if it does not exist. Never throws. */
   reserve(): void {
     if (existsSync(this.#path)) return;
     try {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
       writeFileSync(this.#path, '\n'.repeat(SIZE), { mode: 0o600 });
     } catch {
-      // Without the file only the log of the service has the events.
+      // Without the file the events are only in the log of the service.
     }
   }
 
-  /** Never fails: without the file the log of the service has the event. */
+  /** Adds an event. Never throws: without the file the event is in the log of the service only. */
   note(event: string, lines: readonly string[]): void {
     const entry = [`${new Date().toISOString()} ${event}`, ...lines.map((line) => `  ${line}`)].join('\n').slice(0, LONGEST_ENTRY);
     try {
@@ -52,11 +52,11 @@ export class RedisRecord {
       writeSync(file, whole, 0, SIZE, 0);
       closeSync(file);
     } catch {
-      // The log of the service has it.
+      // The log of the service has the event.
     }
   }
 
-  /** The last event. */
+  /** The last event. Undefined: there is none. */
   get last(): RecordedTrouble | undefined {
     const [, time = '', event = '', rest = ''] = /(?:^|\n)(\d{4}-\S+Z) ([^\n]*)((?:\n {2}[^\n]*)*)\n$/.exec(this.#read()) ?? [];
     const at = new Date(time);

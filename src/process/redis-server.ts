@@ -9,25 +9,28 @@ import { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
 
 export interface RedisServerOptions {
-  /** Folder of the data. It is created if it is missing. */
+  /** The folder of the data. It is created if it does not exist. */
   readonly folder: string;
-  /** Unix socket on which Redis listens, beside the ports that `settings` name. */
+  /** The path of the Unix socket on which Redis listens, beside the ports that `settings` name. */
   readonly socketPath: string;
-  /** Arguments of redis-server's command line: `'--port', '0'`. A later one overrides an earlier one. */
+  /** Arguments of redis-server's command line: `'--port', '0'`. If an option comes twice, the last value applies. */
   readonly settings: readonly string[];
-  /** Password that `settings` set. */
+  /** The password that `settings` set. Undefined: none. */
   readonly password?: string | undefined;
-  /** Gets what Redis writes to stderr. */
+  /** Called with the text that Redis writes to stderr. */
   readonly complained: (text: string) => void;
-  /** Gets what Redis writes to stdout: its log, if `settings` name no file. Left out: the log is dropped. */
+  /** Called with the text that Redis writes to stdout, which is its log if `settings` name no file. Left out: the log is dropped. */
   readonly said?: (text: string) => void;
-  /** The advice for the operator if the redis-server at this path does not start. @param isRunning true if it runs but does not answer */
+  /**
+   * The message for the operator if the redis-server at the path `server` does not start. @param isRunning true if it runs but does not
+   * answer
+   */
   readonly adviceFor: (server: string, isRunning: boolean) => string;
 }
 
 /**
- * A redis-server that belongs to this process. It listens on a Unix socket that only this user can open, and ends with this
- * process, even by SIGKILL, where util-linux's setpriv exists.
+ * A redis-server that belongs to this process. It listens on a Unix socket that only this user can open. It ends with this process, even
+ * after SIGKILL, on machines with setpriv of util-linux.
  */
 export class RedisServer {
   readonly socketPath: string;
@@ -50,7 +53,7 @@ export class RedisServer {
 
   /**
    * Resolves once redis-server answers PING.
-   * @param ended is called when it ends, unless `stop` ended it
+   * @param ended called when redis-server ends, unless `stop` ended it
    * @throws SettingError without Redis 7.0 or newer on this machine, or when redis-server does not answer within 60 s
    */
   async start(ended: (code: number | null, signal: NodeJS.Signals | null) => void = () => {}): Promise<void> {
@@ -59,7 +62,7 @@ export class RedisServer {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const place = ['--unixsocket', this.socketPath, '--unixsocketperm', '700', '--dir', folder, '--daemonize', 'no'];
     const command = [...diesWithParent(), server, ...place, ...settings];
-    // detached: a process group of its own, so that Ctrl-C signals only the parent, which drains before it stops Redis.
+    // detached: Redis gets its own process group, so that Ctrl-C signals only this process, which drains before it stops Redis.
     const child = spawn(command[0]!, command.slice(1), {
       stdio: ['ignore', said === undefined ? 'ignore' : 'pipe', 'pipe'],
       detached: true,
@@ -70,7 +73,10 @@ export class RedisServer {
     if (said !== undefined) child.stdout!.on('data', (text: Buffer) => said(text.toString()));
     child.once('error', (error) => complained(error.message));
     const isClosed = new Promise((resolve) => child.once('close', resolve));
-    /** The end of Redis's output may arrive after its exit. A fork of Redis may keep the pipe open. */
+    /**
+     * Resolves when all output of Redis was read, which may be after its exit, or after LAST_WORDS_MS, because a fork of Redis may keep the
+     * pipe open.
+     */
     const isRead = (): Promise<unknown> => Promise.race([isClosed, pause(LAST_WORDS_MS)]);
     child.once('exit', (code, signal) => {
       if (!this.#isStopping) void isRead().then(() => ended(code, signal));
@@ -91,7 +97,7 @@ export class RedisServer {
     clearTimeout(timer);
   }
 
-  /** Sends a signal. Resolves when the process has ended, if the signal is SIGKILL, or else at once. */
+  /** Sends a signal to Redis. For SIGKILL resolves when Redis has ended, else at once. */
   async signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
@@ -101,9 +107,9 @@ export class RedisServer {
   }
 
   /**
-   * Stops a Redis that listens on the socket. A process that was killed with SIGKILL may leave its Redis running, and two Redis
-   * servers must not write to one data folder.
-   * @returns whether there was one
+   * Stops a Redis of an earlier run that listens on the socket. A process that was killed with SIGKILL may leave its Redis running, and two
+   * Redis servers must not write to one data folder.
+   * @returns whether a Redis was running
    */
   async stopOrphan(): Promise<boolean> {
     if (!existsSync(this.socketPath) || !(await this.#ask('SHUTDOWN'))) return false;
@@ -111,7 +117,7 @@ export class RedisServer {
     return true;
   }
 
-  /** A connection to the socket, which fails at once if Redis does not answer. */
+  /** Makes a connection to the socket. Its commands fail at once if Redis does not answer. */
   connection(): Redis {
     const redis = new Redis({
       path: this.socketPath,
@@ -126,7 +132,7 @@ export class RedisServer {
     return redis;
   }
 
-  /** Waits until Redis answers. @returns false if it ends first, or does not answer in time */
+  /** Waits until Redis answers. @returns false if Redis ends first, or does not answer in time */
   async #isReady(): Promise<boolean> {
     const giveUpAt = performance.now() + START_TIMEOUT_MS;
     while (performance.now() < giveUpAt) {
@@ -137,13 +143,13 @@ export class RedisServer {
     return false;
   }
 
-  /** Whether a Redis on the socket answered. */
+  /** Sends a command on a new connection. @returns whether a Redis answered */
   async #ask(command: 'PING' | 'SHUTDOWN'): Promise<boolean> {
     const redis = this.connection();
     try {
       await redis.connect();
       await redis.call(command).catch((error: unknown) => {
-        // Redis answers SHUTDOWN by closing the connection.
+        // Redis answers SHUTDOWN by closing the connection, which is no failure.
         if (command !== 'SHUTDOWN') throw error;
       });
       return true;
@@ -160,8 +166,8 @@ const STOP_TIMEOUT_MS = 8000;
 const LAST_WORDS_MS = 200;
 
 /**
- * Path of a Unix socket for the Redis of a folder: `redis.sock` in it. Linux limits the path to 107 bytes. For a longer one the
- * socket goes into the system's temporary folder.
+ * The path of the Unix socket for the Redis of a folder: `redis.sock` in the folder. Linux limits the path to 107 bytes. If the path would
+ * be longer, the socket is in the system's temporary folder.
  */
 export function socketPathFor(folder: string): string {
   const inside = join(folder, 'redis.sock');
@@ -171,13 +177,13 @@ export function socketPathFor(folder: string): string {
   return join(elsewhere, 'redis.sock');
 }
 
-/** Path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
+/** The path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
-/** The Redis found for each PATH, so that a process that starts several servers, or one again, asks for the version once. */
+/** The path of the Redis that was found for each PATH, so that a process that starts several servers asks for the version only once. */
 const found = new Map<string, string>();
 
-/** @throws SettingError that names the package to install, when no Redis 7.0 or newer is found */
+/** The path of a redis-server. @throws SettingError that names the package to install, if no Redis 7.0 or newer is found */
 export function redisServerPath(): string {
   const searched = process.env['PATH'] ?? '';
   const known = found.get(searched) ?? findRedis();
@@ -192,13 +198,16 @@ function findRedis(): string {
     const { stdout, stderr, error } = spawnSync(place, ['--version'], { encoding: 'utf8' });
     const version = /\bv=(\d+)\S*/.exec(stdout ?? '');
     if (Number(version?.[1]) >= 7) return place;
-    // A program that does not run prints the loader's reason to stderr: a library is missing or too old.
+    // A program that does not run writes the loader's reason to stderr: a library is missing or too old.
     complaints.push(` ${place}: ${version?.[0] ?? error?.message ?? stderr.trim().split('\n')[0]}.`);
   }
   throw new SettingError(`coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.${complaints.join('')}`);
 }
 
-/** redis-check-aof of this machine, or of the Redis that set-up unpacked, which needs the libraries beside it. */
+/**
+ * The path of redis-check-aof of this machine, or of the unpacked Redis, and the variable that names the folders of its libraries.
+ * Undefined: there is none.
+ */
 export function aofChecker(): { readonly path: string; readonly env: Readonly<Record<string, string>> } | undefined {
   const installed = onPath('redis-check-aof') ?? onPath('valkey-check-aof');
   if (installed !== undefined) return { path: installed, env: {} };
@@ -208,7 +217,10 @@ export function aofChecker(): { readonly path: string; readonly env: Readonly<Re
   return isExecutable(path) ? { path, env: { LD_LIBRARY_PATH: libraries.join(':') } } : undefined;
 }
 
-/** Command prefix: util-linux's setpriv makes the kernel send SIGTERM to Redis when this process dies, even by SIGKILL. */
+/**
+ * The beginning of a command line with which the kernel sends SIGTERM to Redis when this process dies, even after SIGKILL: setpriv of
+ * util-linux.
+ */
 export function diesWithParent(): string[] {
   const setpriv = onPath('setpriv');
   return setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'TERM'];

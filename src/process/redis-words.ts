@@ -1,27 +1,27 @@
-/** Lines that are kept: an error of Redis has at most five. */
+/** The most lines that are kept. An error of Redis has at most five lines. */
 const KEPT_LINES = 20;
 
-/** Characters of a line that are kept. Redis's own sentences are shorter; a damaged file may show up in one. */
+/** The most characters of a line that are kept. Redis's own sentences are shorter, but a line may quote a damaged file. */
 const LONGEST_LINE = 400;
 
-/** `1234:M 23 Nov 2026 15:51:41.753 # ` and `1234:signal-handler (1795449097) `. */
+/** The beginning of a line in Redis's log: `1234:M 23 Nov 2026 15:51:41.753 # ` or `1234:signal-handler (1795449097) `. */
 const PREFIX = /^\d+:(?:\w \d{1,2} \w{3} \d{4} [\d:.]+ [.*#-] |signal-handler \(\d+\) )/;
 
-/** Lines of every start and stop, and advice on the kernel's settings, which the doctor gives too. */
+/** Lines that are dropped: Redis writes them at every start and stop, or they advise on the kernel's settings, as the doctor does too. */
 const ROUTINE =
   /^(?:oO0Oo?|(?:Redis|Valkey) version=|Configuration loaded|Server initialized|WARNING\b|User requested shutdown|(?:Redis|Valkey) is now ready to exit|Received SIG)/;
 
-/** A crash report shows commands and memory, which hold players' data and secrets. Only these lines of it are kept. */
+/** The lines of a crash report that are kept. The other lines show commands and memory, which contain players' data and secrets. */
 const OF_REPORT = /crashed by signal|ASSERTION FAILED|^==> |Guru Meditation/;
 
-/** The last lines that a redis-server wrote to its standard output, without routine ones. */
+/** The last lines that a redis-server wrote to its standard output, without the lines of ROUTINE. */
 export class RedisWords {
   readonly #told: (line: string) => void;
   readonly #lines: string[] = [];
   #rest = '';
   #isInReport = false;
 
-  /** @param told is called for each line that is kept */
+  /** @param told called for each line that is kept */
   constructor(told: (line: string) => void) {
     this.#told = told;
   }
@@ -30,7 +30,7 @@ export class RedisWords {
     return this.#lines;
   }
 
-  /** Called when a server starts: the lines of an earlier one explain nothing any more. */
+  /** Drops all lines. To call when a server starts, because the lines of an earlier server no longer explain anything. */
   begin(): void {
     this.#lines.length = 0;
     this.#rest = '';

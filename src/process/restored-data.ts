@@ -4,36 +4,36 @@ import { DATA_ID_FILE } from './data-id-file.ts';
 
 /**
  * Puts restored data in the place of the old data. `npm run restore` makes the new data in DATA_DIR/restoring, and writes a journal once
- * the data is whole, checked and on disk. From then on the restore counts as done: a process that finds the journal does the missing
- * renames. So a crash between two renames never lets a service start on an empty folder.
+ * the new data is whole, checked and on disk. From then on a process that finds the journal does the missing renames. So a crash between
+ * two renames never lets a service start on an empty folder.
  */
 
-/** The folder of data that is not in place yet, below DATA_DIR. */
+/** The name of the folder in DATA_DIR with the restored data that is not in its place yet. */
 export const RESTORING = 'restoring';
 
 const JOURNAL = 'restore.json';
 
 interface Journal {
-  /** The suffix that the old data and the old session keys get. */
+  /** The text that is appended to the names of the replaced data and session keys. */
   readonly oldSuffix: string;
 }
 
-/** Whether DATA_DIR holds data of a private Redis. */
+/** Whether DATA_DIR has data of a private Redis. */
 export function hasData(dataDir: string): boolean {
   return existsSync(join(dataDir, 'redis')) || existsSync(join(dataDir, JOURNAL));
 }
 
-/** Folders and files that a restore replaces, below DATA_DIR. */
+/** The names of folders and files in DATA_DIR that a restore replaces. */
 const REPLACED = ['redis', 'session-keys', DATA_ID_FILE];
 
-/** Whether a restore was cut off after its journal was written, so that `finishRestore` has to do the rest. */
+/** Whether a restore was interrupted after it wrote its journal, so that `finishRestore` has to do the remaining renames. */
 export function isCutOff(dataDir: string): boolean {
   return existsSync(join(dataDir, JOURNAL));
 }
 
 /**
- * Puts the data of DATA_DIR/restoring in its place. The process holds the lock of DATA_DIR, and no Redis runs there.
- * @param oldSuffix appended to the names of the replaced data
+ * Moves the data of DATA_DIR/restoring into its place. The calling process has the lock of DATA_DIR, and no Redis runs on the folder.
+ * @param oldSuffix the text that is appended to the names of the replaced data
  * @throws Error if a rename fails. The old data is then back in its place, unless `isCutOff`
  */
 export function putInPlace(dataDir: string, oldSuffix: string): void {
@@ -55,8 +55,8 @@ export function putInPlace(dataDir: string, oldSuffix: string): void {
 }
 
 /**
- * Finishes a restore that was cut off after its journal was written. The process holds the lock of DATA_DIR.
- * @returns whether there was one
+ * Finishes a restore that was interrupted after it wrote its journal. The calling process has the lock of DATA_DIR.
+ * @returns whether such a restore was found
  */
 export function finishRestore(dataDir: string): boolean {
   if (!isCutOff(dataDir)) return false;
@@ -76,9 +76,9 @@ function moveIn(dataDir: string, oldSuffix: string): void {
 }
 
 /**
- * Undoes the renames of `moveIn` after one of them failed, because new data with old keys would be a mix. A file that is a mount point,
- * such as a container's secret, cannot be renamed (EBUSY). After a crash in the middle the journal is still there.
- * @param names the restored files and folders
+ * Undoes the renames of `moveIn` after a rename failed, because new data with old keys would be a mix. A file that is a mount point, such
+ * as a container's secret, cannot be renamed (EBUSY). If this function is interrupted by a crash, the journal is still there.
+ * @param names of the restored files and folders
  */
 function moveOut(dataDir: string, oldSuffix: string, names: readonly string[]): void {
   for (const name of names) {
@@ -98,7 +98,7 @@ function dropJournal(dataDir: string): void {
   syncFolder(dataDir);
 }
 
-/** Waits until the names in a folder are on disk. */
+/** Waits until the names of the files in a folder are on disk. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {

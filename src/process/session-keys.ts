@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { parseSessionKeys, SettingError, type Config, type SessionKey } from '../config.ts';
 
 /**
- * The keys that sign cookies and session tokens: SESSION_KEYS, or a key that the first start generates and keeps in DATA_DIR. In
+ * The keys that sign cookies and session tokens: the setting SESSION_KEYS, or a key that the first start makes and keeps in DATA_DIR. In
  * production `readConfig` requires the setting.
- * @throws SettingError when the file in DATA_DIR holds no valid keys
+ * @throws SettingError if the file in DATA_DIR has no valid keys
  */
 export function loadSessionKeys(config: Config): SessionKey[] {
   if (config.SESSION_KEYS !== undefined) return config.SESSION_KEYS;
@@ -14,7 +14,7 @@ export function loadSessionKeys(config: Config): SessionKey[] {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `dev:${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   try {
-    // link() fails if the file exists, so two services that start at the same time agree on one key, and neither reads half a file.
+    // link() fails if the file exists, so two services that start at the same time agree on one key, and neither reads a half-written file.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino';
 
-/** Orchestrators send SIGKILL after 30 s. A stop that hangs ends itself before, with exit code 1. */
+/**
+ * The longest time that a stop may take, in milliseconds. Then the process ends with exit code 1. Orchestrators send SIGKILL after 30 s.
+ */
 const STOP_LIMIT_MS = 25_000;
 
-/** Calls `stop` once at the first signal to end, then ends the process. */
+/** At the first SIGTERM, SIGINT or SIGHUP calls `stop`, and ends the process when `stop` is done. */
 export function onStop(log: Logger, stop: () => Promise<void>): void {
   let stopping = false;
   const end = (signal: string): void => {
@@ -21,6 +23,6 @@ export function onStop(log: Logger, stop: () => Promise<void>): void {
   };
   process.on('SIGTERM', () => end('SIGTERM'));
   process.on('SIGINT', () => end('SIGINT'));
-  // SIGHUP: the terminal was closed.
+  // SIGHUP comes when the terminal was closed.
   process.on('SIGHUP', () => end('SIGHUP'));
 }

@@ -4,7 +4,7 @@ import type { Reserved } from '../server/reservations.ts';
 /** Settings that the primary sends to a new worker. */
 export interface WorkerSettings {
   redis: RedisLocation;
-  /** In the format of SESSION_KEYS. */
+  /** The session keys, in the format of SESSION_KEYS. */
   sessionKeys: string;
   port: number;
 }
@@ -20,10 +20,10 @@ export type Message =
   | { kind: 'metrics-part'; id: number; part: unknown }
   | { kind: 'metrics'; id: number; text: string };
 
-/** `entries` asks for a bundle of ledger entries. */
+/** A request for a reservation. The kind `entries` asks for a bundle of ledger entries. */
 export type Asked = [id: number, kind: Reserved | 'entries', group: string];
-/** `count`: the entries of a bundle. */
+/** The answer to a request. `waitMs` 0: it was granted. `count`: the number of ledger entries in a granted bundle. */
 export type Answered = [id: number, waitMs: number, count?: number];
-/** Ledger entries that a worker gives back. */
+/** Ledger entries that a worker gives back, because it has not written them. */
 export type Unwritten = [group: string, count: number];
 export type Settled = [kind: Reserved, group: string, isSpent: boolean];

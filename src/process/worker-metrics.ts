@@ -6,13 +6,13 @@ type Part = readonly { readonly name: string; readonly type: string; readonly va
 const EVENT_LOOP_LAG = 'coinop_event_loop_lag_seconds';
 
 /**
- * The metrics of all workers together. Counters never fall: the last counts of a worker stay when it ends, and stand in while it does not
- * answer. Prometheus would take a sum that falls as a restart, and count the whole sum of the other workers again, for example as coins of
- * the last hour.
+ * Adds up the metrics of all workers. Counters never fall: when a worker ends, its last counts stay in the sum, and while a worker does not
+ * answer, its last counts are used. Prometheus would take a sum that falls for a restart, and count the whole sum of the other workers
+ * again, for example as coins of the last hour.
  */
 export class WorkerMetrics {
   readonly #last = new Map<number, Part>();
-  /** Counters and histograms of workers that have ended. */
+  /** The sum of the counters and histograms of workers that have ended. */
   #ended: Part = [];
 
   take(worker: number, part: unknown): void {
@@ -27,7 +27,7 @@ export class WorkerMetrics {
     this.#ended = AggregatorRegistry.aggregate([this.#ended, kept] as never).getMetricsAsArray() as unknown as Part;
   }
 
-  /** @param silent workers that have not answered for a second: their event loops have been blocked that long */
+  /** @param silent ids of workers that have not answered for a second: the metric shows a lag of 1 s of their event loops */
   text(silent: Iterable<number> = []): Promise<string> {
     const blocked = [...silent].flatMap((worker) => {
       const lag = this.#last.get(worker)?.find(({ name }) => name === EVENT_LOOP_LAG);

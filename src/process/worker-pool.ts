@@ -8,8 +8,8 @@ import type { Answered, Message, WorkerSettings } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
 /**
- * The primary's side: starts the workers, replaces workers that die, counts the reservations of all workers together, merges
- * their metrics, and stops them.
+ * The workers of a service, as its primary process runs them: starts workers, replaces workers that die, counts the reservations of all
+ * workers together, merges their metrics, and stops them.
  */
 export class WorkerPool {
   readonly #log: Logger;
@@ -28,8 +28,8 @@ export class WorkerPool {
   }
 
   /**
-   * Resolves once all workers listen. If one cannot start, all others stop.
-   * @throws SettingError when a worker ends before it listens
+   * Resolves once all workers listen. If a worker cannot start, all other workers stop.
+   * @throws SettingError if a worker ends before it listens
    */
   async start(count: number): Promise<void> {
     try {
@@ -79,7 +79,8 @@ export class WorkerPool {
   }
 
   #reserve(worker: Worker, held: HeldReservations, { asked, settled, unwritten }: Extract<Message, { kind: 'reserve' }>): void {
-    // The worker's reservations were released when it ended. A late message would release some twice, or make some that nobody releases.
+    // The worker's reservations were released when it ended. A message that arrives after the end would release some of them twice, or make
+    // reservations that are never released.
     if (held.hasEnded) return;
     for (const [kind, group, isSpent] of settled) {
       if (isSpent) this.#reservations.spend(kind, group);
@@ -90,7 +91,7 @@ export class WorkerPool {
     const answers: Answered[] = [];
     for (const [id, kind, group] of asked) {
       if (kind === 'entries') {
-        // The entries of a worker that dies stay used, because it may have written them.
+        // If the worker dies, its entries stay used, because the worker may have written them.
         const { count, waitMs } = this.#reservations.takeEntries(group);
         answers.push([id, waitMs, count]);
         continue;
@@ -111,18 +112,18 @@ export class WorkerPool {
   }
 
   #tell(worker: Worker, message: Message): void {
-    // The worker may be dead already. Without a callback the error of `send` would be thrown, and end the primary.
+    // The worker may be dead already. Without the callback Node would throw the error of `send`, which would end the primary.
     worker.send(message, () => {});
   }
 
-  /** Prometheus text of all workers together. */
+  /** The metrics of all workers together, in the Prometheus text format. */
   metricsText(): Promise<string> {
     const id = this.#nextGathering++;
     const workers = Object.values(cluster.workers ?? {}).filter((worker): worker is Worker => worker?.isConnected() === true);
     return new Promise((done) => {
       this.#gathering.set(id, { missing: new Set(workers.map((worker) => worker.id)), done });
       for (const worker of workers) this.#tell(worker, { kind: 'metrics-ask', id });
-      // A worker that hangs must not keep the metrics of the others back.
+      // A worker that hangs must not delay the metrics of the other workers.
       setTimeout(() => this.#finish(id), 1000).unref();
     });
   }
@@ -146,12 +147,12 @@ export class WorkerPool {
   }
 }
 
-/** Reservations of a worker that the primary settles when the worker ends. */
+/** Reservations of a worker that the primary gives back or spends when the worker ends. */
 interface HeldReservations extends Readonly<Record<'sockets' | 'misses', Tally>> {
   hasEnded: boolean;
 }
 
-/** Counts by name. */
+/** A count for each name. */
 class Tally {
   readonly #counts = new Map<string, number>();
 
@@ -168,8 +169,8 @@ class Tally {
 }
 
 /**
- * The port for the workers: `port`, after a check that it is free, or a free port for 0.
- * @throws SettingError when the port is taken or the machine does not have the address
+ * The port on which the workers listen: `port`, after a check that it is free, or a free port if `port` is 0.
+ * @throws SettingError if the port is taken or the machine does not have the address
  */
 export function reservePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
