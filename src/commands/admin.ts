@@ -16,7 +16,7 @@ import { redisFailure } from '../redis/script-runner.ts';
 
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
-/** The settings that commands need. Other settings may be missing in the environment of the tool. */
+/** The settings that the tool reads. All other settings may be missing in its environment. */
 const SETTINGS = [
   'REDIS_URL',
   'REDIS_URL_FILE',
@@ -34,7 +34,7 @@ const SETTINGS = [
   'WEBHOOKS_PRIVATE',
 ];
 
-/** Words that may be secrets: `-` in their place reads them from standard input. */
+/** Words of commands that may be secrets. If the operator writes `-` in their place, the tool reads them from standard input. */
 const HIDEABLE = ['ACCOUNT', 'WHO'];
 
 const EXIT = { refused: 1, failed: 2 };
@@ -86,9 +86,9 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
 }
 
 /**
- * The operator who uses the tool. With OPERATOR_KEY the key decides the operator's rights. Without it the operator may do everything,
- * because a person who can run the tool can also access Redis directly.
- * @throws Failure for a key that is not valid
+ * The operator who uses the tool. With OPERATOR_KEY the server key decides the operator's rights. Without it the operator may do
+ * everything, because a person who can run the tool can also access Redis directly.
+ * @throws Failure for a server key that is not valid
  */
 async function operatorOf(
   { OPERATOR_KEY }: Config,
@@ -103,7 +103,7 @@ async function operatorOf(
   return { by: `key:${key.id} as ${name}`.slice(0, 64), role: key.role, key };
 }
 
-/** @throws Unshown if the text cannot be written. For a read, a reader such as `head` may end early. */
+/** @throws Unshown if the text cannot be written. The result of a read may be cut: a program such as `head` may close the pipe early. */
 async function print(text: string, isChange: boolean): Promise<void> {
   const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => process.stdout.write(`${text}\n`, resolve));
   if (error && (isChange || error.code !== 'EPIPE')) throw new Unshown(isChange, error);
@@ -116,7 +116,7 @@ class Unshown extends Error {
   }
 }
 
-/** Rejects at a signal. A change that has begun goes on, and a private Redis is stopped cleanly. @throws Failure */
+/** Rejects with a Failure at a signal, unless a change has begun, which goes on. A private Redis is stopped cleanly. */
 function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => void (hasBegun() || reject(signal.reason as Failure));
@@ -126,8 +126,9 @@ function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
 }
 
 /**
- * @param isPrivate the private Redis may just be starting. It is closed first, so that it ends cleanly. Other Redises are not waited for,
- * because they may take a minute to answer
+ * Waits for the Redis to be opened, and gives up at a signal.
+ * @param isPrivate whether a private Redis may be starting. It is then closed after its start, so that it ends cleanly. The opening of any
+ * other Redis is not awaited, because it may take a minute
  * @throws Failure at a signal
  */
 async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal, isPrivate: boolean): Promise<OperatedRedis> {
@@ -146,7 +147,7 @@ function sentenceOf(error: Error, isChange: boolean): string {
   return `Data in Redis may be damaged: "npm run audit" tells where. "log" tells whether something was changed.\n${error.stack}`;
 }
 
-/** The message for `store_unavailable`. Other refusals are a Failure. */
+/** The message for a refusal with the code `store_unavailable`. Other refusals reach this function as a Failure. */
 function redisSentence({ message, cause, details }: Refusal): string {
   if (details['outcome'] === 'unknown') return UNCONFIRMED;
   return withoutEnd(cause instanceof Error ? `Redis failed: ${cause.message}` : message) + UNCHANGED;
@@ -157,7 +158,7 @@ const withoutEnd = (sentence: string): string => sentence.replace(/\.$/, '');
 const UNCHANGED = '. Nothing was changed.';
 const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Check before you try again.';
 
-// `print` handles the error. Without a listener it would end the process while a private Redis is still running.
+// `print` handles errors of these streams. Without a listener an error would end the process while a private Redis is still running.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const signal = stopSignal(UNCHANGED);
@@ -170,6 +171,6 @@ try {
 } catch (error) {
   console.error(printableLines(sentenceOf(error as Error, isChange)).replace(/^(?! {4})/gm, 'coinop admin: '));
   process.exitCode = error instanceof Failure ? EXIT.refused : EXIT.failed;
-  // A connection that is still opening would keep the process alive.
+  // Otherwise a connection that is still opening would keep the process alive.
   if (signal.aborted) process.exit();
 }

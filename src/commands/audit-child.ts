@@ -3,16 +3,18 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { AuditResult } from '../consistency/background.ts';
 
-/** The part of the time in which Redis (each primary of a cluster) works for an audit in the background, in percent. */
+/** The part of its time that Redis (each primary of a Cluster) works for an audit in the background, in percent. */
 const SHARE_PERCENT = 2;
 
-/** Variables for Node and OpenSSL. Without them the audit might not trust the certificate of a Redis that the service trusts. */
+/**
+ * Variables for Node and OpenSSL that the audit gets. Without them it might not trust the certificate of a Redis that the service trusts.
+ */
 const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 /**
  * Runs `npm run audit` in a separate process at the lowest priority, so that the audit delays no request and its memory is freed at its
  * end.
- * @param settings REDIS_URL or DATA_DIR
+ * @param settings the setting REDIS_URL or DATA_DIR, which names the Redis to audit
  */
 export async function auditInChild(settings: Record<string, string>, signal: AbortSignal): Promise<AuditResult> {
   const command = fileURLToPath(new URL('audit.ts', import.meta.url));
@@ -23,7 +25,7 @@ export async function auditInChild(settings: Record<string, string>, signal: Abo
   });
   const stop = (): void => void child.kill('SIGTERM');
   signal.addEventListener('abort', stop);
-  // Keeps only the last line, which has the figures: each finding has a line, and there may be millions.
+  // Keeps only the last line, which has the figures: each finding has its own line, and there may be millions of findings.
   let lastLine = '';
   let complaint = '';
   createInterface({ input: child.stdout }).on('line', (line) => (lastLine = line));
@@ -34,7 +36,7 @@ export async function auditInChild(settings: Record<string, string>, signal: Abo
   }).finally(() => signal.removeEventListener('abort', stop));
   signal.throwIfAborted();
   if (code !== 0 && code !== 1) throw new Error(complaint || `the audit ended with code ${code}`);
-  // `],"drift":2,"isComplete":true,…}` ends the list of findings; without findings the document is one line.
+  // The last line, `],"drift":2,"isComplete":true,…}`, ends the list of findings. Without findings the whole document is one line.
   const { drift, seconds } = JSON.parse(`{"findings":[${lastLine.slice(lastLine.indexOf(']'))}`) as { drift: number; seconds: number };
   return { findings: drift, seconds };
 }

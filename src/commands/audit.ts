@@ -30,10 +30,13 @@ It reads the Redis or the Redis Cluster of REDIS_URL, or the private Redis of DA
 Exit code: 0 no drift, 1 drift, 2 the audit could not be completed.
 `;
 
-/** Default with a running service: the median time of credits then rises by an eighth, with 25 by a third (`npm run prove:audit`). */
+/**
+ * The default of --share with a running service, in percent: the median time of credits rises by an eighth. With 25 it rises by a third
+ * (`npm run prove:audit`).
+ */
 const SHARE_PERCENT = 10;
 
-/** nice(2) with a running service: on a busy machine the service's processes come first. */
+/** The audit's priority (nice(2)) with a running service: on a busy machine the processes of the service run first. */
 const NICENESS = 19;
 
 const MOST_LISTED = 50;

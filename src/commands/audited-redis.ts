@@ -5,16 +5,16 @@ import { openRedis } from '../process/opened-redis.ts';
 
 /** The Redis or the Cluster that an audit reads. */
 export interface AuditedRedis {
-  /** Opens the connections for the reads. @param share as of `readRedis` */
+  /** Opens the connections on which the audit reads. @param share as of `readRedis` */
   connect(share: number): AuditConnection;
-  /** The audit started this Redis itself: no service uses it. */
+  /** Whether the audit started this Redis itself, so that no service uses it. */
   readonly isOwn: boolean;
   close(): Promise<void>;
 }
 
-/** As `openRedis`. */
+/** Opens the Redis of the settings, as `openRedis` does. */
 export async function openAuditedRedis(config: Config, log: Logger): Promise<AuditedRedis> {
-  // The audit writes nothing, so the append-only file must not be rewritten.
+  // A Redis that the audit starts must not rewrite its append-only file, because the audit writes nothing.
   const { source, isOwn, close } = await openRedis(config, log, { settings: ['--auto-aof-rewrite-percentage', '0'] });
   return {
     connect: (share) => ('redis' in source ? readRedis(source.redis, share) : readCluster(source.cluster, source.options, share)),

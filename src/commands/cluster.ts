@@ -23,7 +23,7 @@ Its data is in DATA_DIR/cluster (default ./data/cluster) and is found again by t
 const PRIMARIES = 3;
 const MOST_REPLICAS = 3;
 const FIRST_PORT = 7001;
-/** Redis's own distance between a port for clients and the one for other nodes. */
+/** The distance from a node's port for clients to its port for other nodes. It is Redis's default. */
 const BUS_OFFSET = 10_000;
 const LAST_PORT = 65_535 - BUS_OFFSET - PRIMARIES * (1 + MOST_REPLICAS) + 1;
 
@@ -39,7 +39,7 @@ const FLAGS = {
   appendfsync: { type: 'string', default: 'everysec' },
 } as const;
 
-/** @throws Failure for a value that does not fit */
+/** @throws Failure for a flag with a wrong value */
 function wantedBy({ port, replicas, appendfsync }: FlagsOf<typeof FLAGS>): Wanted {
   if (appendfsync !== 'always' && appendfsync !== 'everysec') throw new Failure('The flag --appendfsync takes always or everysec.');
   return {
@@ -50,8 +50,9 @@ function wantedBy({ port, replicas, appendfsync }: FlagsOf<typeof FLAGS>): Wante
 }
 
 /**
- * The number of replicas of each primary. All old nodes have to be started, because a replica may have taken over slots.
- * @throws SettingError when the data has more replicas than the flag
+ * The number of replicas of each primary: that of the flag, but at least that of the data. All nodes with data have to be started, because
+ * a former replica may have taken over slots.
+ * @throws SettingError if the data has more replicas than the flag says
  */
 function replicasIn(folder: string, { port, replicas }: Wanted): number {
   const hasData = (index: number): boolean => existsSync(join(folder, String(port + index), 'nodes.conf'));
@@ -87,7 +88,7 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
     ended: ({ port }, code, signal) =>
       console.error(`coinop cluster: the Redis of port ${port} ended (${signal ?? code}). The next npm run cluster starts it again.`),
   });
-  // A stop during the start makes the start fail.
+  // If a signal stops the cluster during its start, `start` fails.
   const stopping = onStop(() => cluster.stop());
   try {
     await cluster.start();
@@ -97,14 +98,14 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   }
   for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
   const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
-  // A service stores the id of its data in DATA_DIR, so it needs a folder for this cluster, next to the nodes.
+  // A service stores the id of its data in DATA_DIR, so it needs a DATA_DIR for this cluster only: the folder with the nodes' folders.
   console.log(`DATA_DIR=${path} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
   return 0;
 }
 
 /**
- * At the first signal, runs `stop` and ends the process with 0. Further signals are ignored, because the nodes have to write their data.
- * @returns a signal that is aborted from then on
+ * At the first signal runs `stop` and ends the process with 0. Further signals are ignored, because the nodes have to write their data.
+ * @returns an AbortSignal that is aborted at the first signal
  */
 function onStop(stop: () => Promise<void>): AbortSignal {
   const controller = new AbortController();
@@ -118,5 +119,5 @@ function onStop(stop: () => Promise<void>): AbortSignal {
 }
 
 await runCommand({ name: 'cluster', help: HELP, flags: FLAGS, run, failed: 1 });
-// If one node failed to start, the nodes already running would keep the process alive.
+// If a node failed to start, the nodes that are already running would keep the process alive.
 if (process.exitCode === 1) process.exit();

@@ -13,14 +13,14 @@ export interface OperatedRedis {
   readonly scripts: CallerScripts;
   /** Milliseconds since 1970, by Redis's clock. */
   readonly now: () => number;
-  /** Why a part of a Cluster cannot be reached. Undefined: all of it can. */
+  /** Why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
   readonly degraded: string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * As `openRedis`, with the connections of a service. A part of a Cluster may be down, because operators are needed most in such a case. A
- * change waits for REDIS_WAIT_REPLICAS, as in a service.
+ * Opens the Redis of the settings as `openRedis` does, with the connections of a service. A part of a Cluster may be down, because
+ * operators are needed most when it is. A change waits for REDIS_WAIT_REPLICAS replicas, as in a service.
  * @throws SettingError if no Redis answers, if it has no data, or if it is a replica, which accepts no change
  */
 export async function openOperatedRedis(config: Config, log: Logger): Promise<OperatedRedis> {
@@ -42,7 +42,8 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
     }
     const { now } = await readRedisClock(connections.source);
     const parts = { now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
-    // Operators' changes emit events if a service with EVENTS=on has ever run on this data. The command ignores its own setting EVENTS.
+    // Changes of operators emit events if a service with EVENTS=on has ever run on this data. The setting EVENTS of the command itself is
+    // ignored.
     const hasEvents = await hasEventLog(new CallerScripts(connections.scripts, parts));
     return {
       connections,

@@ -15,15 +15,15 @@ import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
 import type { ServiceOptions } from './options.ts';
 
-/** The work of a process besides answering requests. */
+/** What a process does besides answering requests: work of the queues, audits, counts. */
 export interface BackgroundWork {
-  /** Takes no more work from the queues, and waits for the work under way. */
+  /** Takes no more work from the queues, and waits until the work that has begun is done. */
   closeQueues(): Promise<unknown>;
-  /** Called after the last request, whose ledger entry still counts for the growth of its address. */
+  /** Stops the rest. To call after the last request, whose ledger entry must still be added to the count of its address. */
   close(): Promise<unknown>;
 }
 
-/** @param mayWrite false while the private Redis would end at its next write. Polling for refunds then waits */
+/** @param mayWrite false while the private Redis would end at its next write. Polling the app store for refunds then waits */
 export function startBackgroundWork(
   config: Config,
   runAudit: ServiceOptions['audit'],
@@ -62,7 +62,7 @@ export function startBackgroundWork(
     },
   ].map(({ name, help, queue }) => {
     const waiting = new QueueCount(queue, services);
-    // All workers count the same queue.
+    // `max`, because all workers count the same queue.
     metrics.gauge({ name, help, aggregator: 'max', value: () => waiting.count ?? 0 });
     return waiting;
   });

@@ -5,10 +5,10 @@ import type { WriteRefusals } from '../redis/write-refusals.ts';
 import type { Server } from '../server/http/server.ts';
 import type { BackgroundWork } from './background-work.ts';
 
-/** Time limit for the requests in flight. The whole stop has 25 s. */
+/** The longest time that requests in flight may take during a drain, in milliseconds. The whole stop has 25 s. */
 const DRAIN_MS = 15_000;
 
-/** Default of `quietMs`. A request that a client sent before it noticed the drain arrives within this time. */
+/** The default of `quietMs`, in milliseconds. A request that a client sent before it noticed the drain arrives within this time. */
 const DRAIN_QUIET_MS = 200;
 
 interface Drained {
@@ -21,9 +21,9 @@ interface Drained {
 }
 
 /**
- * Stops a serving process: first the sources of new work, then the server once its requests are answered, then the parts that requests
+ * Stops a serving process: first the sources of new work, then the server once its requests are answered, then the services that requests
  * need, and Redis last.
- * @param quietMs how long no request may have been in flight before the server closes, in milliseconds
+ * @param quietMs for how long no request must have been in flight before the server closes, in milliseconds
  */
 export async function drain(
   { server, background, services, connections, data, refusals }: Drained,

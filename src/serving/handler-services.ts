@@ -56,18 +56,21 @@ import { keptFor, oneAtATime } from '../server/one-at-a-time.ts';
 import type { ServiceOptions } from './options.ts';
 import { readinessOf } from './readiness.ts';
 
-/** Functions of the server and of its watch over Redis that services call. The server is made after the services. */
+/**
+ * Functions of the server and of Redis's health checks that services call. They are passed in, because the server is made after the
+ * services.
+ */
 interface OfServer {
   readonly clock: RedisClock;
-  /** Gets the errors of scripts. */
+  /** To call with the message of an error of a script. */
   readonly failed: (message: string) => void;
   readonly publish: (topic: string, message: string) => void;
   readonly isDraining: () => boolean;
-  /** The service's own URL. */
+  /** The URL at which this machine reaches the service. */
   readonly address: () => string;
 }
 
-/** As `ServiceOptions.wallClock`. */
+/** The clock of this machine, as `ServiceOptions.wallClock` explains. */
 export const wallClockOf = ({ wallClock, now = Date.now }: ServiceOptions): (() => number) => wallClock ?? now;
 
 export function servicesOf(

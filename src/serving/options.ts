@@ -14,44 +14,47 @@ export interface ServiceOptions {
   redis: RedisLocation;
   sessionKeys: readonly SessionKey[];
   log: Logger;
-  /** True: other workers of this service listen on the same port. */
+  /** Whether other workers of this service listen on the same port. */
   shared?: boolean;
-  /** True: no other process uses this Redis. */
+  /** Whether no other process uses this Redis. */
   isAlone?: boolean;
-  /** Watches the private Redis. Undefined if the service uses another Redis. */
+  /** Facts about the private Redis. Undefined if the service uses another Redis. */
   privateRedis?: PrivateRedisFigures;
-  /** Remembers the id of the data beyond the life of the process. Default: only this process knows it. */
+  /** Remembers the id of the data after the process has ended. Default: only this process knows the id. */
   dataMemory?: DataMemory;
-  /** Counts creations, misses, sockets and ledger entries for all workers together. Default: this process counts its own. */
+  /**
+   * Counts, for the limits of a client address, what all workers did together: creations (logins, rooms, pairings …), wrong guesses of
+   * codes and tokens, sockets and ledger entries. Default: this process counts only its own.
+   */
   reservations?: Reservations;
-  /** Milliseconds since 1970. Default: Redis's clock. Tests set their own clock. */
+  /** The time in milliseconds since 1970. Default: Redis's clock. Tests set their own clock. */
   now?: () => number;
-  /** The clock of this machine, in milliseconds since 1970. Default: `now`, else that of `Date`. */
+  /** The clock of this machine, in milliseconds since 1970. Default: `now` if it is given, else the clock of `Date`. */
   wallClock?: () => number;
-  /** A monotonic clock for intervals, in milliseconds. Tests move it. */
+  /** A monotonic clock for intervals, in milliseconds. Tests set their own clock. */
   monotonic?: () => number;
-  /** Audits the Redis of these settings (REDIS_URL or DATA_DIR), for AUDIT_EVERY_HOURS. Default: no audit in the background. */
+  /** Audits the Redis that these settings name (REDIS_URL or DATA_DIR), every AUDIT_EVERY_HOURS. Default: no audit in the background. */
   audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
-  /** Prometheus text of all workers. Default: the metrics of this process. */
+  /** Gives the metrics of all workers in the Prometheus text format. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
-  /** For tests: an app store in place of the one that STORE names. */
+  /** For tests: makes an app store in place of the app store of the setting STORE. */
   store?: (options: StoreOptions) => AppStore;
-  /** For tests: holdings in place of those that `holdings.ts` lists. */
+  /** For tests: holdings in place of those in `src/holdings.ts`. */
   holdings?: readonly Holding[];
-  /** For tests: a script that touches keys of two slots fails. */
+  /** For tests: whether a script that touches keys of two slots fails. */
   checksTags?: boolean;
-  /** For tests, so that none fails on a busy machine: the time of a request in place of `REDIS_DEADLINE_MS`. */
+  /** For tests: the time that a request has in place of `REDIS_DEADLINE_MS`, in milliseconds, so that no test fails on a busy machine. */
   redisDeadlineMs?: number;
   /** For tests: milliseconds by which Redis's clock is ahead, as scripts see it. */
   redisAheadMs?: number;
 }
 
-/** Facts about the private Redis that are known without asking it. */
+/** Facts about the private Redis that a process knows without asking Redis. */
 export interface PrivateRedisFigures {
-  /** The reason if it has just ended. */
+  /** Why the private Redis has just ended. Undefined: it has not. */
   trouble(): RedisTrouble | undefined;
-  /** Room on the disk of its data. */
+  /** The room on the disk with the data of Redis. Undefined: not known. */
   disk(): DiskRoom | undefined;
-  /** The memory of this machine or container. */
+  /** The memory of this machine or container in bytes. Undefined: not known. */
   readonly memoryBytes: number | undefined;
 }

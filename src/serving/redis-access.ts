@@ -3,9 +3,10 @@ import { channelPrefix } from '../redis/channels.ts';
 import type { RedisUse } from '../redis/redis-connections.ts';
 
 /**
- * The table of contents of the rights that the Redis user needs: every command that scripts and the service send, every form of key, every
- * form of channel. It is checked before a connection is used, because a script that is refused a command half-way has already written.
- * docs/operating.md lists the same as rules of an ACL. Tests compare the list with the scripts and with the keys of all features.
+ * Lists the rights that the Redis user needs: every command that scripts and the service send, every form of key, every form of channel.
+ * The rights are checked before a connection is used: if Redis refused a command in the middle of a script, the script's earlier writes
+ * would stay. docs/operating.md has the same list as rules of an ACL. Tests compare this list with the scripts and with the keys of all
+ * features.
  */
 export function redisAccess({ isCluster, database, waits }: RedisUse): Access {
   return {
@@ -22,7 +23,10 @@ export function redisAccess({ isCluster, database, waits }: RedisUse): Access {
   };
 }
 
-/** Commands of scripts and of the process. Redis does not count the arguments here, so they must be complete. */
+/**
+ * Commands that scripts and the process send. The check in Redis 7 does not count arguments, and Redis 8 throws for a wrong number, so each
+ * command has all arguments.
+ */
 const COMMANDS: readonly string[] = [
   'EVAL return 1 KEY',
   'EVALSHA sha 1 KEY',
@@ -104,10 +108,10 @@ const OF_CLUSTER: readonly string[] = [
   'SUNSUBSCRIBE CHANNEL',
 ];
 
-/** Keys with a hash tag. @param names what follows the tag, separated by blanks */
+/** Names of keys with a hash tag. @param names the texts behind the tag, separated by blanks */
 const behind = (tag: string, names: string): string[] => names.split(' ').map((name) => `{${tag}}${name}`);
 
-/** Queues of due work. On a Cluster each also has a name for each tag. */
+/** The names of the queues of due work. On a Cluster each queue has a further key for each hash tag. */
 const DUE: readonly string[] = [
   'bans:due',
   'deletions:due',
@@ -119,7 +123,7 @@ const DUE: readonly string[] = [
   'seasons:due',
 ];
 
-/** Names by the pattern that allows them. Each form of key that an auditor knows has a name here. */
+/** Sample names of keys by the ACL pattern that allows them. Each form of key that an auditor knows has a name in this list. */
 const KEYS: Access['keys'] = {
   'data:*': ['data:id', 'data:version', 'data:upgrading'],
   'ledger:secret': ['ledger:secret'],
@@ -128,12 +132,13 @@ const KEYS: Access['keys'] = {
   tombstones: ['tombstones'],
   'audit:background': ['audit:background'],
   '*:due': DUE,
-  // A script gets an empty text in place of a key that it does not need.
+  // A script gets '' in place of a key that it does not need.
   '': [''],
   'purchases:unowned': ['purchases:unowned'],
   'product-purchases:asked:*': ['product-purchases:asked:google'],
   '{*': [
-    // Ids begin with each of these kinds of characters. A pattern for some of them would let some accounts be served, and others not.
+    // Account ids may begin with any of these characters. An ACL pattern for only some of them would serve some accounts, and refuse
+    // others.
     ...Array.from('09AZaz-_', (letter) => `{${letter}}`),
     ...behind('0', 'data:id data:version ledger:secret replication:mark outbox'),
     ...behind('account', ':account :boards :moves :out:session :product-purchases :purchases :revised:game :seats:0 :sessions :told:event'),
@@ -170,7 +175,7 @@ const KEYS: Access['keys'] = {
   ],
 };
 
-/** Channels whose tag decides the primary of a Cluster. */
+/** Names of channels with a hash tag. On a Cluster the tag decides which primary has the channel. */
 const TAGGED_CHANNELS: readonly string[] = [
   '{board:game}',
   '{given-names}',
@@ -180,5 +185,5 @@ const TAGGED_CHANNELS: readonly string[] = [
   '{server-keys}',
 ];
 
-/** Channels of all processes. */
+/** Names of channels on which all processes listen. */
 const COMMON_CHANNELS: readonly string[] = ['events', 'outboxes', 'standings'];

@@ -4,10 +4,10 @@ import { within } from '../redis/within.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import type { PrivateRedisFigures } from './options.ts';
 
-/** How long a scrape waits for the figures of a Redis. */
+/** How long a scrape of the metrics waits for the figures of a Redis, in milliseconds. */
 const FIGURES_MS = 1000;
 
-/** The figures that each Redis reports about itself, for the metrics. All gauges of a scrape share one read. */
+/** Reads the figures that each Redis reports about itself, for the metrics. All gauges of a scrape share one read. */
 export function redisFigures(
   connections: RedisConnections,
   privateRedis: PrivateRedisFigures | undefined,

@@ -2,18 +2,18 @@ import type { Advice, AdviceOf } from '../../consistency/advice.ts';
 import type { Command, Finding } from '../../consistency/auditor.ts';
 import { DATA_ID_KEY } from '../../redis/data-id.ts';
 
-/** A quote closed and opened again around `'`, for names that may hold any character. */
+/** Quotes a text for a shell. A `'` in the text ends the quote, is written as `\'`, and begins the quote again. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A command as a shell takes it. A word of other characters than these is quoted. */
+/** A command of Redis as people type it in a shell. A word is quoted unless it has only characters that no shell changes. */
 function inShell([name, ...words]: Command): string {
   return ['redis-cli', name, ...words.map((word) => (/^[\w.:,/-]+$/.test(String(word)) ? String(word) : quoted(String(word))))].join(' ');
 }
 
-/** `account x` → `x` */
+/** The name in a subject: `x` of `account x`. */
 const nameIn = ({ subject }: Finding): string => subject.slice(subject.indexOf(' ') + 1);
 
-/** The account of `account x` and of `guest g of account x`. */
+/** The account id in a subject: `x` of `account x` and of `guest g of account x`. */
 const idIn = ({ subject }: Finding): string => subject.replace(/^.*account /, '');
 
 const COMPARE = 'Compare it with a backup from before: npm run restore into another place (docs/backup.md)';
@@ -26,12 +26,12 @@ const RESTART = 'Restart the service, which writes it again';
 const adjusted = (finding: Finding): string =>
   `${COMPARE}. npm run admin -- accounts adjust ${idIn(finding)} COINS --key KEY --reason TEXT sets the balance right; the finding stays`;
 
-/** An operator's entry under this key tells the audit that the purchase is settled. */
+/** An operator's ledger entry with the idempotency key undo-PURCHASE tells the audit that the purchase is settled. */
 const undone = (finding: Finding): string => `npm run admin -- accounts adjust ACCOUNT COINS --key undo-${nameIn(finding)} --reason TEXT`;
 
 interface Entry {
   readonly right: string;
-  /** The remedy besides the commands of the finding, or without commands. */
+  /** What to do in addition to the commands of the finding, or if it has no commands. */
   readonly mend?: string | ((finding: Finding) => string);
 }
 
@@ -45,7 +45,7 @@ const OWNERLESS: Entry = { right: 'Neither side: it is left over, or what it bel
 const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: COMPARE };
 const QUEUE: Entry = { right: 'The document: its work is not done. A running service then does it' };
 
-/** The meaning of each kind of finding. A finding may bring the commands that put it right. */
+/** The advice for each kind of finding. A finding may have its own commands that mend the drift. */
 const advice: Readonly<Record<string, Entry>> = {
   wrong_type: {
     right: 'Neither side: something else than coinop wrote the key',
@@ -231,5 +231,5 @@ export const adviceOf: AdviceOf = (finding): Advice | undefined => {
   return { right, mend: [commands.join('; '), ...(words === undefined ? [] : [words])].join('. '), commands };
 };
 
-/** The kinds that have advice. */
+/** The kinds of findings that have advice. */
 export const advisedKinds: readonly string[] = Object.keys(advice);
