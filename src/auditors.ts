@@ -25,7 +25,7 @@ import { holdings } from './holdings.ts';
 import { operatorLogAuditor } from './operator/operator-log-auditor.ts';
 import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 
-/** Keys whose data needs no agreement with other keys. */
+/** Keys whose data need not agree with other keys: the audit checks only their type and expiry. */
 const alone: Auditor = {
   keys: [
     { pattern: /^\{nonce:.*\}$/, type: 'hash', life: 'ends' },
@@ -38,7 +38,7 @@ const alone: Auditor = {
   ],
 };
 
-/** The checks of all data, for one audit. */
+/** The auditors of all data. Each audit makes its own, because some keep what they have read. */
 export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   const hashNow = hashReader();
   const find: FindBookings = async (owners, keys, probe) => {

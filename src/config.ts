@@ -5,8 +5,8 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 
 /**
- * The settings. Nothing else reads them from the environment. `readConfig` checks all of them at start: a bad one stops the
- * start with a message that names it.
+ * The settings. Only this file reads settings from the environment. `readConfig` checks all of them at the start: a bad setting stops the
+ * start with a message that names the setting.
  */
 
 const wholeNumber = (minimum: number, maximum: number) =>
@@ -30,7 +30,7 @@ const HostName = z.string().regex(/^[\w.:%-]+$/, 'must be an address or a host n
 
 const Origins = list.pipe(z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')));
 
-/** Accepts only the spelling that browsers send: origins are compared as text, so another spelling would never match. */
+/** Whether a text is an origin as browsers write it. Origins are compared as text, so another spelling would never match. */
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text && !text.includes('*');
 }
@@ -56,13 +56,13 @@ const REDIS_URL_RULE =
   'must be an address such as redis://user:password@host:6379/0 or redis-cluster://host:7001,host:7002, or with rediss';
 
 /**
- * Why a URL of Redis cannot be used. The client would fail on it or misread it, and its errors would not name the setting. No text of the
- * URL may be in the answer but the names of its options: it may hold a password.
+ * Why a URL of Redis cannot be used. The Redis client would fail on the URL or misread it, and its errors would not name the setting. The
+ * answer must not quote the URL, except the names of its options: it may contain a password.
  */
 function problemOfRedisUrl(text: string): string | undefined {
   const [, rest] = /^rediss?(?:-cluster)?:\/\/(.*)$/s.exec(text) ?? [];
   if (rest === undefined) return REDIS_URL_RULE;
-  // A password with a raw / or # would end the host there, and the client would connect to the user's name.
+  // A password with an unencoded / or # would end the host there, and the client would connect to the user's name.
   const credentials = rest.slice(0, Math.max(0, rest.lastIndexOf('@')));
   const isCluster = /^rediss?-cluster:/.test(text);
   if (/[/?#]|%(?![0-9A-Fa-f]{2})/.test(credentials) || !isDecodable(credentials)) return ENCODE_RULE;
@@ -81,11 +81,14 @@ function optionsProblem(names: readonly string[]): string {
   return `must have nothing behind a ?: coinop supports no options there${named === '' ? '' : ` (${named})`}. The path names the database: redis://host:6379/1`;
 }
 
-/** `redis-cluster://user:password@host:port,host:port`, the credentials and the ports optional. `redis/cluster-url.ts` reads it. */
+/**
+ * The form of a Cluster's URL: `redis-cluster://user:password@host:port,host:port`, with optional credentials and ports.
+ * `redis/cluster-url.ts` parses it.
+ */
 const CLUSTER_URL =
   /^rediss?-cluster:\/\/([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?)*\/?$/;
 
-/** Whether every part of the URL can be used. `isClusterUrl` of `redis/cluster-url.ts` reads only its scheme. */
+/** Whether a Cluster's URL has the right form, and ports that exist. `isClusterUrl` of `redis/cluster-url.ts` checks only the scheme. */
 function isWholeClusterUrl(text: string): boolean {
   const ports = text.replace(/^.*@/, '').matchAll(/:(\d+)(?=,|\/?$)/g);
   return CLUSTER_URL.test(text) && [...ports].every(([, port]) => Number(port) > 0 && Number(port) < 65_536);
@@ -100,20 +103,26 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** No query, because the service appends paths. No password, because the service shows the URL to clients. */
+/**
+ * Whether a text is a base URL. It has no query, because the service appends paths, and no password, because the service shows the URL to
+ * clients.
+ */
 function isBaseUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/i.test(text) && URL.canParse(text);
 }
 
-/** Schemes that a link of a page must not have: some run code, and the others lead to no app. */
+/** Schemes that a link on a page must not have: some run code, and the other schemes open no app. */
 const NO_APP_SCHEMES = /^(?:about|blob|data|file|filesystem|ftp|http|javascript|vbscript|view-source|ws|wss):/i;
 
-/** A universal link or a link with an app's own scheme, with `{token}` somewhere after the host. */
+/** Whether a text is a universal link, or a link with an app's own scheme, with `{token}` somewhere after the host. */
 function isAppLink(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s{}]+[/?#]\S*\{token\}\S*$/i.test(text) && URL.canParse(text) && !NO_APP_SCHEMES.test(text);
 }
 
-/** `kid:base64url,…`: the first key signs, all keys verify. So keys rotate and existing sessions stay valid. */
+/**
+ * Session keys: `kid:base64url,…`. The first key signs, and all keys verify, so an operator can change keys while existing sessions stay
+ * valid.
+ */
 const SessionKeys = list.pipe(
   z
     .array(
@@ -156,35 +165,41 @@ const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
 
 const ProvenOperations = list.pipe(z.array(z.enum(['credit', 'highscores'], 'must be credit, highscores or both')));
 
-/** The schema has ranges and fixed defaults. A docstring gives the unit, the effect, and a default that depends on other settings. */
+/**
+ * All settings. The schema has their ranges and fixed defaults. A docstring gives the unit, the effect, and a default that depends on other
+ * settings.
+ */
 const Environment = z.object({
-  /** `production`: cookies are Secure, SESSION_KEYS and PUBLIC_URL are required, STORE defaults to google. */
+  /** The mode of the service. `production`: cookies are Secure, SESSION_KEYS and PUBLIC_URL are required, STORE defaults to google. */
   NODE_ENV: z.enum(['development', 'test', 'production'], 'must be development, test or production').default('development'),
-  /** TCP port. 0: the system picks a free port, and the start line shows it. */
+  /** The TCP port on which the service listens. 0: the system picks a free port, and the start line shows it. */
   PORT: wholeNumber(0, 65_535).default(3000),
-  /** Address to listen on. */
+  /** The address on which the service listens. */
   HOST: HostName.default('127.0.0.1'),
-  /** TCP port of its own for `/metrics`, over all workers. 0: the system picks a free port, and the log names it. Default: PORT. */
+  /**
+   * A separate TCP port for `/metrics` of all workers. 0: the system picks a free port, and the log names it. Default: PORT serves
+   * `/metrics`.
+   */
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
-  /** Address to listen on for METRICS_PORT. */
+  /** The address on which METRICS_PORT listens. */
   METRICS_HOST: HostName.default('127.0.0.1'),
   /**
-   * Base URL that people use: base of pairing links, and an allowed origin. With https: cookies are Secure. Default: the Host
-   * header of the request. Required in production.
+   * The base URL that people use: the base of pairing links, and an allowed origin. With https, cookies are Secure. Default: the Host
+   * header of each request. Required in production.
    */
   PUBLIC_URL: z
     .string()
     .refine(isBaseUrl, 'must be an address such as https://play.example, without a query')
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
-  /** Address that opens a pairing in the app, with `{token}` in place of its token. The page of a pairing link offers it. */
+  /** A link that opens a pairing in the app, with `{token}` in place of the pairing's token. The page of a pairing link offers it. */
   APP_LINK: z
     .string()
     .refine(isAppLink, 'must be an address with {token}, such as https://play.example/open?pair={token} or mygame://pair/{token}')
     .optional(),
   /** `on`: the page at `/` has the playground, and the page of a pairing link may make a guest. Default: `on`; `off` in production. */
   PLAYGROUND: z.enum(['on', 'off'], 'must be on or off').optional(),
-  /** Redis 7.0 or newer. Default: the service starts a private Redis. */
+  /** The URL of a Redis 7.0 or newer, or of a Redis Cluster. Default: the service starts a private Redis. */
   REDIS_URL: z
     .string()
     .check(({ value, issues }) => {
@@ -193,23 +208,26 @@ const Environment = z.object({
     })
     .optional(),
   /**
-   * Replicas that must have coin operations, moves, purchases and sign-outs before they are acknowledged. 0: Redis acknowledges without
-   * replicas.
+   * Number of replicas that must have coin operations, moves, purchases and sign-outs before the service acknowledges them. 0: the service
+   * does not wait for replicas.
    */
   REDIS_WAIT_REPLICAS: wholeNumber(0, 5).default(0),
-  /** Folder of the private Redis's data and of the session key of development, relative to the working directory. */
+  /** The folder of the private Redis's data and of the session key for development. A relative path begins at the working directory. */
   DATA_DIR: z.string().min(1).default('./data'),
   /**
-   * The id with which an operator accepts data in Redis in place of the data that was lost: the service and `npm run admin -- data accept`
-   * print it. It accepts no other data, so it may stay set.
+   * The id with which an operator accepts the data in Redis in place of data that was lost. The service and `npm run admin -- data accept`
+   * print the id. The id fits no other data, so the setting may stay set.
    */
   ACCEPT_DATA: z
     .string()
     .regex(/^[A-Za-z0-9_-]{22}$/, 'must be the id of data that the service or npm run admin -- data accept printed')
     .optional(),
-  /** Number of processes that share the port. */
+  /** Number of worker processes, which share the port. */
   WORKERS: wholeNumber(1, 64).default(1),
-  /** Keys that sign cookies and session tokens. Default: one key, generated once and kept in DATA_DIR. Required in production. */
+  /**
+   * The keys that sign cookies and session tokens. Default: one key, which the first start makes and keeps in DATA_DIR. Required in
+   * production.
+   */
   SESSION_KEYS: SessionKeys.optional(),
   /** `on`: any client may ask for the account of a session's token, by `POST /v1/sessions/verify`. */
   SESSION_VERIFY: z.enum(['on', 'off'], 'must be on or off').default('off'),
@@ -219,26 +237,27 @@ const Environment = z.object({
    */
   ALLOWED_ORIGINS: Origins.default([]),
   /**
-   * `none`: browsers send the service's cookies from pages of other sites, which ALLOWED_ORIGINS must name too. The cookies are
-   * Secure and Partitioned then, in development as well.
+   * SameSite of the service's cookies. `none`: browsers also send them from pages of other sites, which ALLOWED_ORIGINS must name too. The
+   * cookies are then Secure and Partitioned, in development as well.
    */
   COOKIE_SAME_SITE: z.enum(['lax', 'none'], 'must be lax or none').default('lax'),
-  /** Proxies whose X-Forwarded-For and X-Forwarded-Proto the service trusts. */
+  /** Addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the service trusts. */
   TRUSTED_PROXIES: Proxies.default([]),
-  /** `off`: of the limits on a client address only SOCKETS_PER_ADDRESS holds. For load tests. */
+  /** `off`: of all limits on a client address only SOCKETS_PER_ADDRESS applies. For load tests. */
   RATE_LIMIT: z.enum(['on', 'off']).default('on'),
   /** Requests a second from one client address (IPv6: one /64), in each worker. */
   RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
-  /** Requests that one client address may send at once, in each worker. */
+  /** The most requests that one client address may send at once, in each worker. */
   RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
   /**
-   * Creations a minute from one client address, over all workers: login, resolve, rooms (also by rematches), pairings, nonces, trials,
-   * subscription purchases, store sign-ins, sandbox issues, first writes of accounts, first scores of boards.
+   * The most creations a minute from one client address, over all workers. A creation is a login, a resolve, a room (also by a rematch), a
+   * pairing, a nonce, a trial, a subscription purchase, a store sign-in, a sandbox issue, the first write of an account, or the first score
+   * of a board.
    */
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
-  /** Wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */
+  /** The most wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
-  /** Acts over live channels of one address, in each worker; twice as many may come at once. */
+  /** Acts a second over live channels of one client address, in each worker. Twice as many may come at once. */
   RATE_LIMIT_ACTS_PER_SECOND: wholeNumber(1, 1_000_000).default(300),
   /** Requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
@@ -255,59 +274,61 @@ const Environment = z.object({
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
   /** The most coins that the corrections of one key of the role `support` may add and remove in sum, in a UTC day. */
   SUPPORT_DAILY_COINS: wholeNumber(0, 1_000_000_000_000).default(10_000),
-  /** For the operator's tool: the server key of the operator. It decides what the tool may do, and the log names it. */
+  /**
+   * For the operator's tool: the server key of the operator. The key decides what the tool may do, and the operators' log names the key.
+   */
   OPERATOR_KEY: z
     .string()
     .regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/, 'must be a server key: coinop_sk_…')
     .optional(),
-  /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
+  /** The most requests in flight in each process, counted once their bodies are complete. Further requests are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
-  /** Hours between two background audits of all data. Of all processes on this Redis, one at a time audits. 0: no audits. */
+  /** Hours between two audits of all data in the background. Of all processes on this Redis, one at a time audits. 0: no audits. */
   AUDIT_EVERY_HOURS: wholeNumber(0, 8760).default(0),
-  /** Lowest level of log lines. */
+  /** The lowest level of log lines that are written. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  /** Requests with a log line, besides failed and slow ones: none, those answered with 400 and above, or all. */
+  /** Which requests get a log line, besides failed and slow requests: none, those answered with 400 and above, or all. */
   LOG_REQUESTS: z.enum(['off', 'refused', 'all'], 'must be off, refused or all').default('off'),
-  /** Milliseconds of work from which an answer is logged as slow. 0: never. */
+  /** Milliseconds of work from which a request is logged as slow. 0: never. */
   SLOW_REQUEST_MS: wholeNumber(0, 3_600_000).default(250),
-  /** JSON file of the catalogue, read again when it changes. Default: the sample catalogue. */
+  /** Path of the JSON file with the catalogue, which is read again when it changes. Default: the sample catalogue. */
   CATALOGUE_FILE: z.string().min(1).optional(),
-  /** A list of words that names of players must not hold. */
+  /** Path of a file with words that names of players must not contain. */
   NAME_WORDS_FILE: z.string().min(1).optional(),
   /** The games that get a board: all (`open`), or only games of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
   /** `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */
   COIN_AUTHORITY: z.enum(['client', 'server'], 'must be client or server').default('client'),
-  /** Coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. It does not bind server keys. */
+  /** The most coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. Server keys have no cap. */
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
-  /** Ledger entries that one client address may write in a day without a server key, over all workers. 0: no limit. */
+  /** The most ledger entries that one client address may write in a day without a server key, over all workers. 0: no limit. */
   LEDGER_ENTRIES_PER_DAY: wholeNumber(0, 1_000_000_000).default(100_000),
   /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
-  /** The effect of a refund of coins that are already spent. `debt`: the balance goes below 0. `floor`: it stays at 0. */
+  /** The effect of a refund of coins that are already spent. `debt`: the balance becomes negative. `floor`: the balance stays at 0. */
   REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
   /** `on`: changes of accounts become events, for servers that read `GET /v1/events`. */
   EVENTS: z.enum(['on', 'off'], 'must be on or off').default('off'),
-  /** Days for which events are kept. */
+  /** Number of days for which the log keeps events. */
   EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** `on`: webhooks may lead to `http:` and to private addresses. */
   WEBHOOKS_PRIVATE: z.enum(['on', 'off'], 'must be on or off').default('off'),
-  /** Seconds that a host keeps the role after its connection is lost. */
+  /** Seconds for which a host keeps the host's role after its connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
-  /** Open WebSockets from one client address (IPv6: one /64), over all workers. */
+  /** The most open WebSockets from one client address (IPv6: one /64), over all workers. */
   SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
-  /** Open connections from one client address, over all workers. Default: 400, or 2 × SOCKETS_PER_ADDRESS if that is more. */
+  /** The most open connections from one client address, over all workers. Default: 400, or 2 × SOCKETS_PER_ADDRESS if that is more. */
   CONNECTIONS_PER_ADDRESS: wholeNumber(1, 1_000_000).optional(),
-  /** Incomplete request bodies from one client address, in each process. More are refused as `rate_limited`. */
+  /** The most incomplete request bodies from one client address, in each process. Further bodies are refused as `rate_limited`. */
   BODIES_PER_ADDRESS: wholeNumber(1, 1_000_000).default(32),
-  /** WebSockets that watch one room, in each process. */
+  /** The most WebSockets that watch one room, in each process. */
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
   /**
-   * Bytes a second that one room pushes to its watchers, in each process. Above it the room skips states. Default: 40 KiB ×
+   * The most bytes a second that one room pushes to its watchers, in each process. If a room needs more, it skips states. Default: 40 KiB ×
    * SOCKETS_PER_ADDRESS, at least 64 KiB.
    */
   ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).optional(),
-  /** Seconds that a room lives after its last change. */
+  /** Seconds for which a room lives after its last change. */
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
   /** `ignore`: an app's unverified report of a subscription gives no access. */
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
@@ -315,41 +336,46 @@ const Environment = z.object({
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
   /** The app store. Default: `sandbox`; `google` in production. */
   STORE: z.enum([...STORE_NAMES, 'off'], 'must be google, sandbox or off').optional(),
-  /** `on`: purchases that nobody paid for (licence testers', app review's) give coins in production too. Elsewhere they always do. */
+  /**
+   * `on`: purchases that nobody paid for (by licence testers, in app review) give coins in production too. In development they always do.
+   */
   TEST_PURCHASES: z.enum(['on', 'off']).default('off'),
-  /** A seed: the sandbox store then fails at random. Undefined (`off`): it does not fail. */
+  /** The seed with which the sandbox store fails at random. Undefined (`off`): the sandbox store does not fail. */
   SANDBOX_CHAOS: z
     .union([z.literal('off').transform(() => undefined), wholeNumber(0, 4_294_967_295)], 'must be off or a whole number, the seed')
     .optional(),
-  /** OAuth client ids: the audiences of ID tokens that may sign in. Empty: no sign-in. */
+  /** OAuth client ids: the audiences of Google's ID tokens that may sign in. Empty: no ID token signs in. */
   GOOGLE_CLIENT_IDS: list
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
     .default([]),
-  /** The apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
+  /** Package names of the apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
   GOOGLE_PACKAGE_NAMES: PackageNames.default([]),
-  /** JSON key file of the service account that calls Google's APIs. Without it the service accepts no purchases. */
+  /** Path of the JSON key file of the service account that calls Google's APIs. Without the file the service accepts no purchases. */
   GOOGLE_SERVICE_ACCOUNT_FILE: z.string().min(1).optional(),
   /** Audience of the Pub/Sub push subscription of real-time developer notifications. */
   GOOGLE_NOTIFICATIONS_AUDIENCE: z.string().min(1).optional(),
-  /** Service account of that push subscription. */
+  /** The address of the service account with which that push subscription signs. */
   GOOGLE_NOTIFICATIONS_EMAIL: z.email('must be the address of the service account that Pub/Sub signs as').optional(),
-  /** Decryption key of classic Play Integrity tokens. Without both keys Google decodes the tokens. */
+  /** The decryption key of classic Play Integrity tokens. Without both PLAY_INTEGRITY keys Google decodes the tokens. */
   PLAY_INTEGRITY_DECRYPTION_KEY: base64Key('must be base64 of 32 bytes', (bytes) => bytes.length === 32).optional(),
-  /** Verification key of classic Play Integrity tokens. */
+  /** The verification key of classic Play Integrity tokens. */
   PLAY_INTEGRITY_VERIFICATION_KEY: base64Key('must be base64 of a P-256 public key (DER)', isP256PublicKey).optional(),
-  /** Operations that need an account with a proven install; `credit` includes `coins/purchase`. It does not bind server keys. */
+  /** Operations that need an account with a proven install. `credit` includes `coins/purchase`. Calls with a server key need no proof. */
   REQUIRE_INSTALL_PROOF: ProvenOperations.default([]),
 });
 
-/** Settings that are secrets, or may hold one. With `_FILE` behind the name each is read from a file, once, at the start. */
+/**
+ * Settings that are secrets, or may contain a secret. Each can be read from a file, once, at the start: the name of that setting ends with
+ * `_FILE`.
+ */
 const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'OPERATOR_KEY', 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'] as const;
 
 const fileOf = (name: string): string => `${name}_FILE`;
 
-/** Settings that name a file with a secret. */
+/** The names of settings whose value is the path of a file with a secret. */
 const SECRET_FILES = [...SECRETS.map(fileOf), 'GOOGLE_SERVICE_ACCOUNT_FILE'];
 
-/** The files with secrets that an environment names. They may not exist. */
+/** The paths of files with secrets in an environment, by setting. The files may not exist. */
 export function secretFilesIn(environment: Record<string, string | undefined>): { readonly setting: string; readonly path: string }[] {
   return SECRET_FILES.flatMap((setting) => {
     const path = environment[setting];
@@ -372,11 +398,12 @@ export interface Config extends z.output<typeof Environment> {
 /** An error that stops the start. The message is for the operator, a line for each problem. */
 export class SettingError extends Error {}
 
-/** Returns the problems of well-formed settings: a line each, the setting's name first. */
+/** Returns the problems of well-formed settings: one line for each problem, which begins with the setting's name. */
 export type SettingsCheck = (config: Config) => string[];
 
 /**
- * @param checks further checks; their problems are reported together with malformed settings
+ * Reads and checks the settings.
+ * @param checks further checks, whose problems are reported together with malformed settings
  * @throws SettingError with a line for each bad setting
  */
 export function readConfig(environment: Record<string, string | undefined>, ...checks: SettingsCheck[]): Config {
@@ -385,7 +412,7 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
   return config;
 }
 
-/** As `readConfig`, but does not throw: a malformed setting has its default, and `problems` has a line for each bad one. */
+/** As `readConfig`, but does not throw: a malformed setting gets its default, and `problems` has a line for each bad setting. */
 export function readSettings(
   environment: Record<string, string | undefined>,
   ...checks: SettingsCheck[]
@@ -398,7 +425,7 @@ export function readSettings(
     if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
   }
   const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
-  // In `config` a malformed setting has its default. A problem that names the setting may come from that default only, so it is dropped.
+  // In `config` a malformed setting has its default. A problem that names the setting may come from the default only, so it is dropped.
   const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
   const problems = [
     ...malformed.values(),
@@ -407,7 +434,7 @@ export function readSettings(
   return { config, problems };
 }
 
-/** Reads the settings that files hold. @returns the problems of files, by setting */
+/** Reads the settings whose values are in files. @returns the problems of the files, by setting */
 function addFromFiles(given: Record<string, string | undefined>): Map<string, string> {
   const problems = new Map<string, string>();
   for (const name of SECRETS) {
@@ -427,14 +454,14 @@ function addFromFiles(given: Record<string, string | undefined>): Map<string, st
   return problems;
 }
 
-/** Default of ROOM_BYTES_PER_SECOND, for each of SOCKETS_PER_ADDRESS: 40 states of 1 KB a second. */
+/** The part of the default of ROOM_BYTES_PER_SECOND for each socket of SOCKETS_PER_ADDRESS, in bytes a second: 40 states of 1 KB. */
 const ROOM_BYTES_A_SOCKET = 40 * 1024;
 
 function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
   // Every client of a sandbox can buy for free, so in production the sandbox needs STORE=sandbox.
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
-  // The sample catalogue does not list the operator's games, so with `catalogue` they could get no boards.
+  // The sample catalogue does not list the operator's games: with BOARDS=catalogue none of them could get a board.
   const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');
   return {
     ...settings,
@@ -451,8 +478,8 @@ function completed(settings: z.output<typeof Environment>): Config {
 }
 
 /**
- * Whether the console is open. `closed`: its page says how to open it, as in development without ADMIN_API. `off`: it has no page, as in
- * production unless CONSOLE says otherwise.
+ * Whether the console is open. `closed`: its page only says how to open the console, as in development without ADMIN_API. `off`: the page
+ * does not exist, as in production unless CONSOLE is `on`.
  */
 export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 'closed' | 'off' {
   if (CONSOLE === 'off' || (production && CONSOLE === undefined)) return 'off';
@@ -460,21 +487,24 @@ export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 
 }
 
 /**
- * Whether pages of this machine may call from any port: in development, on a loopback address. A service for others must not
- * trust the loopback origins of its users' machines, because any program there can serve pages from them.
+ * Whether pages from any port of this machine may call the service: in development, on a loopback address. A service for other machines
+ * must not trust the loopback origins of its users' machines, because any program on them can serve pages.
  */
 export function allowsLoopbackOrigins({ production, HOST }: Pick<Config, 'production' | 'HOST'>): boolean {
   return !production && isLoopback(HOST);
 }
 
-/** Whether a host always means this machine. @param host an address, with or without brackets, or a name (RFC 6761, section 6.3) */
+/**
+ * Whether a host name or address always means this machine. @param host an address, with or without brackets, or a name (RFC 6761, section
+ * 6.3)
+ */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, '$1');
   const version = isIP(address);
   return version === 0 ? /^(?:.+\.)?localhost\.?$/i.test(address) : LOOPBACK.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3. An IPv4 range includes its addresses mapped into IPv6. */
+/** The loopback addresses: RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3. An IPv4 range includes its addresses mapped into IPv6. */
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
@@ -495,7 +525,7 @@ function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): s
     );
   }
   if (production && PUBLIC_URL === undefined) {
-    // Without PUBLIC_URL, the Host header of the request that opens a pairing would decide where its link leads.
+    // Without PUBLIC_URL, the Host header of the request that opens a pairing would decide where the pairing's link leads.
     problems.push('PUBLIC_URL must be set in production: the address that people use, e.g. https://play.example');
   }
   return problems;

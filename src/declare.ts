@@ -46,8 +46,8 @@ export { channel } from './server/live/channel.ts';
 
 /**
  * The services of a serving process that handlers may take. The type of a handler's second parameter names the services that the handler
- * takes: `api.ts` does not compile with an endpoint that takes anything else. No service is global, so a test can run several processes'
- * services.
+ * takes: `api.ts` does not compile if a handler takes anything else. No service is global, so a test can run the services of several
+ * processes.
  */
 export interface Services {
   readonly config: Config;
@@ -79,48 +79,49 @@ export interface Services {
   readonly coinTotals: CoinTotals;
   /** Ledger entries of the service itself: bought coins and prizes. */
   readonly bookings: Bookings;
-  /** Both undefined with EVENTS=off. */
+  /** Undefined with EVENTS=off, as is `events`. */
   readonly outboxNews: OutboxNews | undefined;
   readonly events: EventLog | undefined;
   readonly hooks: Hooks;
   readonly webhookCounts: WebhookCounts;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
-  /** Makes a purchase of a subscription due for a check. False: no purchase here has this token. */
+  /** Makes a subscription's purchase due for a check with the app store. Gives false if the service has no purchase with this token. */
   readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
   /**
-   * Called when the store notifies of a subscription. Records a purchase that no app has sent yet, so that its owner is found.
-   * @returns whether the purchase is recorded here
+   * Called when the app store notifies the service of a subscription. Records a purchase that no app has sent yet, so that its owner is
+   * found.
+   * @returns whether the service has recorded the purchase
    */
   readonly subscriptionNoticed: (purchaseToken: string, packageName: string) => Promise<boolean>;
-  /** Purchases of coins. */
+  /** The journal of purchases of coins. */
   readonly purchases: PurchaseJournal;
   readonly purchaseCounts: PurchaseCounts;
   /**
-   * Called when the store notifies of a change of the purchase of a one-time product.
-   * @returns whether the purchase is recorded here, or the notification kept
+   * Called when the app store notifies the service of a change of the purchase of a one-time product.
+   * @returns whether the service has recorded the purchase, or kept the notification
    */
   readonly productNoticed: KeptNotices['noticed'];
   readonly keptNotices: KeptNotices;
-  /** Only with STORE=sandbox. */
+  /** The sandbox store. Undefined unless STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
-  /** Only with PLAYGROUND=on. */
+  /** The playground's part of the pages. Undefined unless PLAYGROUND=on. */
   readonly playground: { readonly style: StyleSheet } | undefined;
-  /** Modules of pages beside those of `web/browser/`: of the console, and of the playground. */
+  /** Browser modules beside those of `web/browser/`: the console's and the playground's. */
   readonly pageModules: readonly BrowserModules[];
   readonly docs: () => Docs;
   readonly log: Logger;
-  /** Milliseconds since 1970, by Redis's clock: for all times that Redis keeps, and all that is due. */
+  /** The time by Redis's clock, in milliseconds since 1970: for all times that Redis keeps, and for due work. */
   readonly now: () => number;
-  /** Milliseconds since 1970, by this machine's clock: for times that others compare with their clocks. */
+  /** The time by this machine's clock, in milliseconds since 1970: for times that other machines compare with their own clocks. */
   readonly wallClock: () => number;
   /** A monotonic clock for intervals, in milliseconds. */
   readonly monotonic: () => number;
-  /** Whether this process should get traffic, and why not. */
+  /** Whether this process should get traffic, and if not, why. */
   readonly readiness: () => Promise<RedisHealth>;
-  /** Prometheus text of all workers together. */
+  /** The metrics of all workers together, in the Prometheus text format. */
   readonly metricsText: () => Promise<string>;
 }
 
-/** For code that runs scripts, and gives them the time by Redis's clock. */
+/** The services that run scripts and give scripts the time by Redis's clock. */
 export type ScriptServices = Pick<Services, 'scripts' | 'now'>;

@@ -1,6 +1,6 @@
 /**
- * Every error code of the service: its HTTP status, its message for people, and what a caller does about it. The page `/docs/errors` shows
- * the advice; backquotes in it mark code. Codes are stable; messages and advice may change.
+ * Every error code of the service: its HTTP status, its message for people, and advice for the caller. The page `/docs/errors` shows the
+ * advice, in which backquotes mark code. Codes are stable; messages and advice may change.
  */
 export const errors = {
   invalid_json: {
@@ -317,7 +317,7 @@ export interface RefusalDetails {
   [detail: string]: unknown;
 }
 
-/** The details that every refusal with the code has: clients may rely on them. */
+/** The details that every refusal with the code has, so that clients may rely on them. */
 export interface RequiredDetails {
   insufficient_coins: { balanceCoins: number; debtCoins?: number };
   balance_limit: { balanceCoins: number; debtCoins?: number };
@@ -326,15 +326,15 @@ export interface RequiredDetails {
   stale_state: { stateSeq: number; state: unknown };
 }
 
-/** The details of a code as `refuse` takes them. */
+/** The type of the parameter with which `refuse` takes the details of a code. */
 type DetailsOf<Code> = Code extends keyof RequiredDetails ? [details: RefusalDetails & RequiredDetails[Code]] : [details?: RefusalDetails];
 
-/** A refused request, with its code and details. Handlers return it; code below them throws it. */
+/** A refused request, with its error code and details. Handlers return a Refusal; functions that handlers call throw it. */
 export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly details: RefusalDetails;
 
-  /** @param cause for the log only: the client does not get it */
+  /** @param cause the error behind the refusal, for the log only: the client does not get it */
   constructor(code: Code, details: RefusalDetails = {}, cause?: unknown) {
     super(details.message ?? errors[code].message, cause === undefined ? undefined : { cause });
     this.code = code;
@@ -342,7 +342,7 @@ export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Creates a Refusal without a stack trace: refusals are frequent and expected, and a trace costs time. */
+/** Makes a Refusal without a stack trace: refusals are frequent and expected, and a stack trace costs time. */
 export function refuse<Code extends ErrorCode>(code: Code, ...more: [...DetailsOf<Code>, cause?: unknown]): Refusal<Code> {
   const [details, cause] = more as readonly unknown[] as readonly [details?: RefusalDetails, cause?: unknown];
   const limit = Error.stackTraceLimit;

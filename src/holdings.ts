@@ -14,8 +14,8 @@ import { subscriptionHolding } from './features/subscription/holdings.ts';
 import { trialHolding } from './features/trial/holdings.ts';
 
 /**
- * The table of contents of an account: all its stored data, by feature. Moves, deletions, the export, the operator's view and the audit
- * walk this list in its order.
+ * All holdings: everything that is stored of an account, by feature. Moves, deletions, the export, the operator's view and the audit go
+ * through this list in its order.
  */
 export const holdings = [
   accountHolding,

@@ -30,7 +30,7 @@ import { reservePort, WorkerPool } from './process/worker-pool.ts';
 
 /** The life of the process: settings → Redis → listen → drain. */
 async function main(): Promise<void> {
-  // A worker has the primary's environment, and the primary has already made these checks.
+  // A worker has the primary's environment, and the primary has already checked the settings.
   const config = cluster.isWorker ? readConfig(process.env) : readConfig(process.env, settingProblems, prepareDataDir);
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);
@@ -42,13 +42,13 @@ async function main(): Promise<void> {
   let port: number;
   let stop: () => Promise<void>;
   let metricsPort: MetricsPort | undefined;
-  // A scrape before the service has started gets 503.
+  // Until the service has started, a scrape of the metrics gets 503.
   let metricsText = (): Promise<string | undefined> => Promise.resolve(undefined);
   try {
     const { METRICS_HOST, METRICS_PORT } = config;
     if (METRICS_PORT !== undefined)
       metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log, servedHosts(METRICS_HOST, config));
-    // Read only now: a restore that was cut off may just have put other keys in place.
+    // The keys are read only now, because `finishRestore` may just have put other keys in place.
     const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {
       const service = await startService(config, {
@@ -106,12 +106,12 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
   );
   onStop(log, () => service.drain());
   await boundBuffers(settings.port, log);
-  // The primary restarts a private Redis that dies. Without a primary no process would, so the worker stops.
+  // The primary restarts a private Redis that dies. Without a primary no process would restart it, so the worker stops.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   primary.listening(() => service.metrics.registry.getMetricsAsJSON());
 }
 
-/** uWS listens with SO_REUSEPORT. Without this lock two services on one port would both start, and share its connections. */
+/** Locks the port. uWS listens with SO_REUSEPORT: without the lock two services on one port would both start, and share its connections. */
 async function holdPort({ HOST, PORT }: Config): Promise<void> {
   if (PORT !== 0 && (await holdName(`coinop:port:${HOST}:${PORT}`)) === undefined) {
     throw new SettingError(`PORT ${PORT} on ${HOST} is taken: another coinop listens there.`);
@@ -135,15 +135,18 @@ async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRe
   return privateRedis;
 }
 
-/** Runs before the service is announced, because connections inherit the bound from the socket that accepts them. */
+/**
+ * Bounds the receive buffers of connections. To call before the service is announced, because connections inherit the bound from the
+ * listening socket.
+ */
 async function boundBuffers(port: number, log: Logger): Promise<void> {
   const reason = await boundReceiveBuffer(port);
   if (reason !== undefined) log.warn({ reason }, 'could not bound the receive buffers: a fast client may hold the others up');
 }
 
 /**
- * With this flag V8 collects young objects only in the main thread. Hardly any of them survive, so helper threads save no work, but the
- * main thread waits until each helper has had its turn on a core: on two busy cores 5 to 10 ms in the median instead of 1 to 2
+ * With this flag V8 collects young objects only in the main thread. Hardly any of them survive, so helper threads save no work. With helper
+ * threads the main thread waits until each has had its turn on a core: on two busy cores 5 to 10 ms in the median instead of 1 to 2
  * (docs/bench.md, the tail).
  */
 setFlagsFromString('--no-parallel-scavenge');
@@ -151,7 +154,7 @@ setFlagsFromString('--no-parallel-scavenge');
 try {
   await main();
 } catch (error) {
-  // A SettingError is for the operator: its message is enough. Any other error is a defect and needs its stack trace.
+  // A SettingError is for the operator, and its message is enough. Any other error is a defect and needs its stack trace.
   console.error(error instanceof SettingError ? error.message.replace(/^/gm, 'coinop: ') : error);
   process.exit(1);
 }

@@ -30,22 +30,25 @@ import { settingProblems, warnOfSettings } from './setting-checks.ts';
 export interface Service {
   readonly port: number;
   readonly metrics: Metrics;
-  /** Prometheus text of all workers together. */
+  /** The metrics of all workers together, in the Prometheus text format. */
   metricsText(): Promise<string>;
   readonly connections: RedisConnections;
-  /** The connection to a single Redis, and the runner of its scripts. For tests and the bench; with a Cluster there is neither. */
+  /** The connection to a single Redis. For tests and the bench; on a Cluster do not use `redis` and `link`. */
   readonly redis: Redis;
   readonly link: ScriptLink;
-  /** The answer of `/ready`. For tests. */
+  /** The check behind `/ready`. For tests. */
   readonly readiness: () => Promise<RedisHealth>;
   /**
    * Refuses new connections, answers the requests in flight, closes all sockets and disconnects from Redis.
-   * @param quietMs how long no request may have been in flight before the server closes, in milliseconds
+   * @param quietMs for how long no request must have been in flight before the server closes, in milliseconds
    */
   drain(quietMs?: number): Promise<void>;
 }
 
-/** How long a start waits for the secret of the ledgers. An upgrade of their data may take minutes; the service is not ready then. */
+/**
+ * How long a start waits for the secret of the ledgers, in milliseconds. An upgrade of the data may take minutes; the service is not ready
+ * then.
+ */
 const SECRET_WAIT_MS = 5000;
 
 /**
@@ -53,8 +56,8 @@ const SECRET_WAIT_MS = 5000;
  * @throws SettingError for bad settings, a taken port, or a database that Redis refuses
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  // Checked before connecting: the refused start then leaves no connection or timer behind. After a later failure main.ts ends
-  // the process.
+  // The settings are checked before anything connects, so that a refused start leaves no connection or timer behind. After a later failure
+  // main.ts ends the process.
   const problems = settingProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
   // Workers do not warn, because their primary does.
@@ -106,12 +109,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   const admission = admissionOf(config, options.reservations, services.monotonic);
   const server = serverOf(config, admission, services, options, doors.sandbox?.endpoints);
-  // States of lost data are no longer true: watchers have to connect again, and are refused until the data is accepted.
+  // States of lost data are no longer true: watchers have to connect again, and are refused until an operator accepts the data.
   data.on('lost', () => hub.endAll());
   await opened;
   const waitMs = Math.max(SECRET_WAIT_MS, options.redisDeadlineMs ?? 0);
   await within(waitMs, data.check(), () => {});
-  // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
+  // While Redis or the Cluster is away, `read` returns at once, and reads the secret once Redis is back.
   await within(waitMs, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const background = startBackgroundWork(config, options.audit, admission, services, mayWrite);

@@ -5,11 +5,11 @@ import { AllowedNames } from './features/names/allowed-names.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
 import { checkStore } from './stores/stores.ts';
 
-/** Problems of the features' settings: a line each, the setting's name first. */
+/** Problems of the settings of features: one line for each problem, which begins with the setting's name. */
 export function settingProblems(config: Config): string[] {
   const { REQUIRE_INSTALL_PROOF } = config;
   const { problems, provesInstalls } = checkStore(config);
-  // A problem of the store's settings may be the reason why install proofs are missing: then only that problem is reported.
+  // A problem of the app store's settings may be the reason why installs cannot be proven: then only that problem is reported.
   const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && problems.length === 0 && !provesInstalls;
   return [
     ...problems,
@@ -24,8 +24,8 @@ export function settingProblems(config: Config): string[] {
 }
 
 /**
- * Logs who can mint coins, and warns of valid settings that are probably a mistake in production: the sample catalogue, the sandbox, an
- * unconfigured store.
+ * Logs whether clients or only servers can credit coins, and warns of valid settings that are probably a mistake in production: the sample
+ * catalogue, the sandbox store, an app store that is not configured.
  */
 export function warnOfSettings(config: Config, log: Logger): void {
   const { production, STORE, CATALOGUE_FILE } = config;
