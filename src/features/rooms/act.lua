@@ -7,8 +7,9 @@
 -- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, was_kicked, kick_out, start_room, take_seat, vacate, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, 1 if it starts when full, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
--- key_game, seat_id: see actor_in and find_room_of of room.lua. A server with a key acts in the host's place.
--- settings  lines of name and value
+-- key_game  for a server key its game, or '*' for all games; '' for a player. A server acts in the host's place (actor_in of room.lua)
+-- seat_id   the seat for which the caller's channel was welcomed, or '' (find_room_of of room.lua)
+-- settings  the settings that change: a line with the name and a line with the value, in turn
 local found, locked_before = find_room_of(room, seat_id, 'locked')
 if not found then return {'room_not_found'} end
 local is_server = key_game ~= ''
@@ -61,7 +62,7 @@ end
 actions['end'] = function() end_room(found) end
 
 function actions.kick()
-  -- A host cannot kick itself: it has to leave. A server may kick any player.
+  -- A host cannot kick its own player: the host has to leave. A server may kick any player.
   if not is_seated(found, player_id) or player_id == actor then return 'invalid_request' end
   kick_out(found, player_id)
 end
@@ -72,8 +73,8 @@ function actions.transfer()
   if found.host ~= player_id then set_host(found, player_id) end
 end
 
--- In a room with more seats, each seat may have less data (data_limit of room.lua). A change is refused if a player's data would exceed the
--- new limit.
+-- Whether a player's public data is longer than `limit`. The more seats a room has, the less data each may have (data_limit of room.lua),
+-- so a change of maxPlayers is refused if a player has more.
 local function has_data_above(limit)
   for _, data in ipairs(seat_fields(room, seated_ids(found.players), '.data')) do
     if data and #data > limit then return true end
@@ -109,7 +110,7 @@ end
 
 local function refused()
   if for_host[action] and not is_server and found.host ~= actor then return 'not_host' end
-  -- All players have left, so nobody can be the host of the next lobby.
+  -- A server's rematch is refused if all players have left, because nobody can be the host of the next lobby.
   if action == 'rematch' and is_server and found.host and not is_seated(found, found.host) and redis.call('HEXISTS', room, 'nextCode') == 0 then
     return 'room_ended'
   end
@@ -124,12 +125,12 @@ if next_is_wanted then
   local account_in_seat = host ~= 'server' and redis.call('HGET', room, host .. ':account') or ''
   return public_fields(room, {'lobby_wanted', host, account_in_seat, redis.call('HGET', room, 'startWhenFull') or ''})
 end
--- A join or an act without an order writes nothing if it changes nothing.
+-- If the act changes nothing and has no order to record, the script writes nothing.
 local changes = #found.public > 0
 if not changes and order == '' then return reply('done', found, actor, is_whole) end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 if is_guests and changes then keep(found, actor .. ':account', account_id) end
--- After `leave` the seat is free and must not keep orders.
+-- After `leave` nobody has the seat, so the order is not recorded.
 if action ~= 'leave' then note_order(found, actor, order, tab) end
 if action == 'join' then list_in_account(seats, code, seats_kept_seconds) end
 settle(found, ttl_ms)

@@ -20,7 +20,7 @@ import {
 
 const DataText = jsonText(DATA_LIMIT_BYTES);
 
-/** Bounded like the result, because a longer patch could only add data that exceeds the bound. */
+/** A merge patch. It has no bound of its own: the text that results from the merge is bounded, and the whole request is. */
 const Merge = FreeJson.meta({
   description:
     'For `state`, `data` and `private`, in place of the whole value: a JSON merge patch (RFC 7396), applied deeply to the current value. ' +
@@ -49,7 +49,10 @@ const To = z
     example: ['p2'],
   });
 
-/** The fields of all actions in the body, without those that name the caller. Each action lists the fields that it needs. */
+/**
+ * The fields that bodies of acts may have, for all actions together and without the caller's credential. `actions` says which action has
+ * which.
+ */
 export const actFields = {
   name: PlayerName.optional().meta({ description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; defaults to "Player 2" and so on.` }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`: the other player.' }),
@@ -81,7 +84,7 @@ export const actFields = {
 
 const ActBody = z.object(actFields);
 
-/** The checked fields of an act. */
+/** The fields of an act's body, after each was checked alone. */
 export type ActBody = z.output<typeof ActBody>;
 
 type Field = keyof typeof actFields;
@@ -89,29 +92,32 @@ type Field = keyof typeof actFields;
 interface Action {
   readonly operationId: string;
   readonly summary: string;
-  /** The line in the endpoint's description: who may act, and the rule. */
+  /** The text about the action in the endpoint's description: the clients that may act, and what the action does. */
   readonly rule: string;
+  /** The fields of the action's body. */
   readonly fields?: readonly Field[];
+  /** The fields without which the action is refused. */
   readonly required?: readonly Field[];
-  /** One of these two is needed, and not both. */
+  /** Two fields of which the body must have exactly one. */
   readonly oneOf?: readonly [Field, Field];
-  /** The codes with which the room may refuse the action, besides those of every request. */
+  /** The error codes with which the action may be refused, without the codes of every request. */
   readonly errors: readonly ErrorCode[];
+  /** The fields of an example body. */
   readonly example?: object;
-  /** The action needs a seat of the caller. A server with a key has none. */
+  /** The action needs a seat, so that a server with a key cannot perform it. */
   readonly isOfPlayers?: true;
-  /** Checks rules that concern several fields. */
+  /** Checks rules about several fields of the body together. */
   readonly check?: (body: ActBody) => Refusal | undefined;
 }
 
-/** The codes of actions of any seated player, and of actions of the host. */
+/** The error codes of actions that any seated player may perform, and of actions that only the host may perform. */
 const OF_SEATED = ['room_not_found', 'not_in_room'] as const;
 const OF_HOST = [...OF_SEATED, 'not_host'] as const;
 
 const otherPlayer = { fields: ['playerId'], required: ['playerId'], example: { playerId: 'p2' } } as const;
 const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'] as const;
 
-/** Every action of a room. */
+/** Every action that players and servers may perform in a room, by its name. */
 export const actions = {
   join: {
     operationId: 'joinRoom',
@@ -263,7 +269,7 @@ export function actionOf(name: ActionName): Action {
   return actions[name];
 }
 
-/** The problem of an action's body. Its fields have already been checked one by one. */
+/** The problem of an act's body, if it has one. The caller has checked each field alone before. */
 export function checkAct(name: ActionName, body: ActBody): Refusal | undefined {
   const { required = [], oneOf, check } = actionOf(name);
   const missing = required.find((field) => body[field] === undefined);
@@ -276,13 +282,15 @@ function exactlyOne(body: ActBody, field: Field, other: Field): Refusal | undefi
   return body[field] !== undefined && body[other] !== undefined ? invalid(other, `Must not be sent with ${field}`) : undefined;
 }
 
-/** The fields of an action, each checked alone. `required` fields are optional here, because `checkAct` reports a missing one. */
+/**
+ * The schema that checks each field of an action alone. All fields are optional in the schema, because `checkAct` reports a missing field.
+ */
 export function fieldsShapeOf(name: ActionName): z.ZodObject {
   const { fields = [] } = actionOf(name);
   return z.object({ ...Object.fromEntries(fields.map((field) => [field, actFields[field]])), tab: actFields.tab });
 }
 
-/** The body of one action, for the description. */
+/** The schema of the body of one action, for the API description. */
 export function bodyOf(name: ActionName) {
   const { fields = [], required = [] } = actionOf(name);
   const own = fields.map((field) => [field, required.includes(field) ? actFields[field].unwrap() : actFields[field]] as const);

@@ -1,4 +1,4 @@
--- Creates a room under a code, unless a living room has this code.
+-- Creates a room under a code, unless a room with this code exists and has not expired.
 -- KEYS room, seats
 -- ARGV code, fields, account_id, ttl_ms
 -- Shared seats_kept_seconds
@@ -6,7 +6,9 @@
 -- Library room.lua: find_room
 -- Answers created taken
 --
--- fields  lines of name and text, in turn. Each line ends with a line break, because a text may be empty
+-- fields  the fields of the room: a line with the name and a line with the text, in turn. Each line ends with a line break, because a text
+-- may
+--         be empty
 if find_room(room) then return {'taken'} end
 if account_id ~= '' and not open_account(account, creation_barred) then return {'rate_limited'} end
 redis.call('DEL', room)

@@ -5,7 +5,7 @@ import { readScript } from './read.ts';
 import { patchOps } from './patch.ts';
 import { fieldsOf, leastLengthOf, OF_PLAYER, roomJson, seatedIn, type RoomFields } from './record.ts';
 
-/** The feed of rooms: `settle` of `room.lua` publishes the fields that a change set, `message.lua` the messages. */
+/** The feed of rooms. `settle` of `room.lua` publishes the fields that a change set, and `message.lua` publishes messages of players. */
 export function roomFeed(scripts: ScriptRunner): Feed {
   return {
     channel: roomKeys.room,
@@ -18,7 +18,7 @@ export function roomFeed(scripts: ScriptRunner): Feed {
           if (word === 'room_not_found') return undefined;
           if (word === 'same') return { state: word, relayed: Number(relayed) };
           const found = new RoomState(fieldsOf(words));
-          // A newer room has got the code of the expired room. Watchers of the old room must not see the new one.
+          // The watched room has expired, and a new room has the same code. The watchers must not see the new room.
           if (state !== undefined && found.fields.get('createdAt') !== (state as RoomState).fields.get('createdAt')) return undefined;
           return { state: found, relayed: Number(relayed) };
         }),
@@ -26,17 +26,18 @@ export function roomFeed(scripts: ScriptRunner): Feed {
   };
 }
 
-/** Prefix of the text of a message to the room's sockets. The text of a change begins with a number. */
+/** The first line of a published text that is a message to the room's sockets. The published text of a change begins with a number. */
 const RELAYED = 'message\n';
 
-/** The last push to the watchers. */
+/** The last state that was pushed to the watchers. */
 interface Pushed {
+  /** The `seq` of the pushed state. */
   position: number;
-  /** The old texts of the fields that have changed since. */
+  /** The fields that have changed since the push, with their texts at the time of the push. Undefined: the field did not exist. */
   readonly before: Map<string, string | undefined>;
 }
 
-/** A room after a change. The state after the next change takes over the same map of fields, and changes it. */
+/** The state of a room after a change. The state after the next change uses the same map of fields, and writes into this map. */
 export class RoomState implements State {
   readonly position: number;
   readonly stamp: string;
@@ -92,7 +93,7 @@ export class RoomState implements State {
     if (!before.has(name)) before.set(name, text);
   }
 
-  /** The state after a change. @param words names and texts of the fields that it set */
+  /** The state after the next change. @param words name, text, name, text … of the fields that the change set */
   changed(words: readonly string[]): RoomState {
     const { fields } = this;
     let privateOf: string[] = [];
@@ -108,7 +109,7 @@ export class RoomState implements State {
     return new RoomState(fields, privateOf, this.#pushed);
   }
 
-  /** Drops the fields of players who left. No id of a seat is used twice, so they never come back. */
+  /** Drops the fields of players who left. A room never gives a player id twice, so these fields do not come back. */
   #forgetOthers(): void {
     const seated = new Set(seatedIn(this.fields.get('players')!));
     for (const [name, text] of this.fields) {
@@ -120,21 +121,31 @@ export class RoomState implements State {
   }
 }
 
+/** The name of a published line that is no field: its text has the ids of the players whose private parts changed. */
 const PRIVATE_OF = 'privateOf';
 
-/** @param message lines: the change's seq, when the room was changed before it, then names and texts of fields */
+/**
+ * The state after a published change.
+ * @param message lines: the seq of the change, the time of the change before it, then names and texts of fields
+ * @returns the `seq` of the change if the known state is not the state before the change: the room has to be read. Undefined: the known
+ * state already has the change
+ */
 function changed(message: string, known: RoomState | undefined): State | number | undefined {
   const [seq, before, ...words] = message.split('\n');
   const position = Number(seq);
   if (known === undefined || position > known.position + 1) return position;
   if (position < known.position) return undefined;
-  // Another change has the known position: a failover lost the known change.
+  // Two different changes have the same seq: a failover of Redis lost the change that this process knows.
   if (position === known.position) return words[words.lastIndexOf('updatedAt') + 1] === known.stamp ? undefined : position;
   if (before !== known.stamp) return position;
   return known.changed(words);
 }
 
-/** @param text lines: number, sender, when it was sent, player ids or nothing for all, the room's expiry, the data as JSON */
+/**
+ * A published message, for the room's sockets.
+ * @param text lines: the message's number, the sender, the time, the player ids that get the message (empty: all players), the time at
+ * which the room expires, the data as JSON
+ */
 function relayOf(text: string): Relay {
   const [number, from, at, to, expiresAt, data] = text.split('\n') as [string, string, string, string, string, string];
   return {

@@ -1,4 +1,4 @@
--- Finds the caller's seat in a room.
+-- Finds the caller's seat in a room that has not ended.
 -- KEYS room
 -- ARGV account_id
 -- Prologue prologue-check.lua

@@ -4,11 +4,13 @@ import { isSetsCursor } from '../../redis/set-pages.ts';
 import { roomKeys, Seat, weeksWithSeats } from './model.ts';
 import { codesEntered, leaveRooms, seatsIn, seatsPage } from './seats.ts';
 
-/** Most rooms whose seats an operator sees, and most guests of the account whose seats are included. */
+/** The most rooms in which an operator sees seats of the account. */
 const MOST_ROOMS = 50;
+
+/** The most guests of the account whose seats an operator sees. */
 const MOST_GUESTS = 10;
 
-/** The account's seats in rooms. A set for each week names the rooms that it entered. */
+/** The account's seats in rooms. For each week a set has the codes of the rooms in which the account took a seat. */
 export const seatHolding = {
   name: 'seats',
   keys: [
@@ -16,7 +18,7 @@ export const seatHolding = {
       name: /seats:\d+/,
       type: 'set',
       namesAt: (now) => weeksWithSeats(now).map((week) => roomKeys.seats('', week).slice('{}:'.length)),
-      // The seats themselves still name the guest.
+      // The guest's set stays with the guest, because the seats in the rooms still name the guest.
       whenMoved: 'stays',
       whenDeleted: 'goes_last',
     },
@@ -42,7 +44,7 @@ export const seatHolding = {
   },
 } satisfies Holding;
 
-/** @param owners the account, then its guests */
+/** Reads the seats of an account for an operator. @param owners the account id, then the ids of its guests */
 async function seatsOf(owners: readonly string[], services: HoldingServices): Promise<z.output<typeof Seat>[]> {
   const asked = owners.slice(0, MOST_GUESTS + 1);
   const entered = await Promise.all(asked.map((owner) => codesEntered(owner, MOST_ROOMS, services)));

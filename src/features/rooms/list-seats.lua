@@ -1,4 +1,4 @@
--- Lists some of the rooms in which an account has taken a seat.
+-- Lists some of the rooms in which an account took a seat in the week of the key `seats`.
 -- KEYS seats
 -- ARGV cursor (0 at first), count
 -- Answers codes(next cursor, 0 after the last page; code …)

@@ -14,10 +14,10 @@ import { actFields, actionNames, fieldsShapeOf, isAction, type ActBody } from '.
 import { Order } from './model.ts';
 import type { Done } from './room-acts.ts';
 
-/** The fields of an act besides type, order and action: the fields of the same action over HTTP. */
+/** The fields of an act on a channel, besides type, order and action. They are the fields of acts over HTTP. */
 const { name: _, order: __, ...fields } = actFields;
 
-/** The fields of each action. Checking an act for the fields of all actions would take three times as long. */
+/** By action the schema of its fields. To check an act against the fields of all actions would take three times as long. */
 const shapes = new Map(actionNames.map((name) => [name, fieldsShapeOf(name)]));
 
 /** The schema of an act in the API description. */
@@ -28,7 +28,10 @@ export const ActMessage = z.object({
   ...fields,
 });
 
-/** The order of an act. Only type, action and tab may stand before it: the act's data may also have a member `order`. */
+/**
+ * Finds the order in the text of an act that was refused before it was parsed. Only members with plain texts may precede the order (type,
+ * action, tab), because the act's data may have a member `order` too.
+ */
 const ORDER = /^\s*\{\s*(?:"\w+"\s*:\s*"[^"\\]*"\s*,\s*)*"order"\s*:\s*(\d{1,16})\s*[,}]/;
 
 export const roomActMessages: ActMessages = {
@@ -46,20 +49,20 @@ export const roomActMessages: ActMessages = {
   },
 };
 
-/** The caller for whom a channel was welcomed. */
+/** The player or server for whom a channel was welcomed after its `hello`. */
 export type Welcomed =
   | {
       readonly by: Caller;
       readonly playerId: string;
       readonly tab: string | undefined;
-      /** The name of its budget of acts. */
+      /** The name of the seat's budget of acts (`budgetOf`). */
       readonly budget: string;
     }
   | { readonly by: ServerKey; readonly playerId: 'server'; readonly tab: string | undefined };
 
 export type ActServices = Pick<Services, 'roomActs' | 'seatBudgets' | 'actCounts' | 'serverKeys' | 'log'>;
 
-/** Performs an act of the channel, and answers it. */
+/** Performs an act that came on a channel, and sends the `acted` that answers the act. */
 export async function answerAct(
   socket: ChannelSocket,
   welcomed: Welcomed | undefined,
@@ -69,7 +72,7 @@ export async function answerAct(
   const { order, action } = message;
   try {
     const act = (): Promise<Done> => perform(socket, welcomed, message, services);
-    // An unknown action is the client's input, and must not become a label of a metric.
+    // Only known actions are counted: an unknown action is any text of a client, and must not become a label of a metric.
     const { seq, isReplayed } = await (isAction(action) ? services.actCounts.counted(action, 'channel', act) : act());
     socket.sendWithPush(`{"type":"acted","order":${order},"seq":${seq}${isReplayed ? ',"replayed":true' : ''}}`);
   } catch (error) {
@@ -94,7 +97,7 @@ async function perform(
   }
   const { order, action, tab = welcomed.tab } = message;
   if (!isAction(action) || action === 'join') throw refuse('unknown_action', { field: 'action' });
-  if (tab === undefined) throw refuse('invalid_request', { message: 'tab: Is needed, here or in hello', field: 'tab' });
+  if (tab === undefined) throw refuse('invalid_request', { message: 'tab: Is needed, in this act or in hello', field: 'tab' });
   const body = { ...(check(shapes.get(action), message) as Omit<ActBody, 'order'>), order, tab };
   return roomActs.perform({ code, action, body, by, seatId: playerId === 'server' ? '' : playerId, isWhole: false, address });
 }

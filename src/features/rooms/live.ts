@@ -158,7 +158,7 @@ export const liveRoom = channel({
   memory: (): ConnectedPlayer => ({ welcomed: undefined, answered: undefined, sent: undefined }),
   async opened(socket, services: LiveServices) {
     const caller = socket.sessionCaller;
-    // A caller with a session may watch without a seat, so `not_in_room` is no error here.
+    // The outcome `not_in_room` is no error: a caller with a session may watch without a seat.
     if (caller !== undefined) await greet(socket, caller, undefined, services);
   },
   async received(socket, message, services: LiveServices) {
@@ -176,12 +176,12 @@ export const liveRoom = channel({
     if (welcomed === undefined || !('accountId' in welcomed.by)) return;
     const { by, playerId, tab } = welcomed;
     const args = { accountId: by.accountId, playerId, tab: tab ?? '' };
-    // The script checks the caller too, because the notice of an ended session may be lost or late.
+    // The script checks the caller too: the message that a session has ended may be lost, or arrive late.
     const [word, field = '', order] = await scripts.runAs(by, readPrivate, { room: roomKeys.room(socket.id) }, args);
     const own = word === 'private' ? privatePart.parse(field) : undefined;
-    // Meanwhile the caller may have lost the seat, or sent a hello as another caller.
+    // While the script ran, the caller may have lost the seat, or the connection may have sent a hello as another caller.
     if (own === undefined || socket.memory.welcomed !== welcomed) return;
-    // After a failover a new change may have the seq of a lost change, so the texts are compared too.
+    // The same part is not sent again. Its text is compared too, because after a failover a new change may have the seq of a lost change.
     if (own.seq === socket.memory.sent?.seq && own.text === socket.memory.sent.text) return;
     socket.memory.sent = own;
     const orderText = tab === undefined ? '' : `,"order":${order}`;
@@ -205,15 +205,17 @@ export const liveRoom = channel({
 
 type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts' | 'roomList'>;
 
+/** What a channel remembers of its connection. */
 interface ConnectedPlayer {
-  /** The player for whom the connection counts, and whose acts it sends. */
+  /** The player or server for whom the connection was welcomed, and for whom it acts. Undefined: the connection only watches. */
   welcomed: Welcomed | undefined;
-  /** The last `welcome` that answered a hello. A welcome for the session of the upgrade is not one. */
+  /** The player of the last `welcome` that answered a hello. A welcome for the session of the upgrade request is not remembered. */
   answered: Welcomed | undefined;
-  /** The last private part that was sent. */
+  /** The last private part that was sent to the connection. */
   sent: Private | undefined;
 }
 
+/** Makes a connection a watcher that acts for nobody. */
 function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void {
   roomList.absent(socket);
   socket.memory.welcomed = socket.memory.answered = undefined;
@@ -221,6 +223,7 @@ function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void 
   socket.chargesTo(undefined);
 }
 
+/** Marks the caller connected, and sends `welcome`. @returns the seat, or the code of the refusal */
 async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, services: LiveServices) {
   const { presence, roomList } = services;
   const { id, memory, connectionId } = socket;
@@ -237,13 +240,14 @@ async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab
   become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
   memory.sent = own;
   socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
-  // The welcome lacks a private part that was dealt after the script of the hello and before `welcomed` was set.
+  // A private part that changed after the script of the hello ran and before `welcomed` was set is not in the welcome, and has to be sent.
   const { state } = socket;
   if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();
   await replace(before, socket, presence);
   return outcome;
 }
 
+/** Welcomes a server whose hello has a server key. */
 async function greetServer(
   socket: ChannelSocket<ConnectedPlayer>,
   serverKey: string,
@@ -268,6 +272,7 @@ async function greetServer(
   await replace(before, socket, presence);
 }
 
+/** Makes a connection act for a player or a server. */
 function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, roomList: RoomList): void {
   roomList.present(socket, welcomed.playerId);
   socket.memory.welcomed = welcomed;
@@ -275,7 +280,7 @@ function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, room
   socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);
 }
 
-/** A connection counts for one player: a hello by another caller replaces the first caller. */
+/** Ends the lease of the caller that a connection acted for before its last hello, if the last hello is of another caller. */
 async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket<ConnectedPlayer>, presence: Presence): Promise<void> {
   const now = socket.memory.welcomed?.by;
   if (before === undefined || !('accountId' in before)) return;
@@ -283,7 +288,10 @@ async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket
     await presence.bye(socket.id, before.accountId, socket.connectionId);
 }
 
-/** Whether the connection was welcomed for the same hello, and its player still has the seat. Joining again gives a new player id. */
+/**
+ * Whether the connection has already been welcomed after a hello of the same caller and tab, and the welcomed player still has the seat. A
+ * player who left and joined again has a new player id.
+ */
 function isAnswered({ memory, state }: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined): boolean {
   const { answered, welcomed } = memory;
   if (welcomed === undefined || welcomed !== answered || !('accountId' in welcomed.by)) return false;

@@ -24,7 +24,7 @@ const createScript = defineScript({
   durable: true,
 });
 
-/** With half of all codes taken, one creation in a million fails after this many tries. */
+/** The most random codes that are tried for a new room. If half of all codes are taken, one creation in a million fails. */
 const CODE_TRIES = 20;
 
 export interface LobbySettings {
@@ -34,8 +34,9 @@ export interface LobbySettings {
   writers: z.output<typeof Writers>;
   public: boolean;
   tags: z.output<typeof Tags>;
+  /** The game's public state as JSON text. */
   stateText: string;
-  /** Whether the room starts when its last seat is taken. Not a public field. */
+  /** Whether the room starts when its last free seat is taken. Clients do not see this setting. */
   startWhenFull: boolean;
 }
 
@@ -46,7 +47,11 @@ export interface LobbyServices {
   readonly roomList: Pick<RoomList, 'changed' | 'touched'>;
 }
 
-/** The settings of a room, for the next lobby of the same players. `fields` has the public ones. */
+/**
+ * The settings of a room, for the lobby of a rematch.
+ * @param fields the room's public fields
+ * @param startWhenFull the setting that the public fields do not have
+ */
 export function settingsOf(fields: RoomFields, startWhenFull: boolean): LobbySettings {
   return {
     game: fields.get('game'),
@@ -62,7 +67,8 @@ export function settingsOf(fields: RoomFields, startWhenFull: boolean): LobbySet
 
 /**
  * The fields of a new room.
- * @param of `host`: the record of the first player; undefined for a room without a host. `at`: when it is created
+ * @param of `host`: the record of the first player (`newPlayer`); undefined for a room without a host. `at`: when the room is created, in
+ * milliseconds since 1970
  */
 export function lobbyFields(
   { code, host, at, ttlMs }: { readonly code: string; readonly host: string | undefined; readonly at: number; readonly ttlMs: number },
@@ -94,8 +100,8 @@ export function lobbyFields(
 
 /**
  * Opens a room under a free code.
- * @param creator the host and first player; undefined for a server's room, which has no host and nobody in it
- * @param name of the creator's player
+ * @param creator the host and first player; undefined for a server's room, which has no host, and no players at first
+ * @param name the name of the first player. Undefined: "Player 1"
  * @throws Refusal `overloaded` if all of CODE_TRIES random codes were taken
  */
 export async function openLobby(

@@ -2,7 +2,7 @@ import { setOwn } from '../../server/http/json.ts';
 
 /**
  * Applies a JSON merge patch (RFC 7396), deeply: null removes a member, an object is merged, any other value replaces the member.
- * @param target parsed from JSON for this call alone: its objects are changed
+ * @param target the value that the patch changes. Its objects are changed, so the caller must not use them afterwards
  */
 export function merge(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
@@ -17,7 +17,10 @@ export function merge(target: unknown, patch: unknown): unknown {
   return merged;
 }
 
-/** By RFC 7396 the result has no null of the patch, even if the text had no such member. */
+/**
+ * Applies a JSON merge patch to a JSON text, and returns the resulting text. As RFC 7396 says, a null in the patch never appears in the
+ * result, even if the text has no member of this name.
+ */
 export function mergeTexts(text: string, patch: unknown): string {
   return JSON.stringify(merge(JSON.parse(text), patch));
 }

@@ -1,4 +1,4 @@
--- Sends a message to the sockets of a room. Redis does not store it: a player without a socket misses it.
+-- Sends a message to the sockets of a room. Redis does not store messages: a player without a socket does not get the message.
 -- KEYS room
 -- ARGV account_id, seat_id, order, tab, is_whole, to, data, ttl_ms
 -- Shared key_game
@@ -7,7 +7,7 @@
 -- Library room.lua: find_room_of, seated_set, actor_in, is_done, note_order, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) unknown_seat(player id) room_not_found forbidden not_in_room room_ended
 --
--- to  player ids, or 'server', separated by blanks; '' for all
+-- to  the receivers: player ids and 'server', separated by blanks; '' for all sockets of the room
 local found, last_number = find_room_of(room, seat_id, 'messages')
 if not found then return {'room_not_found'} end
 local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)

@@ -7,26 +7,30 @@ import { roomJson, type Private, type RoomFields } from './record.ts';
 import { defineLibrary } from '../../redis/script.ts';
 import { playerRecord, privatePart, roomFields } from './record.ts';
 
+/** The most seats of a room. */
 export const MAX_PLAYERS = 64;
 
-/** Bounds a seat's public data, its private part, and a message. In a room of more than 16 seats all public data is 16 KiB at most. */
+/**
+ * The most bytes of a seat's public data, of a seat's private part and of a message, as JSON text. In a room of more than 16 seats the
+ * public data of all seats together has 16 KiB at most.
+ */
 export const DATA_LIMIT_BYTES = 1024;
 
-/** Bounds the state's JSON text in UTF-8: every change of the room sends the whole state to every watcher. */
+/** The most bytes of a room's state as JSON text in UTF-8. Every change of the room may send the whole state to every watcher. */
 export const STATE_LIMIT_BYTES = 8 * 1024;
 
-/** No vowels, so that no code is a word; no Y, which is often read as a vowel. */
+/** The letters of room codes: no vowels, so that no code is a word, and no Y, which is often read as a vowel. */
 const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const CODE_LENGTH = 5;
 const CODE = new RegExp(`^[${CODE_LETTERS}]{${CODE_LENGTH}}$`);
 
-/** In UTF-16 units, before spaces and dashes are dropped; longer input is no code and is not normalised. */
+/** The longest text that is read as a room code, in UTF-16 units, with the spaces and dashes that people type. A longer text is no code. */
 const LONGEST_TYPED = 64;
 
-/** Number of codes, and so of rooms at a time: 3.2 million. */
+/** The number of room codes, and so of rooms that can exist at the same time: 3.2 million. */
 export const CODE_COUNT = CODE_LETTERS.length ** CODE_LENGTH;
 
-/** The code with this number, 0 to CODE_COUNT − 1. */
+/** The room code with this number. @param number 0 to CODE_COUNT − 1 */
 export function codeOf(number: number): string {
   let code = '';
   for (let rest = number; code.length < CODE_LENGTH; rest = Math.floor(rest / CODE_LETTERS.length)) {
@@ -35,7 +39,7 @@ export function codeOf(number: number): string {
   return code;
 }
 
-/** A code as people type it. Text that cannot be a code is `room_not_found` (404), not `invalid_request` (400). */
+/** A room code in a request, as people type codes. A text that cannot be a code is `room_not_found` (404), not `invalid_request` (400). */
 export const RoomCode = z
   .string()
   .transform((text) => (text.length > LONGEST_TYPED ? '' : text.replace(/[\s\p{Pd}]/gu, '').toUpperCase()))
@@ -47,20 +51,29 @@ export function isRoomCode(text: string): boolean {
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** Weeks since 1970. */
+/** The number of the week in which a time lies: whole weeks since 1970. */
 function weekOf(at: number): number {
   return Math.floor(at / WEEK_MS);
 }
 
-/** A set of seats is kept for a week after the week that it covers, so that a deletion finds at least the seats of the last seven days. */
+/**
+ * How long Redis keeps the set of rooms in which an account took a seat in one week. The set stays for a week after its own week, so that a
+ * deletion finds at least the seats of the last seven days.
+ */
 export const SEATS_KEPT_SECONDS = 15 * 86_400;
 
-/** The times whose weeks may have sets of seats at `at`. Clocks of processes differ, so that the next week may have one. */
+/**
+ * A time in each week of which an account may have a set of seats at the time `at`. The next week is among them, because the clock of
+ * another process may be ahead.
+ */
 export function weeksWithSeats(at: number): number[] {
   return [-2, -1, 0, 1].map((weeks) => at + weeks * WEEK_MS);
 }
 
-/** The same times, in an order in which each week keeps its place when a new week begins, because a cursor names the place. */
+/**
+ * The times of `weeksWithSeats`, in an order in which each week keeps its position when a new week begins. The cursor of a long export
+ * names a week by its position.
+ */
 export function weeksInPlace(at: number): number[] {
   const weeks = weeksWithSeats(at);
   return weeks.toSorted((one, other) => (weekOf(one) % weeks.length) - (weekOf(other) % weeks.length));
@@ -71,21 +84,21 @@ export const roomKeys = {
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
-  /** Marks a used ticket. Expires. */
+  /** A text that marks a ticket as used. The key expires after the ticket. */
   usedTicket: (code: string, id: string) => `{room:${code}}:ticket:${id}`,
   /** A set: the codes of rooms in which the account took a seat in the week of `at`. The account may have left some of these rooms. */
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
-  /** The queue of rooms: codes by the time at which `presence.lua` has to run for them. */
+  /** The name of the queue of rooms: room codes by the time at which `presence.lua` has to run for the room. */
   due: 'rooms:due',
 };
 
-/** Lua shared by every script that reads or changes a room. */
+/** Lua functions for every script that reads or changes a room. */
 export const roomLibrary = defineLibrary(new URL('room.lua', import.meta.url), {
   formats: [playerRecord, privatePart],
   constants: { FIELDS: roomFields },
 });
 
-/** Libraries of the scripts of a room that act for a caller. */
+/** The Lua libraries of scripts that act for a caller in a room. */
 export const roomLibraries = [standingLibrary, roomLibrary];
 
 /** Any JSON, but for numbers and texts that the service cannot keep as they were sent. */
@@ -94,10 +107,11 @@ export const FreeJson = z.unknown().superRefine((value, context) => {
   if (unkept !== undefined) context.addIssue({ code: 'custom', message: unkept.message, path: [...unkept.path] });
 });
 
-/** Accepts any JSON, and gives its text, which is stored and sent. */
+/** Accepts any JSON of at most `limitBytes` bytes, and gives its text, which is stored and sent. */
 export function jsonText(limitBytes: number) {
   return FreeJson.transform((value, context) => {
-    // Cheap to encode: the pipeline refuses bodies nested deeper than MAX_JSON_DEPTH. 3,500 levels would cost 10 ms.
+    // The value is cheap to encode, because the pipeline refuses bodies that are nested deeper than MAX_JSON_DEPTH. 3,500 levels would cost
+    // 10 ms.
     const text = JSON.stringify(value);
     if (Buffer.byteLength(text) <= limitBytes) return text;
     context.issues.push({ code: 'custom', message: `Must be at most ${limitBytes} bytes of JSON`, input: value });
@@ -105,7 +119,7 @@ export function jsonText(limitBytes: number) {
   });
 }
 
-/** `z.record` drops a member named `__proto__` in silence. This shape of the same members refuses it. */
+/** The same schema, but it refuses a member with the name `__proto__`, which `z.record` would drop without an error. */
 export function withoutProto<Members extends z.ZodType>(members: Members) {
   return z.preprocess((value, context) => {
     if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__'))
@@ -146,7 +160,7 @@ export const Player = z
 
 export const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
 
-/** In UTF-16 units. */
+/** The most characters of a tag's text, in UTF-16 units. */
 export const TAG_LENGTH = 64;
 export const MOST_TAGS = 8;
 
@@ -164,7 +178,7 @@ export const Tags = withoutProto(
     }),
 );
 
-/** The text of tags in a room, sorted by name, so that equal tags give equal texts. */
+/** The JSON text in which a room keeps its tags. The tags are sorted by name, so that equal tags give equal texts. */
 export function tagsText(tags: z.output<typeof Tags>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(tags).toSorted(([one], [other]) => (one < other ? -1 : 1))));
 }
@@ -237,7 +251,7 @@ export const Room = z
     },
   });
 
-/** The order of an act: a tab raises it with each act. */
+/** The order of an act: a number that a tab raises with each act. */
 export const Order = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).meta({
   description: "A whole number that the tab raises with each act. An act whose order is not above the tab's last one changes nothing.",
 });
@@ -284,7 +298,7 @@ export interface OwnSeat {
   readonly order?: number | undefined;
 }
 
-/** As JSON text, because the private part is already text. */
+/** The seat `you` of an answer or a message, as JSON text. The text is joined by hand, because the private part is already JSON text. */
 export function youJson({ playerId, host, private: own, order }: OwnSeat): string {
   const private_ = own === undefined ? '' : `,"private":${own.text}`;
   return `{"playerId":"${playerId}","host":${host}${private_}${order === undefined ? '' : `,"order":${order}`}}`;

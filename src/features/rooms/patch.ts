@@ -1,9 +1,12 @@
 import { hasMember, isMember, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
 
-/** The old texts of changed fields. Undefined: the field did not exist. */
+/** The changed fields of a room by name, with their texts before the change. Undefined: the field did not exist. */
 export type FieldsBefore = ReadonlyMap<string, string | undefined>;
 
-/** A text up to this length is replaced as a whole: comparing its members would cost more than it saves. */
+/**
+ * The length in characters up to which a changed JSON text is replaced as a whole. To compare the members of a shorter text would cost more
+ * than it saves.
+ */
 const REPLACED_WHOLE = 128;
 
 /**
@@ -24,14 +27,17 @@ export function patchOps(before: FieldsBefore, now: RoomFields): string {
   return `[${ops.join(',')}]`;
 }
 
-/** Players who left are removed from the last to the first; new players are at the end of the list. */
+/**
+ * Adds the operations for the list of players. Players who left are removed from the last to the first; new players are at the end of the
+ * list.
+ */
 function comparePlayers(ops: string[], before: FieldsBefore, now: RoomFields): void {
   const was = (name: string): string | undefined => (before.has(name) ? before.get(name) : now.get(name));
   const ids = seatedIn(now.get('players')!);
   let staying = ids;
   if (before.has('players')) {
     const seated = seatedIn(before.get('players')!);
-    // A failover may bring back a player who had left. From that place on all players are removed and added again.
+    // A failover may bring back a player who had left. All players from the first new player on are removed and added again.
     const added = ids.findIndex((id) => !seated.includes(id));
     staying = added === -1 ? ids : ids.slice(0, added);
     for (let place = seated.length - 1; place >= 0; place--) if (!staying.includes(seated[place]!)) ops.push(remove(`/players/${place}`));
@@ -82,7 +88,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** RFC 6901, section 3. */
+/** The name of a member as a part of a JSON Pointer (RFC 6901, section 3). */
 function pointerPart(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

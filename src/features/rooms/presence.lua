@@ -1,4 +1,4 @@
--- Marks players of a room connected or away on its live channel, and hands an absent host's role over.
+-- Marks players of a room connected or away, by the leases of their connections, and hands over the role of a host who is away too long.
 -- KEYS room, leases
 -- ARGV event, account_id, tab, members, lease_ms, grace_ms, ttl_ms
 -- Prologue prologue-check.lua
@@ -6,9 +6,10 @@
 -- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, settle
 -- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) checked(next check or '', hand-over at or '', members without a lease) room_not_found not_in_room
 --
--- Each connection has a lease that its process renews, so the leases of a dead process run out. `leases` holds "<account>:<connection>" by
--- the lease's end. Events: `hello` and `grant` grant leases to `members`, `renew` extends leases that have not ended, `bye` ends them, `check`
--- changes none. `next check` is the time at which any process has to run this script again.
+-- Each connection of a player on the room's channel has a lease, which its process renews, so the leases of a dead process run out. The
+-- sorted set `leases` has the members "<account id>:<connection id>" by the time at which the lease ends. `event` says what happens to the
+-- leases of `members`: `hello` and `grant` grant them, `renew` extends those that have not ended, `bye` ends them, `check` changes none.
+-- `next check` in the answer is the time at which a process has to run this script for the room again.
 local at = tonumber(now)
 local found = find_room(room)
 if not found then
@@ -25,7 +26,8 @@ end
 
 local function account_of(member) return string.match(member, '^[^:]+') end
 
--- The queue must hold the room before a lease is granted. `renew` must not revive an ended lease, because the room may have left the queue.
+-- The queue must hold the room before a lease is granted. `renew` does not grant a lease that has ended, because the room may have left the
+-- queue.
 local lease_end = at + tonumber(lease_ms)
 local without = {}
 for member in string.gmatch(members, '%S+') do
@@ -34,7 +36,7 @@ for member in string.gmatch(members, '%S+') do
   else without[#without + 1] = member end
 end
 
--- A lease that ran out was last renewed lease_ms before its end. The player counts as away since that time.
+-- A lease that ran out was last renewed `lease_ms` before its end. From that time on the player is taken to be away.
 local went_at = {}
 local ended = redis.call('ZRANGEBYSCORE', leases, '-inf', at, 'WITHSCORES')
 for index = 1, #ended, 2 do went_at[account_of(ended[index])] = tonumber(ended[index + 1]) - tonumber(lease_ms) end
@@ -61,7 +63,8 @@ for place, id in ipairs(ids) do
   if here and not successor then successor = id end
 end
 
--- A host that was never on the channel has no away time. It plays over HTTP only, and stays the host.
+-- When an absent host's role is handed over. A host who was never on the channel has no away time: the host plays over HTTP only, and stays
+-- host.
 local host_due = not host_is_here and host_away_since and host_away_since + tonumber(grace_ms) or nil
 if host_due and host_due <= at and successor and found.phase ~= 'ended' then set_host(found, successor) end
 if host_due and host_due <= at then host_due = nil end

@@ -22,18 +22,23 @@ const presenceScript = defineScript({
   library: roomLibraries,
 });
 
-/** How long a connection counts after the last renewal by its process, and so how soon the players of a dead process count as away. */
+/**
+ * How long a lease lasts after its last renewal, in milliseconds. The players of a process that died are marked as away after this time.
+ */
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often each process polls for due rooms, and how many it takes at a time. */
+/** How often each process polls the queue for due rooms, in milliseconds, and the most rooms that it takes in one poll. */
 const POLL_INTERVAL_MS = 1000;
 const ROOMS_A_POLL = 1000;
 
-/** If a check fails, another process takes the room after this long. A command fails after Redis has been silent for 3 s. */
+/**
+ * How long a process has the lease of a due room, in milliseconds. If its check of the room fails, another process takes the room after
+ * this time. It is longer than 3 s, because a command fails after Redis has been silent for 3 s.
+ */
 export const CHECK_LEASE_MS = 5000;
 
-/** Calls sent at a time: enough to fill a round trip, few enough that requests are served in between. */
+/** The number of rooms for which scripts are sent together: enough to fill a round trip, few enough that requests are served in between. */
 const ROOMS_AT_ONCE = 100;
 
 /** The channel on which scripts publish the id of an account that moved, was banned or deleted, or whose session ended. */
@@ -49,10 +54,13 @@ export interface PresenceOptions {
   readonly renewalMs?: number;
 }
 
-/** Called at most once, with the reason, when the caller may not act any more and the connection no longer counts for a player. */
+/**
+ * Called at most once for a connection, when its caller may not act any more and its lease ends.
+ * @param reason the refusal for the caller
+ */
 type Lost = (reason: Refusal) => void;
 
-/** A connection that counts for a player. */
+/** A connection with a lease of this process. */
 interface Connected {
   readonly caller: Caller;
   readonly lost: Lost;
@@ -60,39 +68,43 @@ interface Connected {
 
 /** A hello whose script has not answered yet. */
 interface Greeting {
-  /** Whether its account was published meanwhile. Its script may have checked the caller before that. */
+  /**
+   * Whether the caller's account was published on STANDINGS_CHANNEL since the hello began. The script of the hello may have checked the
+   * caller before the change.
+   */
   isTold: boolean;
 }
 
-/** The refusals after which a caller may not act any more. */
+/** The error codes after which a caller may not act any more. */
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned', 'account_deleted']);
 
 /**
- * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
+ * Keeps leases in Redis for the players that are connected to this process, and checks rooms whose leases ran out.
  *
- * The rule: a room with leases is in the queue, due no later than the end of its first lease. Any process then checks the room. No
- * script writes both, so the order of steps keeps the rule true if a process dies in between. Before `hello` grants a lease, it puts an
- * entry for this connection into the queue, due before the lease ends. Each check makes the room due at the end of its first lease. A
- * renewal only extends a lease: the check then comes early, and puts itself off. A renewal never grants a lease: a process that was cut off
- * from Redis for longer than a lease first puts the room into the queue, as for a hello. If a `bye` is lost, the lease runs out.
+ * The rule: a room with leases is in the queue, due no later than the end of its first lease. When the room is due, any process checks it.
+ * No script writes both the leases and the queue, so the order of the steps keeps the rule true if a process dies between two steps. Before
+ * `hello` grants a lease, it puts an entry for the connection into the queue, due before the lease ends. Each check makes the room due
+ * again at the end of its first lease. A renewal only extends a lease: the room's next check is then early, and makes the room due later. A
+ * renewal never grants a lease: a process that was cut off from Redis for longer than a lease first puts the room into the queue, as for a
+ * hello. If a `bye` is lost, the lease runs out.
  */
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #queue: DueQueue;
-  /** This process's leases by room code and member. */
+  /** The connections of this process that have leases, by room code and by member of `leases` (`memberOf`). */
   readonly #members = new Map<string, Map<string, Connected>>();
-  /** Number of this process's leases by account. Most published accounts have none. */
+  /** The number of this process's leases by account. Most accounts that are published on STANDINGS_CHANNEL have none. */
   readonly #counts = new Map<string, number>();
-  /** Running hellos by account. Their connections do not count yet. */
+  /** The running hellos by account. Their connections are not in `#members` yet. */
   readonly #greetings = new Map<string, Set<Greeting>>();
-  /** Published accounts whose rooms are being renewed, and whether the account was published again meanwhile. */
+  /** The published accounts whose rooms are being renewed. The value says whether the account was published again during the renewal. */
   readonly #toldAgain = new Map<string, boolean>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
     const { subscriber } = options;
-    // A published change takes effect at once. If the subscriber was disconnected, it takes effect at the next renewal.
+    // A change of an account that is published takes effect at once. If the subscriber is disconnected, the next renewal finds the change.
     subscriber.on('message', (channel, accountId) => channel === STANDINGS_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(STANDINGS_CHANNEL).catch(() => {}));
     this.#timer = setInterval(() => void this.#renew(), options.renewalMs ?? RENEW_INTERVAL_MS);
@@ -137,7 +149,7 @@ export class Presence {
       if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
       await this.#checkRoom(code, handOverAt);
       while (greeting.isTold) await this.#checkAgain(greeting, caller, code, member);
-      // There must be no `await` from here on: the next published change has to find the connection with its caller.
+      // No `await` may follow in this function: the next published change has to find the connection and its caller in `#members`.
       this.#drop(code, member);
       const members = this.#members.get(code) ?? new Map<string, Connected>();
       this.#members.set(code, members.set(member, { caller, lost }));
@@ -167,12 +179,16 @@ export class Presence {
     await this.#queue.close();
   }
 
+  /** Handles the message that an account moved, was banned or deleted, or that one of its sessions ended. */
   #told(accountId: string): void {
     for (const greeting of this.#greetings.get(accountId) ?? []) greeting.isTold = true;
     if (this.#counts.has(accountId)) void this.#renewTold(accountId);
   }
 
-  /** Renews an account once at a time. If it is published meanwhile, however often, one more renewal follows. */
+  /**
+   * Renews the leases of an account that was published. Only one renewal of an account runs at a time. If the account is published again
+   * during the renewal, however often, one more renewal follows.
+   */
   async #renewTold(accountId: string): Promise<void> {
     const isUnderWay = this.#toldAgain.has(accountId);
     this.#toldAgain.set(accountId, isUnderWay);
@@ -212,9 +228,9 @@ export class Presence {
   }
 
   /**
-   * Renews the leases of these members. It ends the connections of ended sessions, of banned and deleted accounts, and of guests that
-   * moved into a store account: a moved guest's installId and sessions are no longer valid. If the process dies before that, these leases
-   * run out.
+   * Renews the leases of some members in a room. Ends the leases of callers who may not act any more: their session ended, their account
+   * was banned or deleted, or they are guests that moved into a store account, whose installId and sessions are no longer valid. If the
+   * process dies before it ends a lease, the lease runs out.
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
     const connected = new Map(members.flatMap((member) => this.#connected(code, member) ?? []));
@@ -224,13 +240,13 @@ export class Presence {
     const gone: string[] = [];
     for (const [member, { caller, lost }] of connected) {
       const reason = reasons.get(keyOf(caller));
-      // If a connection has meanwhile sent a hello as another caller, it stays.
+      // If the connection has sent a hello as another caller since, its lease stays.
       if (reason === undefined || this.#members.get(code)?.get(member)?.caller !== caller) continue;
       this.#drop(code, member);
       gone.push(member);
       lost(reason);
     }
-    // A connection that ended during the check must not get a lease again.
+    // A connection that closed during the check of its caller must not get a lease again.
     const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
     await Promise.all([
       gone.length > 0 && this.#end(code, gone),
@@ -243,12 +259,15 @@ export class Presence {
     if (without === '') return;
     const dueAt = this.#options.now() + LEASE_MS;
     await Promise.all(without.split(' ').map((member) => this.#queue.ahead(code, dueAt, connectionOf(member))));
-    // A connection that ended meanwhile must not get a lease again.
+    // A connection that closed while the room was put into the queue must not get a lease again.
     const staying = without.split(' ').filter((member) => this.#members.get(code)?.has(member) === true);
     if (staying.length > 0) await this.#update('grant', code, staying);
   }
 
-  /** Why the caller may not act any more. If the check fails, the caller keeps its leases: its data may be on a primary that is down. */
+  /**
+   * The refusal of a caller who may not act any more. Undefined also if the check fails, so that the caller keeps its leases: the primary
+   * of its account may be down.
+   */
   async #refusalOf(caller: Caller): Promise<Refusal | undefined> {
     try {
       await this.#options.scripts.runAs(caller, checkCaller, {}, {});
@@ -265,6 +284,7 @@ export class Presence {
     return connected && [[member, connected]];
   }
 
+  /** Removes a connection from the memory of this process. */
   #drop(code: string, member: string): void {
     const members = this.#members.get(code);
     if (members?.delete(member) !== true) return;
@@ -275,7 +295,7 @@ export class Presence {
     else this.#counts.set(accountId, left);
   }
 
-  /** Best effort: if the call fails, the room is corrected when the leases end. */
+  /** Ends leases of members in a room. Never rejects: if the call fails, the leases run out. */
   async #end(code: string, members: readonly string[]): Promise<void> {
     try {
       const { handOverAt } = await this.#update('bye', code, members);
@@ -286,13 +306,15 @@ export class Presence {
   }
 
   /**
-   * Best effort: makes the room due at the end of an absent host's grace period. Without it the host's role is handed over when a lease
-   * ends, some seconds later.
+   * Makes the room due at the end of an absent host's grace period. Never rejects: if the call fails, the host's role is handed over when a
+   * lease ends, some seconds later.
+   * @param handOverAt milliseconds since 1970; '' if no host is absent
    */
   async #checkRoom(code: string, handOverAt: string): Promise<void> {
     if (handOverAt !== '') await this.#queue.bring(code, Number(handOverAt)).catch((error: unknown) => this.#failed(error));
   }
 
+  /** Checks a due room. @returns when the room is due again, in milliseconds since 1970; undefined: never */
   async #check(code: string): Promise<number | undefined> {
     const { nextCheck } = await this.#update('check', code, []);
     return nextCheck === '' ? undefined : Number(nextCheck);
@@ -330,11 +352,12 @@ async function inBatches<Item>(items: readonly Item[], work: (item: Item) => Pro
   for (let start = 0; start < items.length; start += ROOMS_AT_ONCE) await Promise.all(items.slice(start, start + ROOMS_AT_ONCE).map(work));
 }
 
+/** The member of the sorted set `leases` for a connection of an account. */
 function memberOf(accountId: string, connectionId: string): string {
   return `${accountId}:${connectionId}`;
 }
 
-/** Callers with the same key are refused for the same reasons. */
+/** A text for a caller's account and session. Callers with the same text are refused for the same reasons, so one check serves them all. */
 function keyOf({ accountId, session }: Caller): string {
   return `${accountId} ${session?.id ?? ''}`;
 }

@@ -1,4 +1,4 @@
--- Reads a player's private part, and the last order of one of the player's tabs. The seat must be the caller's.
+-- Reads the private part of the caller's seat, and the last order of one of its tabs. For a server the script reads only the order.
 -- KEYS room
 -- ARGV account_id ('' for a server), player_id, tab
 -- Prologue prologue-check.lua

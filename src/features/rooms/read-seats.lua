@@ -1,4 +1,4 @@
--- Finds the seats of given accounts in a room.
+-- Finds the seats that belong to one of the accounts `owners` in a room.
 -- KEYS room
 -- ARGV owners (account ids, separated by blanks)
 -- Library room.lua: find_room, seated_ids, seat_fields

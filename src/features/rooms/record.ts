@@ -1,29 +1,32 @@
 import { defineFormat, letters, rest, unquoted, whole, type Parsed } from '../../redis/text-format.ts';
 
 /**
- * The public fields of a room in Redis: names and texts, as `room.lua` lists them. Each process with watchers of the room has these fields,
- * and makes the room's JSON from them, so that neither Lua nor a process parses the game's state.
+ * The public fields of a room in Redis: the text of each field by its name, as `room.lua` lists them. Each process with watchers of the
+ * room has a copy of the fields, and makes the room's JSON from the copy, so that neither Lua nor a process parses the game's state.
  */
 export type RoomFields = Map<string, string>;
 
-/** @param words name, text, name, text … */
+/** The fields of a room from the words of a script's answer. @param words name, text, name, text … */
 export function fieldsOf(words: readonly string[]): RoomFields {
   const fields: RoomFields = new Map();
   for (let index = 0; index + 1 < words.length; index += 2) fields.set(words[index]!, words[index + 1]!);
   return fields;
 }
 
-/** The fields as lines of name and text, for `create.lua`. */
+/** The fields as lines, for `create.lua`: a line with the name and a line with the text of each field. */
 export function fieldLines(fields: RoomFields): string {
   return [...fields].map(([name, text]) => `${name}\n${text}\n`).join('');
 }
 
-/** Ids of the seated players, longest seated first. @param players the field of this name */
+/** The ids of the seated players, longest seated first. @param players the text of the room's field `players` */
 export function seatedIn(players: string): string[] {
   return players === '' ? [] : players.split(' ');
 }
 
-/** A player's own field, the inside of a JSON object. Data, id and the role of host are not part of it. */
+/**
+ * A player's record: the text of the field with the player's id. It is the inside of a JSON object, without the player's id, data and role
+ * of host.
+ */
 export const playerRecord = defineFormat('seat', '"ready":<ready>,"connected":<connected>,"joinedAt":"<joinedAt>","name":<name>', {
   /** `true` or `false`, as `connected`. */
   ready: letters,
@@ -39,7 +42,7 @@ export function newPlayer(name: string, joinedAt: string): string {
   return playerRecord.write({ ready: 'false', connected: 'false', joinedAt, name: JSON.stringify(name) });
 }
 
-/** A room's own public fields, in the order in which scripts answer with them. Their values are texts. `room.lua` describes them. */
+/** The names of a room's public fields without the fields of players, in the order of scripts' answers. `room.lua` describes the fields. */
 export const roomFields = [
   'seq',
   'updatedAt',
@@ -64,7 +67,10 @@ export const roomFields = [
   'nextCode',
 ] as const;
 
-/** How a room's JSON shows each field, except players and the time of the last change of a private part. Codes, ids and names of games need no escapes. */
+/**
+ * How a room's JSON shows each public field: `text` and `time` in quotes, `json` as it is. `players` is shown in another way, and
+ * `privateSeq` not at all. Codes, ids and names of games need no escapes.
+ */
 const members = {
   code: 'text',
   game: 'text',
@@ -84,7 +90,7 @@ const members = {
   expiresAt: 'time',
   nextCode: 'text',
   stateSeq: 'json',
-  // The last member, because it is the longest text.
+  // `state` is the last member of the JSON, because its text is the longest.
   state: 'json',
 } as const satisfies Record<Exclude<(typeof roomFields)[number], 'players' | 'privateSeq'>, string>;
 
@@ -97,12 +103,12 @@ export function isMember(name: string): name is Member {
   return Object.hasOwn(members, name);
 }
 
-/** Whether the room's JSON has the member for this text of its field. */
+/** Whether the room's JSON has the member, by the text of the member's field (undefined: the room lacks the field). */
 export function hasMember(name: Member, text: string | undefined): boolean {
   return text !== undefined || members[name] === 'text_or_null';
 }
 
-/** The JSON of a room's member, from the text of its field. Undefined: the room has no such member. */
+/** The JSON text of a member of the room's JSON, from the text of the member's field. Undefined: the room's JSON lacks the member. */
 export function memberText(name: Member, text: string | undefined): string | undefined {
   const kind = members[name];
   if (text === undefined) return kind === 'text_or_null' ? 'null' : undefined;
@@ -110,12 +116,17 @@ export function memberText(name: Member, text: string | undefined): string | und
   return kind === 'time' ? `"${new Date(Number(text)).toISOString()}"` : `"${text}"`;
 }
 
-/** @param host id of the host, if the room has one */
+/**
+ * The JSON text of a player in the room's JSON.
+ * @param record the text of the player's field `p2` (`playerRecord`)
+ * @param data the text of the player's field `p2.data`, if the player has data
+ * @param host the id of the host, if the room has one
+ */
 export function playerJson(id: string, record: string | undefined, data: string | undefined, host: string | undefined): string {
   return `{"id":"${id}",${record},"host":${id === host},"data":${data ?? 'null'}}`;
 }
 
-/** The public room as JSON text. */
+/** The room as clients see it, as JSON text. */
 export function roomJson(fields: RoomFields): string {
   const host = fields.get('hostId');
   let players = '';
@@ -131,19 +142,19 @@ export function roomJson(fields: RoomFields): string {
   return `${text}}`;
 }
 
-/** Matches the name of a player's field, and captures the player's id. */
+/** Matches the name of a player's public field, and captures the player's id. */
 export const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
 
-/** A lower bound of the length of the room's JSON. Counting costs less than making the JSON. */
+/** A lower bound of the length of the room's JSON in characters, for callers who need not make the JSON to know that it is long. */
 export function leastLengthOf(fields: RoomFields): number {
   let length = 0;
   for (const [name, text] of fields) if (isMember(name) || OF_PLAYER.test(name)) length += text.length;
   return length;
 }
 
-/** A player's private part, which only that player sees. The field is '' for a player who has none. */
+/** A player's private part, which only that player sees. Scripts answer '' for a player without a private part. */
 export const privatePart = defineFormat('private', '<seq> <text>', {
-  /** The `seq` of the change that set it. */
+  /** The `seq` of the change that set the private part. */
   seq: whole,
   /** JSON text. */
   text: rest,

@@ -1,4 +1,4 @@
--- Changes the name on the seats of given accounts in a room.
+-- Changes the player's name on the seats that belong to one of the accounts `owners` in a room.
 -- KEYS room
 -- ARGV owners (separated by blanks), name (JSON text), ttl_ms
 -- Library room.lua: find_room, seated_ids, seat_fields, set, settle

@@ -13,14 +13,17 @@ import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BY
 import { fieldsOf, privatePart, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
-/** The words with which any act in a room may be refused. */
+/** The error codes with which scripts may refuse any act in a room, and those of the acts of `act.lua`. */
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
 const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
 
-/** The error codes of acts, besides those of every request. */
+/** The error codes of all acts, without the codes of every request. */
 export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_state', 'invalid_request'] as const;
 
-/** Arguments of every act: the actor, the seat, and the act's order in its tab. */
+/**
+ * The arguments that the scripts of all acts have: the actor, the seat, the order of the act in its tab, and whether to answer the whole
+ * room.
+ */
 const ofAct = ['accountId', 'seatId', 'order', 'tab', 'isWhole'] as const;
 
 const lobbyScript = defineScript({
@@ -87,12 +90,12 @@ const messageScript = defineScript({
   durable: true,
 });
 
-/** An act in a room. The fields of its body have already been checked one by one. */
+/** An act in a room. Each field of its body has been checked alone before. */
 export interface Act {
   readonly code: string;
   readonly action: ActionName;
   readonly body: ActBody;
-  /** A player, or a server that acts as the host. */
+  /** The actor: a player, or a server that acts as the host. */
   readonly by: Caller | ServerKey;
   /** The seat for which the caller's channel was welcomed. Without it the script searches for the seat. */
   readonly seatId?: string;
@@ -101,16 +104,19 @@ export interface Act {
   readonly address: string;
 }
 
+/** The result of an act. */
 export interface Done {
+  /** Whether the tab had done an act of this order before, so that nothing changed. */
   readonly isReplayed: boolean;
+  /** The room's `seq` after the act. */
   readonly seq: number;
   readonly you: OwnSeat;
-  /** Empty without `isWhole`. */
+  /** The room's public fields after the act. Empty if the act did not ask for the whole room. */
   readonly fields: RoomFields;
 }
 
 interface Written extends Done {
-  /** Another process has just had to repeat a merge, because this or a third process wrote in between. */
+  /** Within the last second a merge in this room had to be repeated, because another process had written in between. */
   readonly isContended?: true;
 }
 
@@ -121,16 +127,16 @@ export interface RoomActsOptions extends LobbyServices {
 /** Performs the acts of players and servers, over HTTP and over the channel. */
 export class RoomActs {
   readonly #options: RoomActsOptions;
-  /** Runs this process's merges of a room one after the other, so that they do not compete. */
+  /** Runs the merges of this process in a room one after the other, so that they do not compete. */
   readonly #turns = new Turns();
-  /** The state of a room after this process's last merge. */
+  /** By room code: the JSON text of the state after the last merge by this process. */
   readonly #states = new LruCache<string, string>(STATES_REMEMBERED);
 
   constructor(options: RoomActsOptions) {
     this.#options = options;
   }
 
-  /** @throws Refusal with one of `actCodes`, or for a caller who may not act */
+  /** Performs an act. @throws Refusal with one of `actCodes`, or for a caller who may not act */
   async perform(act: Act): Promise<Done> {
     const { action, body, by, code } = act;
     if (isKey(by) && actionOf(action).isOfPlayers === true)
@@ -149,7 +155,10 @@ export class RoomActs {
     return action === 'state' || action === 'data' || action === 'private' ? this.#write(act) : this.#change(act);
   }
 
-  /** Updates lists after the act. An act over a channel that changes no list needs no update: the channel already shows presence. */
+  /**
+   * Writes the room into lists after an act. An act over a channel that changes no list has no fields in its result and is not written: the
+   * channel already shows that the player is present.
+   */
   #list({ action, by }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
     const { roomList } = this.#options;
@@ -158,10 +167,11 @@ export class RoomActs {
     if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields, who);
   }
 
+  /** Performs an act of `act.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */
   async #change(act: Act, nextCode = ''): Promise<Done> {
     const { action, body, by, code } = act;
     const { scripts, config, now } = this.#options;
-    // A server takes no seat.
+    // A server takes no seat, so its act needs no set of seats.
     const keys = { room: roomKeys.room(code), seats: isKey(by) ? '' : roomKeys.seats(by.accountId, now()) };
     const args = {
       ...argsOf(act),
@@ -202,7 +212,9 @@ export class RoomActs {
     }
   }
 
-  /** If another process writes in between, the merge is repeated from the room's new text. */
+  /**
+   * Writes the game's data. If another process writes between the read and the write of a merge, the merge is repeated from the new text.
+   */
   async #write(act: Act): Promise<Done> {
     const { body, action, code } = act;
     const isOfState = action !== 'data';
@@ -217,7 +229,8 @@ export class RoomActs {
       for (let tries = 0; tries < MERGE_TRIES; tries++) {
         let text = from === NOT_KNOWN ? '' : mergeTexts(from, body.merge);
         if (isOfState && Buffer.byteLength(text) > STATE_LIMIT_BYTES) {
-          // Before refusing, ask the script: the room may have another state by now, or the act may already be done.
+          // Before the act is refused, the script is asked for the room's present state: the state may be shorter by now, or the tab may
+          // have done this act before.
           tooLongFrom = from;
           [from, text] = [NOT_KNOWN, ''];
         }
@@ -227,7 +240,8 @@ export class RoomActs {
             throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
           from = written.text;
         } else {
-          // Under contention the state is not remembered: with it this process would need one round trip, and always win against others.
+          // While processes compete for the room, the state is not remembered: with the state this process would need one round trip, other
+          // processes two, and this process would always win.
           if (isOfState && !written.isReplayed) this.#states.set(code, written.isContended === true ? NOT_KNOWN : text);
           return written;
         }
@@ -302,16 +316,16 @@ export class RoomActs {
   /**
    * Opens the lobby of a rematch.
    *
-   * A script can neither reserve a creation nor draw random codes until one is free, as `openLobby` does. So a rematch takes three
-   * steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it. If two rematches race, the first link
-   * stays. A lobby without a link expires by its TTL.
-   * @param words of `lobby_wanted`
+   * A script can neither count a creation against its limit nor draw random codes until a code is free, as `openLobby` does. So a rematch
+   * takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, and `act.lua` writes the lobby's code into the room
+   * as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose code is in no room expires.
+   * @param words the figures of the answer `lobby_wanted`
    * @returns the lobby's code
    */
   async #openNextLobby({ by, address }: Act, [hostId, seatedId, startWhenFull, ...words]: readonly string[]): Promise<string> {
     const fields = fieldsOf(words);
     const host = isKey(by) ? await this.#hostOf(seatedId!, address) : by;
-    // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
+    // The lobby counts against the limit of creations, as any new room does. Otherwise rematches would bypass this limit.
     const waitMs = (await host?.reserveCreation()) ?? 0;
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
@@ -320,8 +334,8 @@ export class RoomActs {
   }
 
   /**
-   * The host, in whose name a server's rematch opens the lobby. The creation does not count against an address.
-   * @param seatedId the account in the host's seat, which may still be a guest that has moved. '' in a room without a host
+   * The host as the caller for whom a server's rematch opens the lobby. The creation is not counted against a client address.
+   * @param seatedId the account in the host's seat, which may be a guest that has moved since. '' in a room without a host
    */
   async #hostOf(seatedId: string, address: string): Promise<Caller | undefined> {
     if (seatedId === '') return undefined;
@@ -330,19 +344,19 @@ export class RoomActs {
   }
 }
 
-/** The acts that may change lists. Their answers have the whole room. */
+/** The actions that may change a list of rooms. Their scripts always answer with the whole room, so that its summary can be written. */
 const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
 
-/** A text that no room has, so that the script answers with the room's text. */
+/** In place of the text from which a merge began. No room has this text, so `write.lua` answers with the room's present text. */
 const NOT_KNOWN = '-';
 
-/** A merge has to be repeated whenever another process writes the same room at the same time. */
+/** The most tries of a merge. A merge has to be repeated whenever another process writes the same room at the same time. */
 const MERGE_TRIES = 20;
 
-/** Number of rooms whose state is remembered for the next merge, with at most 8 KiB each. */
+/** The number of rooms whose state a process remembers for the next merge, with at most 8 KiB each. */
 const STATES_REMEMBERED = 1000;
 
-/** The room's text, if it is not the one from which the merge began. */
+/** The room's present text, from which a merge has to be repeated because it began from another text. */
 class MergeFrom {
   readonly text: string;
 
@@ -363,7 +377,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
   };
 }
 
-/** The settings that an act changes, as lines of a room's fields. */
+/** The settings that an act changes, as lines for `act.lua`: a line with the name and a line with the value of each setting. */
 function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers }: ActBody): string {
   const settings = { public: isPublic, tags: tags && tagsText(tags), minPlayers, maxPlayers, writers };
   return Object.entries(settings)
@@ -372,7 +386,7 @@ function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers 
     .join('\n');
 }
 
-/** @param words after `done` or `replayed` */
+/** The result of an act from a script's answer. @param words the words of the answer behind `done` or `replayed` */
 function doneOf(word: 'done' | 'replayed', [seq, playerId, isHost, own, ...fields]: readonly string[]): Done {
   return {
     isReplayed: word === 'replayed',

@@ -13,18 +13,20 @@ import { CHECK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
 
 /**
- * The longest time until a room in the queue is due: HOST_GRACE_SECONDS is at most an hour, a lease 10 s. The rest allows for a
- * difference of clocks.
+ * The longest time until a room in the queue is due, in milliseconds: HOST_GRACE_SECONDS is at most an hour, a lease lasts 10 s, and a
+ * minute allows for a difference of clocks.
  */
 const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 
-/** Checks the fields of rooms, and their queue: it holds each room with connected players, due before the first of their leases ends. */
+/**
+ * Checks the fields of rooms, and that the queue of rooms holds each room with connected players, due before the first of the leases ends.
+ */
 export const roomAuditor: Auditor = {
   keys: [
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], probe) => checkIsQueued(code!, probe) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], probe) => checkRoom(code!, probe) },
-    // Lists may be behind the rooms, and their entries end by themselves, so a difference is no drift.
+    // The audit does not compare lists with rooms: a list may be behind its rooms, and its entries end by themselves.
     { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|free|reserved))?$/, type: 'zset' },
     { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:rooms|taken)$/, type: 'hash' },
     { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:version|match:[\w-]+)$/, type: 'string' },
@@ -32,8 +34,8 @@ export const roomAuditor: Auditor = {
 };
 
 /**
- * A room may expire before it is due: `presence.lua` then removes its code from the queue. So a code without a room counts as drift only
- * if it is due later than the service ever makes a room due.
+ * Says what is wrong with a member of the queue of rooms. A room may expire before it is due: its code then stays in the queue until it is
+ * due. So a code without a room is a finding only if it is due later than the service ever makes a room due.
  */
 async function wrongOf(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member: code } = queued;
@@ -52,7 +54,7 @@ async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommand
   const [lease, ...times] = await probe.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
   const [, leaseEnd] = lease as string[];
   const dueAt = dueAtOf(times);
-  // While a process checks the room, the queue holds it for the end of that process's lease.
+  // While a process checks the room, the room is due at the end of the lease that the process has of the room's work (CHECK_LEASE_MS).
   if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), probe.now() + CHECK_LEASE_MS))) return [];
   const text =
     dueAt === undefined
@@ -61,7 +63,7 @@ async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommand
   return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, probe);
 }
 
-/** A time beyond the range of dates is shown as a number. */
+/** A time in ISO 8601. A time beyond the range of dates is shown as a number of milliseconds since 1970. */
 function timeText(milliseconds: number): string {
   return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

@@ -2,12 +2,12 @@ import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { roomKeys } from './model.ts';
 import { fieldsOf, seatedIn, type RoomFields } from './record.ts';
 
-/** Checks the fields of a room against the format of `room.lua`. A finding names ids and fields, and never data of players. */
+/** Checks the fields of a room against the description in `room.lua`. A finding names ids and fields, and never shows data of players. */
 export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> {
   const key = roomKeys.room(code);
   const [words, ttlMs] = await probe.together(['HGETALL', key], ['PTTL', key]);
   const fields = fieldsOf(words as string[]);
-  // The room has expired since its key was read, or comes from an older build that stored a room in one field `doc`.
+  // Not a finding: the room has expired since its key was read, or an older version of the service wrote it as one field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
   return problems.length === 0 ? [] : [{ kind: 'broken_room', subject: `room ${code}`, text: problems.join(' ') }];
@@ -42,7 +42,7 @@ function* seatProblems(fields: RoomFields): Generator<string> {
     if (!(Number(id.slice(1)) <= given)) yield `It seats ${id}, and ${fields.get('given') ?? 'no'} seats were given out.`;
   }
   const host = fields.get('hostId');
-  // After all players have left, the room keeps its last host.
+  // When all players have left, `hostId` keeps the last host.
   if (host !== undefined && ids.size > 0 && !ids.has(host)) yield `Its host is ${host}, who has no seat.`;
   const left = new Set([...fields.keys()].flatMap((name) => OF_SEAT.exec(name)?.[1] ?? []).filter((id) => !ids.has(id)));
   if (left.size > 0) yield `It holds fields of ${[...left].join(', ')}, who have no seat.`;
@@ -57,7 +57,7 @@ function* textProblems(fields: RoomFields): Generator<string> {
   }
 }
 
-/** Fields that hold JSON, and a function that gives the JSON of their texts. */
+/** The names of the fields with JSON, and for each a function that makes the JSON from the field's text. */
 const JSON_FIELDS: readonly [RegExp, (text: string) => string][] = [
   [/^(?:state|tags|p\d+\.data)$/, (text) => text],
   [/^p\d+$/, (text) => `{${text}}`],

@@ -1,30 +1,31 @@
--- A room, shared by every script that reads or changes one. Takes `now` of the batch.
+-- A library of functions for every script that reads or changes a room. Takes `now` of the batch.
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
 -- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set. Each process with watchers keeps a copy of the public fields, and makes
--- the room's JSON from it (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
+-- the room's JSON from the copy (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
 --
--- Public:
---   FIELDS       the room's own (`roomFields` of record.ts); times in milliseconds since 1970; `state` and `tags` are JSON text, which no
---                script decodes, because cjson loses digits and turns [] into {}
+-- The public fields:
+--   FIELDS       the fields of the room itself (`roomFields` of record.ts). Times are in milliseconds since 1970. `state` and `tags` are
+--                JSON text, which no script decodes, because cjson loses digits and turns [] into {}
 --   players      ids of the seated players, longest seated first: 'p1 p3'
---   p2           a player (`playerRecord` of record.ts)
+--   p2           the record of the player p2 (`playerRecord` of record.ts)
 --   p2.data      the player's own public data, JSON text; missing at first
--- Not public:
---   given        number of seats given out so far
---   messages     number of the last message
+-- The fields that are not public:
+--   given        the number of seats that were given out so far
+--   messages     the number of the last message
 --   contended    when a merge last had to be repeated because another process had written, in milliseconds since 1970
---   kicked       accounts that were kicked: ' id id '
---   startWhenFull, byMatch  '1' of a room that starts with its last free seat, and of one that a quick match created
---   p2:account   account in the seat
+--   kicked       the ids of accounts that were kicked: ' id id '
+--   startWhenFull  '1' if the room starts when its last free seat is taken
+--   byMatch      '1' if a quick match created the room
+--   p2:account   the account in the seat of the player p2
 --   p2:away      when the last connection of the player ended, in milliseconds since 1970
 --   p2:private   the private part that only this player sees (`privatePart` of record.ts)
---   p2:tabs      last order of each of the newest tabs: lines of '<order> <tab>'; `server:tabs` has those of servers
-local MOST_TABS = 8
+--   p2:tabs      the last order of each of the seat's newest tabs: lines of '<order> <tab>'. `server:tabs` has the tabs of servers
+local MOST_TABS = 8 -- tabs whose last order a seat remembers
 
--- Returns the fields on which scripts base decisions, then the values of the further fields that the caller names (false for a field that
--- does not exist). Returns nil if the room does not exist or has expired.
+-- Returns a table with the fields that every script needs, then the values of the further fields that the caller names (false for a field
+-- that does not exist). Returns nil if the room does not exist or has expired. The table also collects the changes that settle() writes.
 local function find_room(key, ...)
   local values = redis.call('HMGET', key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...)
   local seq, updated_at, expires_at, phase, host, players, game, most, writers = unpack(values, 1, 9)
@@ -47,7 +48,7 @@ local function find_room_of(key, seat_id, ...)
   return with_seat(seat_id, find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...))
 end
 
--- Most bytes of a seat's public data in a room with this many seats. All seats together have 16 KiB.
+-- The most bytes of a seat's public data in a room with `seats` seats. All seats together have 16 KiB at most.
 local function data_limit(seats) return math.min(1024, math.floor(16384 / seats)) end
 
 local function is_seated(room, id) return string.find(' ' .. room.players .. ' ', ' ' .. id .. ' ', 1, true) ~= nil end
@@ -59,14 +60,14 @@ local function seated_ids(players)
   return ids
 end
 
--- The seated players as a set, for scripts that look up many of them.
+-- The ids of the seated players as a set, for scripts that ask for many players whether they are seated.
 local function seated_set(room)
   local seated = {}
   for id in string.gmatch(room.players, '%S+') do seated[id] = true end
   return seated
 end
 
--- Values of the fields "<player id><suffix>", in the order of `ids`; false for a field that does not exist.
+-- The values of the fields "<player id><suffix>", in the order of `ids`; false for a field that does not exist.
 local function seat_fields(key, ids, suffix)
   if #ids == 0 then return {} end
   local fields = {}
@@ -74,7 +75,7 @@ local function seat_fields(key, ids, suffix)
   return redis.call('HMGET', key, unpack(fields))
 end
 
--- All public fields of a room, as name, value, name, value …, after the words of `answer`.
+-- Appends all public fields of a room to the words of `answer`, as name, value, name, value …
 local function public_fields(key, answer)
   local values = redis.call('HMGET', key, unpack(FIELDS))
   local count, players = #answer, ''
@@ -98,9 +99,10 @@ local function public_fields(key, answer)
   return answer
 end
 
--- An account's player, and whether the seat still names a guest that moved into the account (`is_guest` of guest_set()). An account has
--- several seats if its guests took seats before they moved. The order of preference: the host's seat, because otherwise nobody could act as
--- the host; the account's own seat; the first seat.
+-- Returns the id of the player for which an account acts, and whether the seat still names a guest that moved into the account. Returns
+-- nothing if the account has no seat. `is_guest`: the account's guests, as of guest_set(). An account has several seats if its guests took
+-- seats before they moved. The order of preference: the host's seat, because otherwise nobody could act as the host; the account's own
+-- seat; a guest's first seat.
 local function seat_of(room, account_id, is_guest)
   local ids = seated_ids(room.players)
   local own, guests, host
@@ -115,8 +117,9 @@ local function seat_of(room, account_id, is_guest)
   if place then return ids[place], owners[place] ~= account_id end
 end
 
--- The actor: the seat's id, or 'server' for a key; and whether the seat still names a guest. If the caller may not act: nil and the answer's word.
--- is_guest   guests that moved into the account, as of guest_set()
+-- Returns the actor (the player id of the caller's seat, or 'server' for a server key), and whether the seat still names a guest that moved
+-- into the account. If the caller may not act, returns nil and the word of the script's answer.
+-- is_guest   the guests that moved into the account, as of guest_set()
 -- key_game   '' for a player; for a server key its game, or '*' for all games
 local function actor_in(room, account_id, is_guest, key_game)
   if key_game ~= '' then
@@ -129,23 +132,24 @@ local function actor_in(room, account_id, is_guest, key_game)
   return id, is_guests
 end
 
--- Sets a public field. The change raises seq and is published.
+-- Notes the new value of a public field. settle() writes and publishes it, and raises seq.
 local function set(room, name, value)
   local public = room.public
   public[#public + 1], public[#public + 2] = name, value
 end
 
--- Sets a field that is not public.
+-- Notes the new value of a field that is not public. settle() writes it.
 local function keep(room, name, value)
   local kept = room.kept
   kept[#kept + 1], kept[#kept + 2] = name, value
 end
 
+-- Notes fields that settle() deletes.
 local function drop(room, ...)
   for _, name in ipairs({...}) do room.dropped[#room.dropped + 1] = name end
 end
 
--- The last order of a seat's tab, '0' at first, and the lines of the seat's other tabs.
+-- Returns the last order that a seat's tab has done ('0' at first), and the lines of the seat's other tabs.
 local function last_order(room, actor, tab)
   local last, others, count = '0', {}, 0
   local tabs = room.seat_tabs
@@ -161,7 +165,7 @@ local function last_order(room, actor, tab)
   return last, table.concat(others, '\n')
 end
 
--- Whether the seat's tab has already done this order or a later one.
+-- Whether the seat's tab has already done an act with this order or a higher order.
 local function is_done(room, actor, order, tab)
   if order == '' then return false end
   local last
@@ -169,7 +173,7 @@ local function is_done(room, actor, order, tab)
   return tonumber(order) <= tonumber(last)
 end
 
--- Records the act as done. To be called after is_done().
+-- Notes the order as the last order that the tab has done. To be called after is_done().
 local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
@@ -192,8 +196,8 @@ local function set_host(room, id)
   set(room, 'hostId', id)
 end
 
--- Frees seats. If the host leaves, the longest-seated remaining player becomes the host; a room without players ends. A server's room has no
--- host, and stays.
+-- Frees the seats of the players in the set `is_leaving`. If the host leaves, the longest-seated remaining player becomes the host. A room
+-- without players ends, unless it is a server's room, which has no host.
 local function vacate(room, is_leaving)
   local staying = {}
   for _, id in ipairs(seated_ids(room.players)) do
@@ -209,6 +213,7 @@ end
 
 local function kicked_accounts(room) return redis.call('HGET', room.key, 'kicked') or ' ' end
 
+-- Whether the account, or one of its guests, was kicked from the room.
 local function was_kicked(room, account_id, is_guest)
   local kicked = kicked_accounts(room)
   if string.find(kicked, ' ' .. account_id .. ' ', 1, true) then return true end
@@ -218,7 +223,8 @@ local function was_kicked(room, account_id, is_guest)
   return false
 end
 
--- A room that keeps changing lives on and may kick any number of accounts: the oldest are forgotten.
+-- The most bytes of the field `kicked`. A room that keeps changing does not expire, and may kick any number of accounts: the room forgets
+-- the accounts that were kicked first.
 local MOST_KICKED_BYTES = 16384
 
 -- Frees the seat of a player, and bars the account from joining again. Returns the account.
@@ -231,7 +237,8 @@ local function kick_out(room, id)
   return account_id
 end
 
--- Seats an account in a room, and returns the player's id. The room must be in the lobby and have a free seat. `name`: JSON text, or ''.
+-- Seats an account in a room, and returns the id of the new player. The room must be in the lobby and have a free seat. `name`: the
+-- player's name as JSON text; '' for "Player <number>".
 local function take_seat(room, account_id, name, now_text)
   local given = string.format('%d', redis.call('HGET', room.key, 'given') + 1)
   local id = 'p' .. given
@@ -245,9 +252,10 @@ local function take_seat(room, account_id, name, now_text)
   return id
 end
 
--- Writes the fields of set(), keep() and drop(). A change of public fields raises seq and is published. The message has the seq, the time of
--- the previous change, and names and values of fields, a line each. A process whose copy is not of that previous change reads all fields. For
--- changed private parts the message only names the players (`private_of`); their processes read the parts.
+-- Writes the changes that set(), keep() and drop() noted. A change of public fields raises seq and is published. The published message has
+-- these lines: the seq, the time of the previous change, then names and values of fields. A process whose copy is older than the previous
+-- change reads all fields. If private parts changed, the message names only the players (`private_of`), and the processes of these players
+-- read the parts.
 local function settle(room, ttl_ms)
   local public, kept, dropped = room.public, room.kept, room.dropped
   if #public > 0 then
@@ -267,8 +275,9 @@ local function settle(room, ttl_ms)
   if #dropped > 0 then redis.call('HDEL', room.key, unpack(dropped)) end
 end
 
--- The answer to an act: word, seq, the actor's player id, 1 if that is the host, the private part or '', and with `is_whole` '1' the room's
--- public fields. A server has no seat: in a room with a host its answer has the seat of the host after the act.
+-- The answer to an act: the word, the seq, the actor's player id, '1' if this player is the host, the actor's private part or '' and, if
+-- `is_whole` is '1', the room's public fields. A server has no seat: in a room with a host the answer to a server has the seat of the host
+-- after the act.
 local function reply(word, room, actor, is_whole)
   local id, private = actor, ''
   if actor == 'server' then id = room.host or actor

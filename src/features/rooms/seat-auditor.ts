@@ -13,16 +13,20 @@ export const seatAuditor: Auditor = {
   ],
 };
 
+/** A taken seat of a room. */
 interface Seated {
+  /** The player id. */
   readonly id: string;
+  /** The account in the seat. */
   readonly owner: string;
-  /** Milliseconds since 1970. */
+  /** When the player took the seat, in milliseconds since 1970. */
   readonly joinedAt: number;
 }
 
 /**
- * Checks that the account of each seat lists the room, because a deletion frees the seats that the account's sets name. Also checks that an
- * account has one seat only, unless its guests had taken seats before they moved into it.
+ * Checks that the account in each seat has the room in its set of the week in which it took the seat, because a deletion of the account
+ * frees seats in the rooms of these sets. Also checks that an account has one seat only, unless guests had taken seats before they moved
+ * into the account.
  */
 async function checkSeats(code: string, probe: Probe): Promise<Finding[]> {
   const fields = new Map(pairsOf((await probe.ask('HGETALL', roomKeys.room(code))) as string[]));
@@ -43,7 +47,7 @@ async function checkSeats(code: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** Seats whose record cannot be read are left out: `roomAuditor` names them. */
+/** The taken seats of a room, without seats whose record cannot be read: `roomAuditor` reports such seats. */
 function seatedOf(fields: ReadonlyMap<string, string>): Seated[] {
   return [...new Set((fields.get('players') ?? '').split(' '))].flatMap((id) => {
     const joinedAt = Date.parse(/"joinedAt":"([^"]+)"/.exec(fields.get(id) ?? '')?.[1] ?? '');
@@ -52,10 +56,14 @@ function seatedOf(fields: ReadonlyMap<string, string>): Seated[] {
   });
 }
 
+/**
+ * Whether the account in a seat, or a guest of the account, has the room in a set. Also `true` if the set has expired or the account is
+ * gone.
+ */
 async function isListed(code: string, { owner, joinedAt }: Seated, probe: Probe): Promise<boolean> {
   if (probe.now() - joinedAt > SEATS_KEPT_SECONDS * 1000 - CLOCKS_DIFFER_MS) return true;
   if (await lists(owner, code, joinedAt, probe)) return true;
-  // The seat of a guest becomes the account's once the account acts. The set stays the guest's.
+  // A guest's seat is given to the account that the guest moved into when the account acts. The set with the room stays with the guest.
   const { guests, deleted, target } = await standingIn(owner, probe);
   if (deleted !== undefined || target !== undefined) return true;
   for (const { id } of guests) if (await lists(id, code, joinedAt, probe)) return true;

@@ -45,12 +45,12 @@ interface SeatServices {
   readonly now: () => number;
 }
 
-/** About as many codes as one call of `list-seats.lua` reads. */
+/** The number of room codes that one call of `list-seats.lua` reads, roughly. */
 const CODES_A_PAGE = 100;
 
 /**
- * Frees the seats of a deleted account in all rooms that its sets name. The sets stay, so that the call may be repeated.
- * @param owners the account and, for a guest, the account that it moved into: the guest's seat may belong to that account now
+ * Frees the seats of a deleted account in all rooms that the account's sets of seats name. The sets stay, so that the call may be repeated.
+ * @param owners the account and, for a guest, also the account that the guest moved into: the guest's seat may name that account now
  */
 export async function leaveRooms(
   accountId: string,
@@ -62,17 +62,25 @@ export async function leaveRooms(
     do {
       const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
       const args = { owners: owners.join(' '), ttlMs: ttlMsOf(config) };
-      // One after the other: a full room takes half a millisecond of Redis, and a deletion does this for twenty guests at the same time.
+      // One room after the other: a full room takes half a millisecond of Redis, and a deletion frees the seats of twenty guests at the
+      // same time.
       for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
       cursor = next!;
     } while (cursor !== '0');
   }
 }
 
-/** Most rooms in which seats are renamed. An account that entered more rooms in two weeks keeps its old name in the others. */
+/**
+ * The most rooms in which an account's seats are renamed. An account that entered more rooms in two weeks keeps its old name in the other
+ * rooms.
+ */
 const MOST_RENAMED = 200;
 
-/** Changes the name on the seats of given accounts, in all rooms that their sets name. @returns the number of rooms */
+/**
+ * Changes the player's name on the seats of some accounts, in up to MOST_RENAMED rooms of each account's sets of seats.
+ * @param owners the ids of the accounts: an account and its guests
+ * @returns the number of rooms with a new name
+ */
 export async function renameSeats(
   owners: readonly string[],
   name: string,
@@ -89,7 +97,7 @@ export async function renameSeats(
   return renamed;
 }
 
-/** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left some of them. */
+/** The codes of up to `most` rooms in which an account took a seat in the last weeks. The account may have left some of these rooms. */
 export async function codesEntered(accountId: string, most: number, { scripts, now }: SeatServices): Promise<string[]> {
   const codes = new Set<string>();
   for (const at of weeksWithSeats(now()).toReversed()) {
@@ -112,7 +120,7 @@ const readSeats = defineScript({
   readOnly: true,
 });
 
-/** The seats of given accounts in a room. None if the room does not exist. */
+/** The seats of some accounts in a room; no seats if the room does not exist. @param owners the ids of the accounts */
 export async function seatsIn(code: string, owners: readonly string[], { scripts }: SeatServices): Promise<z.output<typeof Seat>[]> {
   const [, game = '', phase = '', ...words] = await scripts.run(readSeats, { room: roomKeys.room(code) }, { owners: owners.join(' ') });
   return [...fieldsOf(words)].map(([playerId, record]) => {
@@ -121,17 +129,17 @@ export async function seatsIn(code: string, owners: readonly string[], { scripts
   });
 }
 
-/** A room of 64 players costs Redis twice as much as a board or a purchase. */
+/** As how many reads of an export the read of a room counts: a room of 64 players costs Redis twice as much as a board or a purchase. */
 const READS_A_ROOM = 2;
 
-/** Rooms that one call of `seatsPage` reads. */
+/** The number of rooms that one call of `seatsPage` reads. */
 const ROOMS_A_CALL = 5;
 
 /**
- * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
+ * Reads some of the seats of an account and of the guests that moved into the account. Two pages may have the same seat.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
- * @returns `reads`: the cost, in reads of one board or purchase
+ * @returns `reads`: the cost of the call, as a number of reads of one board or purchase
  */
 export async function seatsPage(
   owners: readonly [accountId: string, ...guests: string[]],
@@ -154,7 +162,7 @@ export async function seatsPage(
       return { cursor: after!, members };
     },
   });
-  // A guest's seat may belong to the account now.
+  // Each room is searched for seats of the guest and of the account, because the guest's seat may name the account now.
   const ownersOf = new Map<string, Set<string>>();
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));

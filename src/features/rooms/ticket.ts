@@ -28,20 +28,23 @@ export const TICKET_SECONDS = 60;
 export interface Ticket {
   readonly code: string;
   readonly playerId: string;
-  /** The account in the seat: the caller's, or the account of a guest that moved into it. */
+  /** The account in the seat: the caller's account, or the account of a guest that moved into the caller's account. */
   readonly seatedId: string;
-  /** The caller. The ticket is valid only while the caller's credential is. */
+  /** The account of the caller who asked for the ticket. The ticket is valid only while the caller's credential is valid. */
   readonly accountId: string;
-  /** Undefined: an installId named the caller. */
+  /** The id of the caller's session. Undefined: the caller sent an installId. */
   readonly sessionId: string | undefined;
 }
 
-/** The subject of the signed text. None of its parts contains a blank. */
+/** The contents of a ticket as the subject of its signed token, separated by blanks. None of the parts contains a blank. */
 function ticketSubject({ code, playerId, seatedId, accountId, sessionId }: Ticket): string {
   return [code, playerId, seatedId, accountId, ...(sessionId === undefined ? [] : [sessionId])].join(' ');
 }
 
-/** Tickets of earlier builds lack the caller. They live for a minute, and count as tickets of the account in the seat. */
+/**
+ * The contents of a ticket from the subject of its token. A ticket of an earlier version lacks the caller, and is read as a ticket of the
+ * account in the seat. Tickets live for a minute.
+ */
 export function ticketIn(subject: string): Ticket {
   const [code = '', playerId = '', seatedId = '', accountId = seatedId, sessionId] = subject.split(' ');
   return { code, playerId, seatedId, accountId, sessionId };

@@ -1,4 +1,4 @@
--- Marks a ticket as used, if the seat still belongs to the account and the room to the key's game.
+-- Marks a ticket as used, if the ticket's account still has the seat and the room belongs to the game of the server key.
 -- KEYS room, used
 -- ARGV player_id, account_id, key_game, kept_ms
 -- Library room.lua: find_room

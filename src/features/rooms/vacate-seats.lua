@@ -1,4 +1,4 @@
--- Frees the seats of deleted accounts in a room, as if the players had left.
+-- Frees the seats of deleted accounts in a room, as if the players had left, and removes the accounts from the kicked accounts.
 -- KEYS room
 -- ARGV owners (account ids, separated by blanks), ttl_ms
 -- Library room.lua: find_room, seated_ids, seat_fields, vacate, keep, settle

@@ -17,7 +17,9 @@ const useTicket = defineScript({
   durable: true,
 });
 
-/** The mark of a used ticket has to outlast the ticket, even if the clocks of the processes differ. */
+/**
+ * How long Redis keeps the mark of a used ticket, in milliseconds: longer than the ticket is valid, even if the clocks of processes differ.
+ */
 const USED_KEPT_MS = 2 * TICKET_SECONDS * 1000;
 
 export const verifyTicket = endpoint({
@@ -44,7 +46,7 @@ export const verifyTicket = endpoint({
     const claims = tokens.verify('ticket', ticket, now());
     const { code: ofCode, playerId, seatedId, accountId, sessionId } = ticketIn(claims?.subject ?? '');
     if (claims === undefined || ofCode !== code) return refuse('bad_token', { message: 'The ticket is not valid.', field: 'ticket' });
-    // Before the ticket is marked as used, so that a failure of Redis here does not use it up.
+    // The caller is checked before the ticket is marked as used, so that the ticket is not used up if this check fails.
     if ((await credentialWord(callerNamed(accountId, sessionId), scripts)) !== 'open')
       return refuse('bad_token', { message: 'The player who asked for the ticket may do nothing any more.', field: 'ticket' });
     const keys = { room: roomKeys.room(code), used: roomKeys.usedTicket(code, claims.id) };

@@ -1,4 +1,5 @@
--- Writes a game's data in a room: the state, the caller's own data, the private parts of players. All take effect together.
+-- Writes a game's data in a room: the state, the caller's own public data, or private parts of players with or without the state. All
+-- changes of a call take effect together.
 -- KEYS room
 -- ARGV action, account_id, seat_id, order, tab, is_whole, from, text, if_state_seq, private, ttl_ms
 -- Shared key_game
@@ -8,10 +9,12 @@
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
--- from     '': set `text`. Otherwise the text from which `text` was merged, or '-' if it is not known yet. If the room has another text now, the
---          script writes nothing and answers that text. `contended`: written, but a merge of another process has recently failed
--- text     the new state, or for `data` the player's own; '' for none
--- private  lines of player id and text
+-- from     '' if `text` replaces the room's text. For a merge the text from which `text` was merged, or '-' if the process does not know
+--          the room's text. If the room has another text now, the script writes nothing, and answers `merge_from` with the room's text
+-- text     the new state, or for `data` the player's new data; '' to write neither
+-- private  the new private parts: a line with the player id and a line with the JSON text, in turn
+--
+-- The answer is `contended` in place of `done` if within CONTENDED_MS a merge had to be repeated because another process had written.
 local CONTENDED_MS = 1000
 local target = action == 'data' and seat_id .. '.data' or 'state'
 local found, state_seq, text_before = find_room_of(room, seat_id, 'stateSeq', target)

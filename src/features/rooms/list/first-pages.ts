@@ -4,10 +4,10 @@ import { LruCache } from '../../../server/lru-cache.ts';
 import { listedJson } from './list-model.ts';
 import { readChangedPage, type Page, type PageQuery } from './page.ts';
 
-/** Bounds the memory of cached pages to some 8 MB: a page with the longest tags takes 80 KB with its answer, an ordinary one 5 KB. */
+/** The most pages in the cache: at most 8 MB. A page with the longest tags takes 80 KB with its answer, an ordinary page 5 KB. */
 const KEPT_PAGES = 100;
 
-/** A page, and the answer of a request for this page alone. The answer is made when it is first needed. */
+/** A page of a list, and the answer to a request for this page alone. The answer is made when it is first needed. */
 export class AnsweredPage {
   readonly page: Page;
   #answer: Encoded | undefined;
@@ -29,13 +29,13 @@ export class AnsweredPage {
 
 /**
  * Caches the first pages of lists. Each request asks Redis for the version of its list, and gets the page only if the list has changed, so
- * an answer is never older than its request. An entry that is not renewed ends at a known time, without a change of the version, so a
- * cached page is valid until the first such time. Redis reads a page of 20 rooms in 33 µs, and a version in 4 µs.
+ * an answer is never older than its request. An entry that is not renewed leaves the list at a known time, without a change of the version,
+ * so a cached page is valid until the first of its entries leaves. Redis reads a page of 20 rooms in 33 µs, and a version in 4 µs.
  */
 export class FirstPages {
   readonly #scripts: ScriptRunner;
   readonly #now: () => number;
-  /** Pages by the query of a request. */
+  /** The cached pages by game, limit and filter of the request. */
   readonly #kept = new LruCache<string, AnsweredPage>(KEPT_PAGES);
 
   constructor(services: { readonly scripts: ScriptRunner; readonly now: () => number }) {
@@ -50,7 +50,7 @@ export class FirstPages {
     const page = await readChangedPage({ ...asked, from: '', known: isOver ? '' : kept.page.version }, this.#scripts);
     if (page === undefined) return kept!;
     const found = new AnsweredPage(page);
-    // The reader of this page starts the removal of its lapsed entries. Later readers need not.
+    // The first reader of this page starts the removal of lapsed entries (`sweep`). For later readers the cached page has none.
     this.#kept.set(key, page.lapsed === 0 ? found : new AnsweredPage({ ...page, lapsed: 0 }));
     return found;
   }

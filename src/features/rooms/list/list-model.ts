@@ -5,17 +5,17 @@ import { seatedIn, type RoomFields } from '../record.ts';
 import { defineLibrary } from '../../../redis/script.ts';
 import { capitals, defineFormat, padded, rest, whole, word, type Parsed } from '../../../redis/text-format.ts';
 
-/** The room of an entry in lists. Entries sort by creation, and a code that is used again makes another entry. */
+/** The entry of a room in lists: its creation and its code. Entries sort by creation. A later room with the same code has another entry. */
 export const listEntry = defineFormat('list_entry', '<createdAt><code>', {
   /** Milliseconds since 1970, with as many digits as times have until 2286. */
   createdAt: padded(13),
   code: capitals(5),
 });
 
-/** What lists have of a room, by its entry. The summary is '' for a room that is not open. */
+/** The text that a list keeps for each entry: the room's seq and summary. The summary is '' for a room that is not open. */
 export const listedRoom = defineFormat('listed', '<seq> <summary>', { seq: whole, summary: rest });
 
-/** The summary of an open room. */
+/** The summary of an open room, from which lists show the room. */
 export const roomSummary = defineFormat('summary', '<players> <maxPlayers> <game> <tags>', {
   players: whole,
   maxPlayers: whole,
@@ -25,13 +25,13 @@ export const roomSummary = defineFormat('summary', '<players> <maxPlayers> <game
   tags: rest,
 });
 
-/** Lua that reads and writes the list of a game. Its header has the keys. */
+/** Lua functions that read and write a list. The header of `listed.lua` describes the keys. */
 export const listLibrary = defineLibrary(new URL('listed.lua', import.meta.url), { formats: [listEntry, listedRoom, roomSummary] });
 
-/** The list of all games: no game has this name. */
+/** The name of the list of all games. No game has this name. */
 export const ALL_GAMES = '*';
 
-/** The keys of the list of a game, or of ALL_GAMES. They are in one slot. */
+/** The keys for reading the list of a game, or of ALL_GAMES. All keys of a list are in one slot. */
 export function listKeys(game: string) {
   const order = `{listed:${game}}`;
   return { order, untils: `${order}:untils`, rooms: `${order}:rooms`, version: `${order}:version` };
@@ -39,7 +39,7 @@ export function listKeys(game: string) {
 
 export const listKeyNames = ['order', 'untils', 'rooms', 'version'] as const;
 
-/** The keys for writing a list. `matches`: the list of a game also has the keys of quick matches. */
+/** The keys for writing a list. Scripts use `free`, `reserved` and `taken` only in the list of a game, for quick matches. */
 export function writtenKeys(game: string) {
   const keys = listKeys(game);
   const { order } = keys;
@@ -48,24 +48,24 @@ export function writtenKeys(game: string) {
 
 export const writtenKeyNames = [...listKeyNames, 'free', 'reserved', 'taken'] as const;
 
-/** Whether quick matches use the list: '1' for the list of a game. */
+/** The argument `matches` of the scripts: '1' if quick matches use the list, as they do for the list of a game; '' for ALL_GAMES. */
 export function matchesIn(game: string): '1' | '' {
   return game === ALL_GAMES ? '' : '1';
 }
 
-/** Key of the entry that an account got in its last match, kept for some seconds. */
+/** The key of a text: the entry of the room that an account got in its last quick match. It expires after some seconds. */
 export function askedKey(game: string, accountId: string): string {
   return `{listed:${game}}:match:${accountId}`;
 }
 
-/** The entry of a room in lists. */
+/** The entry under which lists have a room. @param fields of the room */
 export function entryOf(fields: RoomFields): string {
   return listEntry.write({ createdAt: Number(fields.get('createdAt')), code: fields.get('code')! });
 }
 
 const ENTRY = /^\d{13}[BCDFGHJKLMNPQRSTVWXZ]{5}$/;
 
-/** The summary that lists show of a room, without its entry; '' for a room that is not open. */
+/** The summary of a room for lists; '' for a room that is not open. */
 export function summaryOf(fields: RoomFields): string {
   const seated = seatedIn(fields.get('players')!).length;
   const maxPlayers = Number(fields.get('maxPlayers'));
@@ -74,7 +74,7 @@ export function summaryOf(fields: RoomFields): string {
   return isOpen ? roomSummary.write({ players: seated, maxPlayers, game: fields.get('game') ?? '-', tags: fields.get('tags')! }) : '';
 }
 
-/** A room of a list, as JSON text. @param text of a room that is open */
+/** A room of a list, as JSON text. @param text what the list keeps for the entry (`listedRoom`), of a room that is open */
 export function listedJson(entry: string, text: string): string {
   const { players, maxPlayers, game, tags } = summaryIn(text);
   const ofGame = game === '-' ? '' : `,"game":"${game}"`;
@@ -83,7 +83,7 @@ export function listedJson(entry: string, text: string): string {
   return `{"code":"${code}"${ofGame},"players":${players},"maxPlayers":${maxPlayers},"tags":${tags},"createdAt":"${at}"}`;
 }
 
-/** The tags of a room that is open. */
+/** The tags of a room in a list. @param text what the list keeps for the room's entry (`listedRoom`), of a room that is open */
 export function tagsOf(text: string): Readonly<Record<string, string | number | boolean>> {
   return JSON.parse(summaryIn(text).tags) as Record<string, string | number | boolean>;
 }
@@ -115,13 +115,13 @@ export const ListedRoom = z
     },
   });
 
-/** Where a page begins. */
+/** The cursor of a list: the entry after which the page begins. */
 export const ListCursor = z.string().regex(ENTRY, 'Must be the nextCursor of a page').meta({
   description: 'The `nextCursor` of the page before.',
   example: '1795348800000BCDFG',
 });
 
-/** The query parameters that filter by tags. `tagFilterOf` checks them. */
+/** The schema of the query parameters that filter by tags, for the API description. `tagFilterOf` checks the parameters. */
 export const TagParameters = z.string().meta({
   title: 'tags',
   description: 'Parameters `tag.NAME=TEXT`: only rooms with these tags. Numbers and booleans are compared as text.',
@@ -130,7 +130,10 @@ export const TagParameters = z.string().meta({
 
 const TAG_PARAMETER = /^tag\./;
 
-/** The tags by which a query filters: `tag.mode=duel`. Other undeclared parameters are ignored, as in every endpoint. */
+/**
+ * The tags by which a query filters, from parameters such as `tag.mode=duel`. Other undeclared parameters are ignored, as in every
+ * endpoint.
+ */
 export function tagFilterOf(query: Readonly<Record<string, string | undefined>>): TagFilter | Refusal<'invalid_request'> {
   const wanted: [name: string, text: string][] = [];
   for (const [parameter, text = ''] of Object.entries(query)) {
@@ -143,16 +146,19 @@ export function tagFilterOf(query: Readonly<Record<string, string | undefined>>)
   return new TagFilter(wanted);
 }
 
-/** Compares tags as texts: `tag.level=3` finds the number 3 and the text "3". */
+/** The tags that a listed room must have. Tags are compared as texts: `tag.level=3` finds the number 3 and the text "3". */
 export class TagFilter {
-  /** Sorted by name, so that the order of parameters makes no difference. */
+  /** The wanted tags, sorted by name, so that the order of the query's parameters makes no difference. */
   readonly wanted: readonly (readonly [name: string, text: string])[];
 
   constructor(wanted: readonly (readonly [name: string, text: string])[]) {
     this.wanted = wanted.toSorted(([one], [other]) => (one < other ? -1 : 1));
   }
 
-  /** Lines of texts, separated by tabs. A summary passes if it contains one text of each line. JSON escapes tabs and line breaks. */
+  /**
+   * The filter for `page.lua`: a line for each wanted tag, with texts separated by tabs. A summary passes if it contains one text of each
+   * line. JSON escapes tabs and line breaks, so no text contains them.
+   */
   get needles(): string {
     const choices = this.wanted.map(([name, text]) => {
       const [asText, bare] = [`"${name}":${JSON.stringify(text)}`, `"${name}":${text}`];
@@ -162,7 +168,7 @@ export class TagFilter {
   }
 }
 
-/** Whether this is the JSON text of a number or a boolean. */
+/** Whether the text is the JSON text of a number or of a boolean. */
 function isBare(text: string): boolean {
   return text === 'true' || text === 'false' || (text !== '' && JSON.stringify(Number(text)) === text);
 }

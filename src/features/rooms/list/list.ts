@@ -8,13 +8,14 @@ import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from '.
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
 /**
- * Rooms read and bytes of a page that counts as one request: enough for a hundred rooms with ordinary tags. A page with more rooms or bytes
- * counts as several requests.
+ * The most rooms that are read, and the most bytes of a page, that count as one request: enough for a hundred rooms with ordinary tags. If
+ * the page needs more, WHOLE_PAGE_COST further requests are counted.
  */
 const FREE_ROOMS_READ = 200;
 const FREE_PAGE_BYTES = 16 * 1024;
 const WHOLE_PAGE_COST = 4;
 
+/** The number of rooms of a page if the request does not say. */
 const PAGE_ROOMS = 20;
 
 export const listRooms = endpoint({
@@ -51,7 +52,7 @@ export const listRooms = endpoint({
   },
 });
 
-/** If a client's budget does not allow the whole page, it gets a short one. */
+/** Reads a page of a list. A client whose budget of requests does not allow the whole page gets a short page. */
 async function wholePage(
   asked: Omit<PageQuery, 'mostRooms'>,
   charge: (requests: number) => number,

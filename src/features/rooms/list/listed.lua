@@ -1,24 +1,25 @@
--- A list of the open rooms of one game, or of all games, shared by every script that reads or writes one. Takes `now` of the batch.
+-- A library of functions for scripts that read or write a list of the open rooms of one game or of all games. Takes `now` of the batch.
 -- Gives list_of(), remembered(), forget(), put(), sweep(), keep_list(), hash_of(), seats_of(), release(), reserve() and lapse().
 --
 -- A room is open if it is public, in the lobby, not locked, and has a free seat. list-model.ts has the formats of entries and rooms. Keys:
---   order    a sorted set without times: the entries of open rooms
---   untils   a sorted set: entries by the time until which somebody is known to be present, in milliseconds since 1970. After that time an
---            entry is ignored, and later removed. A closed room is remembered here for CLOSED_MS
---   rooms    a hash: by entry the seq and the summary of the room, '' for a closed one
+--   order    a sorted set of the entries of open rooms, all with the score 0, so that Redis sorts them by their text
+--   untils   a sorted set: entries by the time until which somebody is known to be present in the room, in milliseconds since 1970. After
+--            that time an entry is ignored, and later removed. A room that is no longer open is remembered for CLOSED_MS
+--   rooms    a hash: the seq and the summary of each room by its entry. The summary is '' for a room that is not open
 --   version  a text that differs after each change that a reader sees
 -- Only the list of a game has these keys, for quick matches:
---   free      a sorted set without times: '<hash><entry>' of rooms with a seat that is neither taken nor reserved, twice: with the hash of the
---             tags, and with that of tags and seats
---   reserved  a sorted set: '<entry> <account>' by the time at which the reservation ends
---   taken     a hash: how many seats of an entry are reserved
--- A match may reserve seats of a room that is about to be created: it has the seq 0, and is not in `order`.
+--   free      a sorted set of '<hash><entry>', all with the score 0: the rooms with a seat that is neither taken nor reserved. Each room is
+--             there twice, with the hash of its tags, and with the hash of its tags and its number of seats
+--   reserved  a sorted set: the reservations of seats, '<entry> <account id>', by the time at which they end
+--   taken     a hash: the number of reserved seats of each entry
+-- A match may reserve seats of a room that is about to be created: the room has the seq 0 in `rooms`, and is not in `order`.
 --
--- The room is in another slot, so processes write its state into the list. A write has the room's seq, and an older seq changes nothing.
+-- A list is in another slot than its rooms, so processes write the state of rooms into the list after acts. Each write has the room's seq,
+-- and a write with an older seq changes nothing.
 local CLOSED_MS = 15000 -- no write takes longer to arrive
 local KEPT_MS = 120000 -- longer than any lease (SERVER_PRESENT_MS of room-list.ts), so that lists of dead games leave nothing
 
--- `matches`: '1' for the list of a game.
+-- The keys of a list, for the functions of this library. `matches`: '1' for the list of a game, '' for the list of all games.
 local function list_of(order, untils, rooms, version, free, reserved, taken, matches)
   return {
     order = order, untils = untils, rooms = rooms, version = version,
@@ -26,10 +27,11 @@ local function list_of(order, untils, rooms, version, free, reserved, taken, mat
   }
 end
 
--- The tags and seats that a match asks for, as a hash of fixed length in front of a member. `most`: '' for any number of seats.
+-- The hash of tags and number of seats with which members of `free` begin. `most`: the number of seats, '' for any number.
 local function hash_of(tags, most) return string.sub(redis.sha1hex(most .. tags), 1, 16) end
 local function seats_of(summary) return string.match(summary, '<summary: players, max_players, tags>') end
 
+-- Adds a room to `free` if it has a free seat that is not reserved, else removes the room from `free`.
 local function set_free(list, entry, summary)
   if not list.free then return end
   local players, most, tags = seats_of(summary)
@@ -45,6 +47,7 @@ local function unset_free(list, entry, summary)
   redis.call('ZREM', list.free, hash_of(tags, '') .. entry, hash_of(tags, most) .. entry)
 end
 
+-- Removes entries from all keys of the list.
 local function forget(list, entries)
   if #entries == 0 then return end
   if list.free then
@@ -58,7 +61,8 @@ local function forget(list, entries)
   redis.call('HDEL', list.rooms, unpack(entries))
 end
 
--- The seq and the summary of an entry ('' for a closed room). An entry past its time is removed.
+-- Returns the seq and the summary of an entry (the summary is '' for a room that is not open), or nothing if the list does not have the
+-- entry. An entry past its time is removed.
 local function remembered(list, entry)
   local text = redis.call('HGET', list.rooms, entry)
   if not text then return end
@@ -68,14 +72,15 @@ local function remembered(list, entry)
   return tonumber(seq), summary
 end
 
--- Removes at most `most` entries past their time. Readers see no difference.
+-- Removes up to `most` entries past their time, and returns their number. Readers see no difference, because they ignore such entries.
 local function sweep(list, most)
   local gone = redis.call('ZRANGEBYSCORE', list.untils, '-inf', now, 'LIMIT', 0, most)
   forget(list, gone)
   return #gone
 end
 
--- Writes a room's state. `ends`: the time until which somebody is known to be present; 0: nobody is.
+-- Writes a room's state into the list. `ends`: the time until which somebody is known to be present in the room, in milliseconds since
+-- 1970; 0 if nobody is.
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end
@@ -100,7 +105,7 @@ local function put(list, entry, seq, ends, summary)
   set_free(list, entry, summary)
 end
 
--- Ends the reservation of a seat, because it was taken or will not be taken.
+-- Ends the reservation of a seat, because the account has taken the seat or will not take it.
 local function release(list, entry, account)
   if redis.call('ZREM', list.reserved, entry .. ' ' .. account) == 0 then return end
   -- If the entry was removed meanwhile, `taken` has no number for it.
@@ -110,6 +115,7 @@ local function release(list, entry, account)
   if summary and summary ~= '' then set_free(list, entry, summary) end
 end
 
+-- Reserves a seat of a room for an account, or extends the reservation, for `reserved_ms` milliseconds.
 local function reserve(list, entry, account, reserved_ms, summary)
   if redis.call('ZADD', list.reserved, tonumber(now) + reserved_ms, entry .. ' ' .. account) == 1 then
     redis.call('HINCRBY', list.taken, entry, 1)
@@ -117,14 +123,15 @@ local function reserve(list, entry, account, reserved_ms, summary)
   set_free(list, entry, summary)
 end
 
--- Ends reservations past their time: their processes died, or lost the answer of the room.
+-- Ends up to `most` reservations past their time: the process that reserved the seat died, or lost the answer of the script that takes the
+-- seat.
 local function lapse(list, most)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', list.reserved, '-inf', now, 'LIMIT', 0, most)) do
     release(list, string.match(member, '^(%S+) (.*)$'))
   end
 end
 
--- Sets the expiry of the list's keys. To be called after all writes of a call.
+-- Sets the version if readers see a change, and the expiry of the list's keys. To be called after all writes of a script.
 local function keep_list(list)
   if list.changed then redis.call('SET', list.version, now .. list.changed) end
   local keys = list.free and {list.order, list.untils, list.rooms, list.version, list.free, list.reserved, list.taken}

@@ -5,13 +5,13 @@ import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
 import type { RoomList } from './room-list.ts';
 
-/** Watchers get the list at most twice a second. */
+/** How often the process polls the watched lists, in milliseconds. So watchers get the list at most twice a second. */
 const POLLED_EVERY_MS = 500;
 
-/** Rooms that watchers get. */
+/** The most rooms in a list that watchers get. */
 export const LIVE_ROOMS = 50;
 
-/** How long the snapshot of an unwatched list is kept. */
+/** How long a process keeps the snapshot of a list that nobody watches any more, in milliseconds. */
 const UNUSED_KEPT_MS = 5 * POLLED_EVERY_MS;
 
 export interface LobbyFeedOptions {
@@ -20,7 +20,7 @@ export interface LobbyFeedOptions {
   readonly now: () => number;
 }
 
-/** The subject of a lobby channel: a game, or ALL_GAMES, and the tags that are asked for. */
+/** The id of a query of lobby channels: a game, or ALL_GAMES, and the wanted tags. Channels with the same id get the same messages. */
 export function lobbyIdOf(game: string, { wanted }: TagFilter): string {
   return `${game} ${JSON.stringify(wanted)}`;
 }
@@ -36,15 +36,16 @@ function queryOf(id: string): Query {
 }
 
 /**
- * The newest rooms of a list, shared by all queries of a game. It has an index by tag, so that a query does not search all rooms: one
- * address may watch 200 different queries.
+ * The newest rooms of a list, from which all queries of the game are answered. An index by tag spares each query the search of all rooms,
+ * because one client address may watch 200 different queries.
  */
 class Snapshot {
   readonly page: Page;
-  /** The most entries that were read for the page. */
+  /** The bound of entries with which the page was read. */
   readonly mostRooms: number;
+  /** The index: by `name=value` of a tag the positions of the rooms in the page. Made for the first query with tags. */
   #places: Map<string, Set<number>> | undefined;
-  /** JSON texts of rooms that a query has found. Queries for other tags may find the same rooms. */
+  /** The JSON texts of rooms that a query has found, by position in the page. Queries for other tags may find the same rooms. */
   readonly #texts: string[] = [];
 
   constructor(page: Page, mostRooms: number) {
@@ -89,7 +90,7 @@ class Snapshot {
 
 const NOWHERE: ReadonlySet<number> = new Set();
 
-/** The result of a query. */
+/** The result of a query, as its watchers get it. */
 class LobbyState extends PolledState {
   /** The last snapshot in which the query had this result. */
   snapshot: Snapshot;
@@ -103,7 +104,7 @@ class LobbyState extends PolledState {
 /**
  * The feed of lists of rooms. Changes are not published, because rooms come and go faster than people read a list. Twice a second the
  * process asks for the versions of all watched lists in one command, and reads each changed list once for all queries of its game. An entry
- * that is not renewed ends at a known time, without a change of the version.
+ * that is not renewed leaves the list at a known time, without a change of the version, so the list is read again at that time.
  */
 export function lobbyFeed({ scripts, roomList, now }: LobbyFeedOptions): Feed {
   const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();
@@ -135,7 +136,7 @@ export function lobbyFeed({ scripts, roomList, now }: LobbyFeedOptions): Feed {
           game,
           ofGame.some(({ wanted }) => wanted.length > 0),
         );
-        // While the primary of a list is down, its watchers keep the last result.
+        // While the primary of a list is down, the watchers of the list keep the last result.
         const snapshot = await (ofGame.every(({ state }) => state !== undefined) ? read.catch(() => undefined) : read);
         return [game, snapshot] as const;
       });

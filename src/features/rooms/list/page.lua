@@ -1,12 +1,13 @@
--- Reads a page of a list, newest room first. It reads a bounded number of entries and bytes, so the page may be short.
+-- Reads a page of a list, newest room first. The script reads a bounded number of entries and bytes, so the page may be short.
 -- KEYS order, untils, rooms, version
 -- ARGV from, limit, most_rooms, most_read, most_bytes, needles, known
 -- Answers same page(version, entry that the next page follows or '', number of entries past their time, time at which the first entry of the page ends or '', entry, summary …)
 --
--- from     an entry: the page begins with the entry before it; '' for the newest
--- known    the version of the page that the process has; '' if it has none, or if an entry of it has ended
--- most_read, most_bytes  bounds of the summaries read, and of those in the page. The last summary may exceed each
--- needles  a line for each wanted tag, in the order of names: texts, separated by tabs, of which the summary must contain one
+-- from       the last entry of the page before, which this page continues; '' for the first page
+-- known      the version of the page that the process has; '' if it has no page, or if an entry of its page is past its time
+-- most_read  the most bytes of all summaries that the script reads. The last summary may exceed this
+-- most_bytes the most bytes of the summaries in the page. The last summary may exceed this
+-- needles    a line for each wanted tag, sorted by the tag's name: texts, separated by tabs, of which the summary must contain one
 local version_now = redis.call('GET', version) or ''
 if known ~= '' and known == version_now then return {'same'} end
 
@@ -17,7 +18,8 @@ for line in string.gmatch(needles, '[^\n]+') do
   filters[#filters + 1] = choices
 end
 
--- Lines and tags are sorted by name, so the search for a tag begins after the previous one: one pass through the summary finds all tags.
+-- Whether a summary has all wanted tags. The lines of `needles` and the tags of a summary are both sorted by name, so the search for a tag
+-- begins behind the tag that was found before: all tags are found in one pass through the summary.
 local function passes(summary)
   local ends = 0
   for _, choices in ipairs(filters) do
@@ -58,8 +60,8 @@ repeat
       answer[4 + 2 * found], answer[5 + 2 * found] = entry, summary
     end
   end
-  -- The next number of entries: no more than are probably left to read, judged by the average length so far. At least 1: with 0 the list would
-  -- seem to end here, and for a negative count Redis would read all of it.
+  -- How many entries are read next: no more than the bounds probably allow, judged by the average length of the summaries read so far. At
+  -- least 1: with 0 the list would seem to have no more entries, and for a negative number Redis would read the whole list.
   local left, most = most_read - read, MOST_AT_A_TIME
   if #filters == 0 then left, most = math.min(left, most_bytes - bytes), math.min(most, limit + 1 - found) end
   chunk = math.max(1, math.min(2 * chunk, most, 1 + math.ceil(left * seen / math.max(read, 1))))

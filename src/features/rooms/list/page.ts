@@ -11,39 +11,43 @@ const pageScript = defineScript({
   readOnly: true,
 });
 
-/** Most entries that are read for a page. */
+/** The most entries of a list that are read for a page. */
 export const MOST_ROOMS_READ = 1000;
 
-/** Bytes of summaries that may be read per room: more than a room with ordinary tags has. The longest tags have 3 KiB. */
+/**
+ * The bytes of summaries that may be read for each room of a page: more than a room with ordinary tags has. The longest tags have 3 KiB.
+ */
 export const BYTES_A_ROOM = 160;
 
-/** Most bytes of summaries in a page. */
+/** The most bytes of summaries in a page. */
 export const MOST_PAGE_BYTES = 32 * 1024;
 
 export interface PageQuery {
   /** A game, or ALL_GAMES. */
   readonly game: string;
+  /** The most rooms in the page. */
   readonly limit: number;
-  /** The entry that the page follows; '' for the first page. */
+  /** The last entry of the page before; '' for the first page. */
   readonly from: string;
+  /** The most entries that are read for the page. */
   readonly mostRooms: number;
-  /** `needles` of a TagFilter. */
+  /** The wanted tags, as `needles` of a TagFilter. */
   readonly needles: string;
-  /** Default: MOST_PAGE_BYTES. */
+  /** The most bytes of summaries in the page. Default: MOST_PAGE_BYTES. */
   readonly mostBytes?: number;
 }
 
 /** A page of a list. */
 export interface Page {
-  /** Differs after each change of the list. */
+  /** The version of the list: a text that differs after each change. */
   readonly version: string;
-  /** The entry that the next page follows; '' on the last page. */
+  /** The entry behind which the next page begins; '' if this is the last page. */
   readonly next: string;
-  /** Bytes of the summaries in the page. */
+  /** The bytes of the summaries in the page. */
   readonly bytes: number;
-  /** Number of entries past their time among those read. */
+  /** The number of entries past their time that the script has read and left out. */
   readonly lapsed: number;
-  /** When the first of its rooms leaves the list, unless it is renewed. Undefined for a page without rooms. */
+  /** The first time at which a room of the page leaves the list unless its entry is renewed. Undefined for a page without rooms. */
   readonly endsAt: number | undefined;
   readonly rooms: readonly [entry: string, summary: string][];
 }
@@ -52,12 +56,12 @@ export async function readPage(query: PageQuery, scripts: ScriptRunner): Promise
   return (await readChangedPage({ ...query, known: '' }, scripts))!;
 }
 
-/** @returns undefined if the list still has the known version */
+/** Reads a page, unless the list has not changed. @returns undefined if the list still has the version `known` */
 export async function readChangedPage(query: PageQuery & { readonly known: string }, scripts: ScriptRunner): Promise<Page | undefined> {
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
-    // A page of few rooms may have up to `mostBytes` too.
+    // At least `mostBytes`, so that a page of few rooms with long tags can be read too.
     mostRead: Math.max(BYTES_A_ROOM * args.mostRooms, mostBytes),
     mostBytes,
   });

@@ -4,7 +4,8 @@
 -- Library listed.lua: list_of, put, sweep, keep_list
 -- Answers done
 --
--- entries  lines of '<entry> <seq> <present until> <summary>', in the format of listed.lua
+-- entries  a line for each room: '<entry> <seq> <present until> <summary>'. `present until`: the argument `ends` of put() in listed.lua
+-- matches  '1' for the list of a game, '' for the list of all games
 local SWEPT = 20
 local list = list_of(order, untils, rooms, version, free, reserved, taken, matches)
 for entry, seq, ends, summary in string.gmatch(entries, '(%S+) (%d+) (%d+) ([^\n]*)\n') do put(list, entry, seq, ends, summary) end

@@ -24,41 +24,46 @@ const sweepScript = defineScript({
   library: listLibrary,
 });
 
-/** How long a player, or a server in its own room, counts as present after an act. */
+/** How long after an act a player is taken to be present in the room, and a server in its own room, in milliseconds. */
 const PLAYER_PRESENT_MS = 15_000;
 const SERVER_PRESENT_MS = 60_000;
 
 /**
- * How long a socket shows presence after the last renewal by its process, and how often the process renews. The rooms of a killed process
- * leave the lists within 12 s, and a process may miss two renewals.
+ * How long after the last renewal by its process a socket shows that its player is present, and how often a process renews, in
+ * milliseconds. If a process is killed, its rooms leave the lists within 12 s. A process may miss two renewals.
  */
 const SOCKET_PRESENT_MS = 12_000;
 const RENEWAL_INTERVAL_MS = 4000;
 
-/** Acts that do not change a list show only that a player is present. At most one in this many milliseconds is written. */
+/**
+ * The shortest time between two writes into lists by acts that change no list, in milliseconds. Such an act only shows that somebody is
+ * present.
+ */
 const TOUCH_INTERVAL_MS = 3000;
 
-/** Rooms in one call of a script. Each takes Redis some 4 µs. */
+/** The most rooms in one call of `put.lua`. Each room takes Redis some 4 µs. */
 const ROOMS_A_CALL = 100;
 
-/** Entries that one call removes, and calls in a row. */
+/** The most entries that one call of `sweep.lua` removes, and the most calls in a row. */
 const SWEPT_A_CALL = 500;
 const MOST_SWEEPS = 400;
 
-/** Number of rooms whose last touch is remembered. */
+/** The number of rooms of which the process remembers when it last wrote them into lists. */
 const TOUCHES_REMEMBERED = 10_000;
 
-/** The kind of participant that is present in a room. */
+/** The kind of participant whose act or socket shows presence in a room. */
 export type Present = 'player' | 'server';
 
-/** A socket that shows that somebody is present. */
+/** A socket that shows that somebody is present in its room. */
 export interface PresentSocket {
+  /** The code of the room. */
   readonly id: string;
   readonly connectionId: string;
-  /** The latest state of the room. Undefined once the room does not exist. */
+  /** The latest state of the room, a `RoomState`. Undefined if the room no longer exists. */
   readonly state: unknown;
 }
 
+/** A socket whose room this process renews in lists. */
 interface Renewed {
   /** The id of the player, or `server`. */
   readonly playerId: string;
@@ -77,17 +82,21 @@ export interface RoomListOptions {
 /**
  * Writes the summaries of public rooms into lists.
  *
- * A list is in another slot than its rooms, so no script writes both: an act changes the room, then its process writes the room's
- * summary. A write has the room's `seq`, and the list ignores an older `seq`. If a write is lost, the next act in the room corrects the
- * list, or the next renewal by a process with a welcomed socket in the room. Otherwise the entry ends, after 15 s at most (60 s for a
- * server's room after an act). So a list is behind its rooms by one call, and by 15 s after a crash.
+ * A list is in another slot than its rooms, so no script can write both: an act changes the room, then the process writes the room's
+ * summary into the lists. Each write has the room's `seq`, and the list ignores a write with an older `seq`. If a write is lost, the list
+ * is corrected by the next act in the room, or by the next renewal of a process with a welcomed socket in the room. If neither comes, the
+ * entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list is behind its rooms by one call, and by 15 s
+ * after a crash.
  */
 export class RoomList {
   readonly #options: RoomListOptions;
+  /** The welcomed sockets of this process by room code and connection id. */
   readonly #sockets = new Map<string, Map<string, Renewed>>();
+  /** By entry: when this process last wrote the room into lists after an act, in milliseconds since 1970. */
   readonly #touched = new LruCache<string, number>(TOUCHES_REMEMBERED);
-  /** The rooms that the last renewal found open. */
+  /** The rooms that were open at the last renewal, by code. */
   #open = new Map<string, RoomFields>();
+  /** The running removals of lapsed entries, by list. */
   readonly #sweeping = new Map<string, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
@@ -107,7 +116,7 @@ export class RoomList {
     });
     metrics.count({
       name: 'coinop_room_list_failed_writes_total',
-      help: 'Summaries that could not be written. The next renewal or act corrects the list.',
+      help: 'Writes of summaries into lists that failed. The next renewal or act corrects the list.',
       value: () => this.#failed,
     });
     metrics.count({
@@ -122,7 +131,9 @@ export class RoomList {
     });
   }
 
-  /** Writes a room after an act that may change lists. `settings` may have made the room private. */
+  /**
+   * Writes a room into its lists after an act that may change them. Also writes a private room, because the act may have made it private.
+   */
   changed(fields: RoomFields, by: Present): void {
     if (fields.size === 0) return;
     this.#touched.set(entryOf(fields), this.#options.now());
@@ -130,8 +141,8 @@ export class RoomList {
   }
 
   /**
-   * Writes a room after a match into the list of all games.
-   * @returns the room's line for the list of its game, which the match writes when it ends its reservation
+   * Writes a room into the list of all games after a quick match.
+   * @returns the room's line for the list of its game, which `settle.lua` writes when it ends the match's reservation
    */
   matched(fields: RoomFields): string {
     this.#touched.set(entryOf(fields), this.#options.now());
@@ -140,7 +151,7 @@ export class RoomList {
     return lineOf(fields, until);
   }
 
-  /** Writes that somebody acted in a room, at most once per TOUCH_INTERVAL_MS. */
+  /** Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. */
   touched(fields: RoomFields, by: Present): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
     const now = this.#options.now();
@@ -149,7 +160,7 @@ export class RoomList {
   }
 
   /**
-   * From now on the socket counts as presence in its room, as long as the player has the seat.
+   * From now on the socket keeps its room in lists, as long as the player has the seat.
    * @param playerId the id of the socket's player, or `server`
    */
   present(socket: PresentSocket, playerId: string): void {
@@ -160,12 +171,13 @@ export class RoomList {
       void this.#write([{ fields, until: this.#options.now() + SOCKET_PRESENT_MS }]);
   }
 
+  /** From now on the socket no longer keeps its room in lists. */
   absent({ id, connectionId }: PresentSocket): void {
     const sockets = this.#sockets.get(id);
     if (sockets?.delete(connectionId) === true && sockets.size === 0) this.#sockets.delete(id);
   }
 
-  /** Removes the entries of a list that are past their time, after a reader has found some. */
+  /** Removes the entries of a list that are past their time. To be called after a reader has found such entries. */
   sweep(game: string): void {
     if (this.#sweeping.has(game)) return;
     const done = this.#sweep(game)
@@ -187,18 +199,20 @@ export class RoomList {
     }
   }
 
+  /** Until when an act keeps the room in lists, in milliseconds since 1970; 0: the act does not keep the room there. */
   #presentUntil(fields: RoomFields, by: Present): number {
     if (!counts(fields, by)) return 0;
     return this.#options.now() + (by === 'server' ? SERVER_PRESENT_MS : PLAYER_PRESENT_MS);
   }
 
-  /** One call after the other, so that 10,000 rooms do not block Redis. */
+  /** Renews the entries of rooms with a welcomed socket. Calls follow one after the other, so that 10,000 rooms do not block Redis. */
   async #renew(): Promise<void> {
     const open = new Map<string, RoomFields>();
     for (const [code, sockets] of this.#sockets) {
       for (const { playerId, socket } of sockets.values()) {
         const fields = fieldsOf(socket);
-        // A slow socket may close up to half a minute after its room has ended. Later sockets under this code belong to a newer room.
+        // The socket's room no longer exists: a slow socket may close up to half a minute after that. The next sockets may belong to a
+        // newer room with the same code.
         if (fields === undefined) continue;
         if (summaryOf(fields) === '') break;
         if (!keepsListed(fields, playerId)) continue;
@@ -206,7 +220,8 @@ export class RoomList {
         break;
       }
     }
-    // A room that was open at the last renewal may have closed, and the process that should have written that may have died.
+    // Also writes rooms that were open at the last renewal and are not open now: the process whose act closed the room may have died before
+    // it wrote that into the lists.
     const closed = [...this.#open].flatMap(([code]) => {
       const sockets = open.has(code) ? [] : [...(this.#sockets.get(code)?.values() ?? [])];
       return sockets.flatMap(({ socket }) => fieldsOf(socket) ?? []).slice(0, 1);
@@ -219,7 +234,7 @@ export class RoomList {
     }
   }
 
-  /** @param only the lists to write. Default: the list of the room's game, and the list of all games */
+  /** Writes rooms into lists. @param only the lists to write. Default: the list of the room's game, and the list of all games */
   async #write(rooms: readonly { readonly fields: RoomFields; readonly until: number }[], only?: readonly string[]): Promise<void> {
     const lines = new Map<string, string>();
     for (const { fields, until } of rooms) {
@@ -239,17 +254,20 @@ export class RoomList {
   }
 }
 
-/** A line of `put.lua`. */
+/** The line of a room for `put.lua`. @param until as `ends` of put() in listed.lua */
 function lineOf(fields: RoomFields, until: number): string {
   return `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
 }
 
-/** Whether this kind of presence keeps the room in lists: in a server's room the server, in other rooms a player. */
+/** Whether presence of this kind keeps the room in lists: a server's in a server's room, a player's in any other room. */
 function counts(fields: RoomFields, by: Present): boolean {
   return (by === 'server') !== fields.has('hostId');
 }
 
-/** Whether a welcomed socket of this player, or of the server, keeps the room in lists. A player who left or was kicked may still watch. */
+/**
+ * Whether a welcomed socket of this player, or of the server, keeps the room in lists. A player without a seat does not: a player who left
+ * or was kicked may still watch.
+ */
 function keepsListed(fields: RoomFields, playerId: string): boolean {
   if (playerId === 'server') return counts(fields, 'server');
   return counts(fields, 'player') && seatedIn(fields.get('players')!).includes(playerId);

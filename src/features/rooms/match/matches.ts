@@ -55,10 +55,11 @@ const seatScript = defineScript({
   durable: true,
 });
 
-/** Most rooms that a match tries: first existing ones, then new ones in which nobody else has a seat. */
+/** The most rooms that a match tries. The first TRIES_IN_ROOMS tries may be in existing rooms, the further tries are in new rooms. */
 const MOST_TRIES = 6;
 const TRIES_IN_ROOMS = 4;
 
+/** The number of seats of a new room if the caller asks for any number. */
 const DEFAULT_MAX_PLAYERS = 8;
 
 /** The room that a player asks for. */
@@ -67,7 +68,7 @@ export interface Wanted {
   readonly tags: z.output<typeof Tags>;
   readonly name: string | undefined;
   readonly minPlayers: number;
-  /** Undefined: any number of seats, and 8 in a new room. */
+  /** The number of seats. Undefined: any number, and DEFAULT_MAX_PLAYERS or `minPlayers` in a new room. */
   readonly maxPlayers: number | undefined;
   /** Whether a new room starts when it is full. */
   readonly startWhenFull: boolean;
@@ -86,9 +87,9 @@ export interface MatchesOptions extends LobbyServices {
 }
 
 /**
- * A reserved seat of a room that, as far as the list knows, is not created yet. The room has to be created with these seats and tags, not
- * with the seats and tags of this call: other callers may have reserved seats of it, and the caller's earlier call may have asked for other
- * settings.
+ * A reserved seat of a room that, by the list, is not created yet. The room has to be created with the number of seats and the tags of the
+ * reservation. The present call may ask for other settings: the caller may have reserved the seat by an earlier call, and other callers may
+ * already have reserved seats of the same room.
  */
 interface ReservedNew {
   readonly entry: string;
@@ -97,16 +98,19 @@ interface ReservedNew {
   readonly tags: z.output<typeof Tags>;
 }
 
-/** `see`: the caller's earlier reservation has ended, so the caller has a seat in that room, or had one. */
+/**
+ * A reserved seat, and what the caller may do in the room. `see`: only look up a seat, because the caller's earlier reservation has ended,
+ * so the caller has or had a seat in the room.
+ */
 type Reserved = ReservedNew | { readonly entry: string; readonly may: 'join' | 'see' };
 
-/** Outcome of a try. */
+/** The outcome of one try: the caller has a seat, or the room refused the caller. */
 type Outcome = { readonly matched: Matched } | { readonly refused: true };
 
 /** A room that refused the caller. */
 interface Refused {
   readonly entry: string;
-  /** The `seq` of the room when it refused the caller. */
+  /** The `seq` of a room that is not open any more. With this seq the list is told that the room is closed. */
   readonly closedAt?: string;
   /** The room does not exist. */
   readonly isGone?: boolean;
@@ -116,10 +120,10 @@ interface Refused {
  * Finds seats for players who ask for a match.
  *
  * The list of a game and its rooms are in different slots, so a match takes three steps. `reserve.lua` reserves a seat in the list: in the
- * oldest room that fits, or in a new room under a random code. `seat.lua` takes the seat in the room's slot, and creates the room if the
- * caller is the first. So no caller waits for another process: if that process dies, the next caller creates the room. `settle.lua` ends
- * the reservation and writes the room's new summary. Without that step the reservation lapses after 5 s. Only the room's script decides
- * about a seat: if the list was out of date, the next try goes to another room.
+ * oldest room that fits, or in a new room under a random code. `seat.lua` takes the seat in the room's slot, and creates the room if it
+ * does not exist. So no caller waits for another caller's process: if the process that was to create the room dies, the next caller creates
+ * the room. `settle.lua` ends the reservation and writes the room's new summary into the list. If this step fails, the reservation lapses
+ * after 5 s. Only `seat.lua` decides about a seat: if the list was out of date, the next try is in another room.
  */
 export class Matches {
   readonly #options: MatchesOptions;
@@ -129,17 +133,18 @@ export class Matches {
     this.#options = options;
     options.metrics.countBy({
       name: 'coinop_room_matches_total',
-      help: 'Quick matches: created (a room), joined, seated (asked again), failed; and retried: rooms that refused because the list was behind.',
+      help: 'Quick matches: created (a room), joined (a room), seated (the caller asked again), failed; and retried (a room refused).',
       label: 'outcome',
       counts: () => Object.entries(this.#counts),
     });
   }
 
-  /** @throws Refusal for a caller who may not act, or `overloaded` */
+  /** Finds a seat for the caller. @throws Refusal for a caller who may not act; `overloaded` if all tries failed */
   async match(caller: Caller, wanted: Wanted): Promise<Matched> {
     const avoided: string[] = [];
     try {
-      // The script of the list cannot check the caller, who is in another slot. A caller who may not act must not reserve a seat.
+      // Checked before the first step, because a caller who may not act must not reserve a seat. `reserve.lua` cannot check the caller: the
+      // account is in another slot than the list.
       await this.#options.scripts.runAs(caller, checkCaller, {}, {});
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const reserved = await this.#reserve(caller, wanted, avoided, tries >= TRIES_IN_ROOMS);
@@ -176,7 +181,7 @@ export class Matches {
     return { entry, may: 'create', maxPlayers: Number(newSeats), tags: JSON.parse(newTags) as z.output<typeof Tags> };
   }
 
-  /** @param hasTries whether the caller may get another room if the primary of this room is down */
+  /** Takes the reserved seat. @param hasTries whether further tries are left, in other rooms, if the primary of this room is down */
   async #seat(caller: Caller, wanted: Wanted, reserved: Reserved, hasTries: boolean): Promise<Outcome> {
     const { scripts, config, now } = this.#options;
     const { entry, may } = reserved;
@@ -207,7 +212,7 @@ export class Matches {
       }
     } catch (error) {
       const outcome = redisFailure(error);
-      // The script may have taken the seat, so the reservation is left to lapse.
+      // Nobody knows whether the script has taken the seat, so the reservation is not ended: it lapses.
       if (outcome === 'unknown') throw error;
       const refused = this.#refused(wanted.game, accountId, { entry });
       if (outcome === 'not_applied' && hasTries) return refused;
@@ -223,7 +228,8 @@ export class Matches {
     const [, playerId, isHost, own, ...rest] = words;
     const fields = fieldsOf(rest);
     this.#counts[word]++;
-    // The caller's seat may be one that it reserved in a process that died, or reserves in another tab: only the caller's reservation ends.
+    // The caller already had the seat, from a call of a process that died or from another tab: only the caller's own reservation ends.
+    // After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
     const accounts = word === 'seated' ? accountId : fact!;
     if (may === 'see') this.#options.roomList.touched(fields, 'player');
     else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
@@ -240,7 +246,10 @@ export class Matches {
     return { refused: true };
   }
 
-  /** The answer does not wait for this step. If it fails, the reservation lapses, and the next write or renewal corrects the list. */
+  /**
+   * Runs `settle.lua`. The answer to the client does not wait for this step. If it fails, the reservation lapses, and the next write or
+   * renewal of the room corrects the list.
+   */
   #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
     const { scripts, log } = this.#options;
     scripts.run(settleScript, writtenKeys(game), args).catch((error: unknown) => {
@@ -248,7 +257,7 @@ export class Matches {
     });
   }
 
-  /** Lines of the fields of a new room, as `seat.lua` takes them. */
+  /** The fields of a new room as lines, for `seat.lua`. */
   #fieldsOf(wanted: Wanted, { entry, maxPlayers, tags }: ReservedNew, joinedAt: string): string {
     const { game, name, startWhenFull } = wanted;
     const { code, createdAt } = listEntry.parse(entry)!;

@@ -1,12 +1,12 @@
--- Reserves a seat for a quick match: in the oldest room with these tags and a free seat, else in a new room that the caller has to create.
--- The next callers get seats of that new room too, so that many simultaneous calls open no more rooms than they fill.
+-- Reserves a seat for a quick match: in the oldest room with the wanted tags and a free seat, else in a new room that the caller has to
+-- create. The next callers get seats of the new room too, so that many simultaneous calls open no more rooms than they fill.
 -- KEYS order, untils, rooms, version, free, reserved, taken, asked
 -- ARGV game, account_id, tags, max_players (or '': any), new_max_players, new_code, avoided (entries, separated by blanks), is_new (1: not in an existing room)
 -- Library listed.lua: list_of, remembered, seats_of, hash_of, reserve, lapse, keep_list
 -- Answers reserved(entry, seats and tags of a room that is still to be created, else '' twice) asked(entry)
 --
--- Within ASKED_MS a repeated call gets the same entry, because the first answer may have been lost: `reserved` while the seat is reserved,
--- `asked` later.
+-- Within ASKED_MS a repeated call of an account gets the same entry, because the first answer may have been lost. The answer is `reserved`
+-- while the account's seat is reserved, and `asked` after that.
 local RESERVED_MS = 5000 -- longer than a request takes
 local ASKED_MS = 10000
 local PENDING_MS = 10000 -- a new room that is not created within this time is dropped from the list
@@ -42,10 +42,10 @@ local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(
 for _, member in ipairs(members) do
   local entry = string.sub(member, #hash + 1)
   local seq, summary = remembered(list, entry)
-  -- A failover may have lost the entry but not this member. The member would then block the front of the set forever.
+  -- A failover may have lost the entry of this member. Without the removal such members would stay at the front of `free` forever.
   if not summary or summary == '' then redis.call('ZREM', free, member)
   elseif not is_avoided[entry] then
-    -- Other tags may have the same hash.
+    -- Compares the tags themselves, because other tags may have the same hash.
     local _, most, has = seats_of(summary)
     if has == tags and (max_players == '' or max_players == most) then return take(entry, seq, summary) end
   end

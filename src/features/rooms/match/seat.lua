@@ -7,10 +7,10 @@
 -- Library room.lua: find_room, seated_ids, seat_fields, count_seated, seat_of, was_kicked, take_seat, settle, reply
 -- Answers created(accounts with seats, seq, player id, is host 0|1, private, field, value …) joined(as created) seated(1 if the caller created it, then as created) room_not_found other not_in_room(seq) kicked(seq) room_ended(seq) room_started(seq) room_locked(seq) room_full(seq)
 --
--- created_at  identifies the room: another room may have its code
--- may         see: only report whether the caller has a seat
--- fields      lines of name and text of the new room
--- name        JSON text, or ''
+-- created_at  when the room of the reservation was created: a later room may have the same code
+-- may         create: the room may be created. join: the caller may take a seat. see: the script only reports whether the caller has a seat
+-- fields      the fields of the new room: a line with the name and a line with the text, in turn
+-- name        the player's name as JSON text, or ''
 local found, room_created_at, locked, public, by_match = find_room(room, 'createdAt', 'locked', 'public', 'byMatch')
 local is_guest = guest_set(moved_in)
 
