@@ -1,4 +1,4 @@
--- Asks for one more delivery of an event.
+-- Records that an operator wants an event delivered to a hook once more.
 -- KEYS hooks, asked
 -- ARGV id, asking, most
 -- Answers asked none full

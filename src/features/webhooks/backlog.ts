@@ -2,27 +2,33 @@ import type { EventPage, Position } from './model.ts';
 import type { EventRecord } from '../events/model.ts';
 import { nextAttemptAt } from './schedule.ts';
 
-/** Most accounts of a hook that may wait for a next attempt, and most of their events. Beyond that the hook's position stops. */
+/**
+ * The most accounts of a hook that may wait for a next attempt, and the most events of these accounts. Beyond these bounds the hook's
+ * position in the log stops.
+ */
 export const MOST_WAITING = { accounts: 1000, events: 20_000 };
 
-/** Most events that are read from the log and not delivered yet. */
+/** The most events of a hook that are read from the log and not delivered yet. */
 export const MOST_READ = 1000;
 
-/** While an endpoint is down and no event is due, an account may be probed again after this long, least recently tried first. */
+/**
+ * While an endpoint is down and no event is due, a waiting account may be probed again after this many milliseconds. The account that was
+ * tried least recently comes first.
+ */
 const PROBE_AGAIN_MS = 300_000;
 
-/** The lane of events without an account. */
+/** The key of the lane of events without an account. */
 const NO_ACCOUNT = '-';
 
-/** Prefix of the lane of an event that an operator asked for. */
+/** The prefix of a lane's key for an event that an operator wants delivered again. */
 const ASKED = '!';
 
 interface Entry {
   readonly position: Position;
   readonly event: EventRecord;
-  /** On the clock of `performance.now()`. */
+  /** When the event was read, on the clock of `performance.now()`. */
   readonly readAt: number;
-  /** Delivered, given up, or among the events that wait. */
+  /** Whether the event is delivered, given up, or among the waiting events that Redis keeps. */
   isSettled: boolean;
 }
 
@@ -34,10 +40,10 @@ interface Retry {
   triedAt: number;
 }
 
-/** The events of one account, in order. One is sent at a time. */
+/** The events of one account that are not delivered, in order. One of them is sent at a time. */
 interface Lane {
   readonly key: string;
-  /** Positions of events that Redis keeps as waiting. They come before those of `queue`. */
+  /** Positions of events that Redis keeps as waiting. These events come before those of `queue`. */
   waiting: Position[];
   readonly queue: Entry[];
   retry: Retry | undefined;
@@ -46,24 +52,25 @@ interface Lane {
   isReady: boolean;
 }
 
-/** The next event of an account, to be sent now. */
+/** The event of an account that is to be sent now. */
 export interface Job {
   readonly lane: Lane;
   readonly position: Position;
-  /** Undefined: it has to be read from the log. */
+  /** The event. Undefined: it has to be read from the log. */
   readonly event: EventRecord | undefined;
-  /** On the clock of `performance.now()`. */
+  /** When the event was read, on the clock of `performance.now()`. */
   readonly readAt: number;
-  /** 1 for the first attempt. */
+  /** The number of this attempt, 1 for the first. */
   readonly attempt: number;
 }
 
 /**
- * The events that a hook still has to get, in order within each account: events read from the log, and events that wait for a next
- * attempt. The backlog itself neither sends nor stores anything.
+ * The events that a hook still has to get, in order within each account: events read from the log, and events that wait for a next attempt.
+ * The backlog itself sends and stores nothing.
  *
  * If an event fails, all events of its account wait, and other accounts go on. Redis keeps the positions of the waiting events, so the
- * hook's position may pass them. If too many accounts wait, further accounts wait in memory only, and the hook's position stops.
+ * hook's position in the log may pass them. If too many accounts wait, further accounts wait in this process only, and the hook's position
+ * stops.
  */
 export class Backlog {
   readonly #lanes = new Map<string, Lane>();
@@ -75,12 +82,13 @@ export class Backlog {
   #waitingLanes = 0;
   #waitingEvents = 0;
 
-  /** @param waiting the waiting events of each account, as `waitingText` wrote them */
+  /** @param cursor the hook's position in the log. @param waiting the waiting events of each account, as `waitingText` wrote them */
   constructor(cursor: Position, waiting: readonly (readonly [key: string, text: string])[]) {
     this.#readTo = cursor;
     for (const [key, text] of waiting) {
       const { positions, ...retry } = parseWaiting(text);
-      // Events from the cursor on are read from the log again: an operator has set the hook's position back.
+      // If an operator has set the hook's position back, waiting events from this position on are read from the log again, so they are
+      // dropped.
       const kept = key.startsWith(ASKED) ? positions : positions.filter((position) => position < cursor);
       if (kept.length < positions.length) this.#changed.add(key);
       if (kept.length === 0) continue;
@@ -91,12 +99,12 @@ export class Backlog {
     }
   }
 
-  /** The position at which reading the log goes on. */
+  /** The position in the log after the last event that was read. */
   get readTo(): Position {
     return this.#readTo;
   }
 
-  /** Whether no more events should be read for now. */
+  /** Whether MOST_READ events are read and not delivered, so that no further events should be read for now. */
   get isFull(): boolean {
     this.#dropSettled();
     return this.#read.length >= MOST_READ;
@@ -106,19 +114,25 @@ export class Backlog {
     return this.#waitingLanes;
   }
 
-  /** Where delivery begins again after a crash: all earlier events are delivered, given up or kept as waiting. */
+  /**
+   * The position in the log at which delivery begins again after a crash: all earlier events are delivered, given up, or kept in Redis as
+   * waiting.
+   */
   get cursor(): Position {
     this.#dropSettled();
     return this.#read[0]?.position ?? this.#readTo;
   }
 
-  /** The time of the oldest event that is read and not delivered. Undefined: there is none. Waiting accounts do not count. */
+  /**
+   * When the oldest event that is read and not delivered happened, in milliseconds since 1970. Undefined: there is none. Events that Redis
+   * keeps as waiting are left out.
+   */
   get oldestAt(): number | undefined {
     this.#dropSettled();
     return this.#read[0] && Date.parse(this.#read[0].event.at);
   }
 
-  /** @param readAt on the clock of `performance.now()` */
+  /** Adds a page of events from the log. @param readAt when they were read, on the clock of `performance.now()` */
   take({ events, positions, next }: Pick<EventPage, 'events' | 'positions' | 'next'>, readAt: number): void {
     for (const [index, event] of events.entries()) {
       const lane = this.#laneOf(event.accountId ?? NO_ACCOUNT);
@@ -131,7 +145,7 @@ export class Backlog {
     this.#readTo = next;
   }
 
-  /** Delivers an event once more. @returns false if too many events wait */
+  /** Adds an event that an operator wants delivered once more. @returns false if too many events wait */
   ask(event: string, position: Position, now: number): boolean {
     const lane = this.#laneOf(ASKED + event);
     if (lane.waiting.length > 0) return true;
@@ -149,8 +163,8 @@ export class Backlog {
   }
 
   /**
-   * The event to send next. It stays in its lane until `settle` or `fail`.
-   * @param isProbe the endpoint is down: a waiting account may be tried before its time
+   * Returns the event to send next. It stays in its lane until `settle` or `fail`.
+   * @param isProbe whether the endpoint is down, so that a waiting account may be tried before its time
    */
   next(now: number, isProbe: boolean): Job | undefined {
     const ready = this.#ready.shift();
@@ -170,7 +184,7 @@ export class Backlog {
     return lane && this.#jobOf(lane);
   }
 
-  /** The event was delivered or given up: the account's next event follows. */
+  /** To be called when an event was delivered or given up. The account's next event follows. */
   settle({ lane }: Job, now: number): void {
     lane.isSending = false;
     if (lane.waiting.length > 0) {
@@ -186,8 +200,8 @@ export class Backlog {
   }
 
   /**
-   * The event failed: its account waits.
-   * @returns false if it is given up: `settle` has to follow
+   * To be called when an event failed. Its account then waits for the next attempt.
+   * @returns false if the event is given up, because its time is over: the caller must then call `settle`
    */
   fail({ lane, attempt }: Job, now: number, retryAfterMs: number | undefined): boolean {
     const failedSince = lane.retry?.failedSince || now;
@@ -197,12 +211,12 @@ export class Backlog {
     return true;
   }
 
-  /** The event was not sent, because the log could not be read. */
+  /** To be called when an event was not sent, because the log could not be read. Its account waits for `waitMs` milliseconds. */
   putBack({ lane }: Job, now: number, waitMs: number): void {
     this.#retryAt(lane, { failedSince: 0, attempts: 0, triedAt: now, ...lane.retry, nextAt: now + waitMs });
   }
 
-  /** The endpoint accepts events again: all waiting accounts are due at once. */
+  /** To be called when the endpoint accepts events again. All waiting accounts are due at once. */
   retryAll(now: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.retry === undefined) continue;
@@ -212,7 +226,7 @@ export class Backlog {
     this.#nextRetryAt = now;
   }
 
-  /** The waiting events of accounts that changed since the last call, for Redis: '' for an account that no longer waits. */
+  /** The waiting events of the accounts that changed since the last call, as Redis keeps them. '' for an account that no longer waits. */
   changes(): [key: string, text: string][] {
     const changes = [...this.#changed].map((key): [string, string] => {
       const lane = this.#lanes.get(key);
@@ -252,7 +266,7 @@ export class Backlog {
     this.#wait(lane);
   }
 
-  /** From now on Redis keeps the lane's events, if there is room. */
+  /** Moves the events of a lane to those that Redis keeps as waiting, as far as there is room. */
   #wait(lane: Lane): void {
     if (lane.waiting.length > 0) this.#changed.add(lane.key);
     while (lane.queue.length > 0 && this.#hasRoom(lane)) {
@@ -274,7 +288,10 @@ export class Backlog {
   }
 }
 
-/** Stores the first position and the steps to the others: positions are many, and close together. */
+/**
+ * The text of a lane's waiting events in Redis. It has the first position and the steps to the others, because positions are many and close
+ * together.
+ */
 function waitingText({ waiting, retry }: Lane): string {
   const steps = waiting.map((position, index) => position - (waiting[index - 1] ?? 0));
   const { failedSince = 0, attempts = 0, nextAt = 0 } = retry ?? {};

@@ -3,7 +3,8 @@
 -- ARGV id, before, after, most, cursor (or '': the end of the log when a process first leases the hook)
 -- Answers changed conflict full
 --
--- `before` is the record as it was read, or ''. `conflict`: it was changed meanwhile. `full`: there would be more than `most` hooks.
+-- `before` is the record as the caller read it, or '' for a new hook. `conflict`: the record was changed meanwhile. `full`: there would be
+-- more than `most` hooks.
 if (redis.call('HGET', hooks, id) or '') ~= before then return {'conflict'} end
 if before == '' and redis.call('HLEN', hooks) >= tonumber(most) then return {'full'} end
 redis.call('HSET', hooks, id, after)

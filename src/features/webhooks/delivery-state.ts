@@ -27,19 +27,19 @@ const noteDeliveries = defineScript({
   answers: ['noted', 'lost'],
 });
 
-/** A hook that this process delivers. */
+/** A hook whose lease this process has. */
 export interface HeldHook {
   readonly id: string;
-  /** The record of the hook. */
+  /** The hook's record in Redis. */
   readonly text: string;
-  /** Undefined: no process has leased the hook yet. */
+  /** The hook's position in the log of events. Undefined: no process has leased the hook before. */
   readonly cursor: number | undefined;
   readonly turn: number;
-  /** Events that operators want to have delivered again. */
+  /** Events that operators want delivered again, as JSON. */
   readonly asked: readonly string[];
 }
 
-/** Leases the hooks that no process delivers, and renews the leases of this process. */
+/** Leases the enabled hooks that no process has leased, and renews the leases of this process. */
 export async function leasedHooks(scripts: ScriptRunner, holder: string, leaseMs: number): Promise<HeldHook[]> {
   const [, ...words] = await scripts.run(leaseHooks, { hooks: hookKeys.hooks }, { holder, leaseMs });
   const hooks: HeldHook[] = [];
@@ -57,22 +57,22 @@ export async function waitingOf(scripts: ScriptRunner, id: string): Promise<[key
   return pairsOf(words) as [string, string][];
 }
 
-/** Changes since the last note. */
+/** The progress of a hook's deliveries since the last call of `note`. */
 export interface Noted {
   readonly turn: number;
   readonly cursor: number;
   readonly waits: readonly (readonly [key: string, text: string])[];
   readonly attempts: readonly Attempted[];
-  /** Number of events asked for by operators that are now among the waiting events. */
+  /** The number of entries of the list `asked` whose events are now among the waiting events, so that Redis can drop the entries. */
   readonly askedDone: number;
-  /** The endpoint answered 410. */
+  /** When the endpoint answered 410, in milliseconds since 1970. Undefined: it did not. */
   readonly goneAt: number | undefined;
 }
 
 /**
- * Stores the progress of deliveries, and renews the lease.
- * @param leaseMs 0 ends it
- * @returns the hook's record. Undefined: nothing was stored, because another process has the hook or its state was set back
+ * Stores the progress of a hook's deliveries, and renews the lease.
+ * @param leaseMs how long the lease lasts from now on; 0 ends it
+ * @returns the hook's record. Undefined: nothing was stored, because another process has the lease or the state in Redis has changed
  */
 export async function note(scripts: ScriptRunner, id: string, holder: string, leaseMs: number, noted: Noted): Promise<string | undefined> {
   const { turn, cursor, waits, attempts, askedDone, goneAt } = noted;

@@ -1,22 +1,23 @@
 /**
- * An endpoint is down once this many attempts in a row have failed, or attempts for this time, for this many accounts. If an endpoint fails
- * half of the time, the chance of 64 failures in a row is 1 in 10^19.
+ * An endpoint is down once attempts for at least `accounts` accounts failed and none succeeded since, if these were `failures` attempts in
+ * a row or went on for `forMs` milliseconds. If an endpoint fails half of the time, the chance of 64 failures in a row is 1 in 10^19.
  */
 const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 
 /**
- * The first probe of an endpoint that is down comes after one second. The wait then doubles up to this. Random jitter takes off up to half:
- * an endpoint that fails for five of every ten seconds could otherwise fail at each probe.
+ * The longest wait between two probes of an endpoint that is down, in milliseconds. The first wait is one second, and each further wait is
+ * twice as long. Random jitter shortens each wait by up to half: an endpoint that fails for five of every ten seconds could otherwise fail
+ * at each probe.
  */
 const LONGEST_PROBE_WAIT_MS = 5000;
 
 /**
- * Whether an endpoint accepts events at all. While it is down, single attempts probe it with growing waits, and events stay in the log. So
- * the endpoint is not flooded, and Redis does not fill with accounts that wait.
+ * Whether an endpoint accepts events at all. While it is down, single attempts probe it, and all other events stay in the log. So the
+ * endpoint is not flooded, and Redis does not fill with accounts that wait.
  */
 export class EndpointHealth {
   #failures = 0;
-  /** Accounts with failures since the last success, up to `DOWN.accounts`. */
+  /** Accounts with failed attempts since the last success, `DOWN.accounts` at most. */
   readonly #accounts = new Set<string>();
   #failingSince = 0;
   #probes = 0;
@@ -32,7 +33,7 @@ export class EndpointHealth {
     return this.#probeAt;
   }
 
-  /** @returns whether it was down until now */
+  /** To be called after a successful attempt. @returns whether the endpoint was down until now */
   succeeded(): boolean {
     const wasDown = this.#isDown;
     this.#failures = 0;
@@ -43,8 +44,9 @@ export class EndpointHealth {
   }
 
   /**
+   * To be called after a failed attempt. Times are milliseconds since 1970.
    * @param begunAt when the attempt began
-   * @returns whether it is down from now on
+   * @returns whether the endpoint is down from now on
    */
   failed(account: string, begunAt: number, now: number): boolean {
     const { failures, accounts, forMs } = DOWN;
@@ -52,7 +54,7 @@ export class EndpointHealth {
     if (this.#accounts.size < accounts) this.#accounts.add(account);
     const wasDown = this.#isDown;
     this.#isDown ||= this.#accounts.size >= accounts && (this.#failures >= failures || now - this.#failingSince >= forMs);
-    // Attempts that began before the endpoint went down do not count as probes: thirty of them would raise the wait to its maximum.
+    // Attempts that began before the endpoint went down are not probes: thirty such failures would raise the wait to its maximum.
     if (this.#isDown && (!wasDown || begunAt >= this.#probeAt)) {
       const waitMs = Math.min(1000 * 2 ** Math.min(this.#probes++, 10), LONGEST_PROBE_WAIT_MS);
       this.#probeAt = now + waitMs * (0.5 + Math.random() / 2);

@@ -1,14 +1,14 @@
 import type { EventSource, Position } from './model.ts';
 import type { EventRecord } from '../events/model.ts';
 
-/** The format of the log's ids. They begin with the microseconds since 1970, in base 36. */
+/** The format of the ids of events. An id begins with the microseconds since 1970, in base 36. */
 const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
 
-/** Most pages to search: the events of some seconds in the busiest log. */
+/** The most pages of PAGE events that a search reads: the events of some seconds in the busiest log. */
 const MOST_PAGES = 50;
 const PAGE = 1000;
 
-/** Finds an event of the log by its id. */
+/** Finds an event of the log by its id. The time in the id gives the position at which the search begins. */
 export async function findEvent(
   id: string,
   events: Pick<EventSource, 'read' | 'positionAt'>,

@@ -13,22 +13,25 @@ import type { SharedReads } from './shared-reads.ts';
 import { FRESH_MS, type WaitingEvents } from './waiting-events.ts';
 import type { HookFigures, WebhookCounts } from './webhook-counts.ts';
 
-/** Deliveries are stored within this time. If the process dies, only deliveries of this time are repeated. */
+/**
+ * The outcome of a delivery is stored in Redis within this many milliseconds. If the process dies, only deliveries of this time are
+ * repeated.
+ */
 const NOTE_WITHIN_MS = 200;
 
-/** A position that moved past events of other types is stored within this time. */
+/** A position that passed only events of types that the hook does not want is stored in Redis within this many milliseconds. */
 const NOTE_POSITION_WITHIN_MS = 1000;
 
-/** How often the process calls `tick` of each delivery. */
+/** How often a process calls `tick` of each delivery, in milliseconds. */
 export const TICK_MS = 100;
 
-/** Longest wait for new events. */
+/** The longest time that a delivery waits for new events before it reads the log again, in milliseconds. */
 const NEWS_MS = 30_000;
 
-/** Wait after a failed read of the log. */
+/** The wait after a failed read of the log, in milliseconds. */
 const READ_AGAIN_MS = 1000;
 
-/** How long a shutdown waits for open requests. */
+/** How long a shutdown waits for open requests, in milliseconds. */
 const CLOSE_MS = 3000;
 
 export interface HookDeliveryOptions {
@@ -36,22 +39,23 @@ export interface HookDeliveryOptions {
   readonly reads: Pick<SharedReads, 'read'>;
   readonly waitingEvents: Pick<WaitingEvents, 'at'>;
   readonly places: Pick<RequestPlaces, 'join'>;
-  /** Deliveries begin in turns. */
+  /** Lets one hook at a time read its state from Redis. */
   readonly begins: Turns;
   readonly scripts: ScriptRunner;
   readonly openSender: (url: string) => Pick<Sender, 'send' | 'close'>;
   readonly counts: Pick<WebhookCounts, 'begun' | 'counted' | 'gone'>;
   readonly log: Logger;
-  /** Milliseconds since 1970. */
+  /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Name of this process. */
+  /** The name of this process in leases. */
   readonly holder: string;
   readonly leaseMs: number;
 }
 
 /**
- * Delivers the events of one hook while this process has the hook's lease. It reads the state from Redis once. It ends when the lease is
- * lost, when the state in Redis has changed, or when the hook is removed or disabled. The next holder of the lease reads the state again.
+ * Delivers the events of one hook while this process has the hook's lease. The delivery reads the hook's state from Redis once. It ends
+ * when the lease is lost, when the state in Redis has changed, or when the hook is removed or disabled. The process that then leases the
+ * hook reads the state again.
  */
 export class HookDelivery {
   readonly id: string;
@@ -65,18 +69,18 @@ export class HookDelivery {
   #text: string;
   #hook: HookRecord;
   #turn: number;
-  /** On the clock of `performance.now()`. */
+  /** When the lease ends, on the clock of `performance.now()`. */
   #leaseEnd: number;
   #attempts: Attempted[] = [];
   #askedDone = 0;
   #goneAt: number | undefined;
-  /** When to store the progress, on the clock of `performance.now()`. */
+  /** When the progress has to be stored in Redis, on the clock of `performance.now()`. */
   #noteAt = Infinity;
   #noting: Promise<void> | undefined;
   #isClosing = false;
   #roomMade = (): void => {};
 
-  /** @param leaseEnd on the clock of `performance.now()` */
+  /** @param leaseEnd when the lease ends, on the clock of `performance.now()` */
   constructor(held: HeldHook, hook: HookRecord, leaseEnd: number, options: HookDeliveryOptions) {
     this.id = held.id;
     this.#options = options;
@@ -105,19 +109,20 @@ export class HookDelivery {
     };
   }
 
-  /** The lease was renewed. */
+  /** To be called when the lease was renewed. */
   renewed({ text, turn, asked }: HeldHook, leaseEnd: number): void {
     this.#leaseEnd = leaseEnd;
     this.#learn(text);
     if (this.isOver) return;
-    // The answer to a note under way shows whether another process changed the state, or only that note did.
+    // Another process may have changed the state, or the turn comes from a note of this process that is under way. The answer of the next
+    // note tells which.
     if (turn !== this.#turn) this.#noteSoon(0);
     this.#ask(asked);
   }
 
   /**
-   * Stores the progress if it is time, and sends the due events. All hooks do so in the same turn of the event loop: Redis then runs their
-   * notes in few commands, and waits for the disk once.
+   * Stores the progress if it is time, and sends the due events. The ticks of all hooks run in one turn of the event loop: Redis then runs
+   * their notes in few commands, and waits for the disk once.
    */
   tick(): void {
     const now = performance.now();
@@ -126,7 +131,7 @@ export class HookDelivery {
     this.#places.want();
   }
 
-  /** Ends at once. Open requests fail. */
+  /** Ends the delivery at once. Open requests fail. */
   abandon(): void {
     if (this.isOver) return;
     this.#stop.abort();
@@ -147,7 +152,7 @@ export class HookDelivery {
   async #begin({ cursor, asked }: HeldHook): Promise<void> {
     const { events, scripts, begins, log } = this.#options;
     try {
-      // One hook at a time: the waiting events of a hook may take some milliseconds to read.
+      // One hook at a time reads its state, because the waiting events of a hook may take some milliseconds to read.
       const [start, waiting, oldest] = await begins.take('', () =>
         Promise.all([cursor ?? events.end(), waitingOf(scripts, this.id), events.oldest()]),
       );
@@ -160,8 +165,8 @@ export class HookDelivery {
       return this.abandon();
     }
     if (cursor === undefined) {
-      // Stored before the first delivery. If the process died in between, the next one would begin at a later end of the log, and the events
-      // that had come meanwhile would be lost.
+      // A new hook's position is stored before the first delivery. If the process died before that, the next process would begin at a later
+      // end of the log, and the events in between would be lost.
       this.#noteNow();
       await this.#noting;
     }
@@ -198,7 +203,7 @@ export class HookDelivery {
     }
   }
 
-  /** Begins the next request. Undefined: nothing may be sent now. */
+  /** Begins the hook's next request. @returns undefined if nothing may be sent now */
   #beginNext(): Promise<void> | undefined {
     const backlog = this.#backlog;
     if (performance.now() > this.#leaseEnd) this.abandon();
@@ -234,7 +239,7 @@ export class HookDelivery {
     this.#end(backlog, job, event, at, attempt);
   }
 
-  /** @param attempt undefined: the log has dropped the event */
+  /** Records the outcome of an attempt. @param attempt undefined: the log has dropped the event */
   #end(backlog: Backlog, job: Job, event: EventRecord | undefined, at: number, attempt: Attempt | undefined): void {
     const { now, counts, log } = this.#options;
     const endedAt = now();
@@ -277,7 +282,10 @@ export class HookDelivery {
     this.#places.want();
   }
 
-  /** Plans a note to Redis for the tick before this time, unless an earlier one is planned. 0: at the end of this turn of the event loop. */
+  /**
+   * Plans to store the progress within this many milliseconds, unless an earlier time is planned. 0: at the end of this turn of the event
+   * loop.
+   */
   #noteSoon(withinMs: number): void {
     const at = performance.now() + withinMs - TICK_MS;
     if (this.isOver || this.#backlog === undefined || at >= this.#noteAt) return;
@@ -285,13 +293,17 @@ export class HookDelivery {
     if (withinMs === 0) setImmediate(() => this.#noteNow());
   }
 
-  /** One note at a time, because each needs the turn that the previous one set. The tick after it stores the rest. */
+  /**
+   * Stores the progress. One call runs at a time, because each needs the turn that the previous one set. Changes during a call are stored
+   * by a later tick.
+   */
   #noteNow(): void {
     if (this.isOver || this.#isClosing || this.#noting !== undefined) return;
     this.#noteAt = Infinity;
     this.#noting = this.#note(this.#options.leaseMs)
       .catch((error: unknown) => {
-        // The script may have run before the connection broke, so the state in Redis is unknown. The next holder reads it again.
+        // The script may have run before the connection broke, so the state in Redis is unknown. The process that leases the hook next
+        // reads the state again.
         this.#options.log.debug({ hook: this.id, reason: (error as Error).message }, 'the progress of a webhook could not be stored');
         this.abandon();
       })
@@ -317,7 +329,7 @@ export class HookDelivery {
     this.abandon();
   }
 
-  /** Applies a record that may have changed. */
+  /** Applies the hook's record as Redis has it now. */
   #learn(text: string): void {
     if (text === this.#text) return;
     const hook = parseHook(text);
@@ -328,5 +340,5 @@ export class HookDelivery {
   }
 }
 
-/** This process stops this long before its lease ends, because the answer of Redis takes time. */
+/** How long before its lease ends a process stops delivering, in milliseconds, because Redis's answer to a renewal takes time. */
 export const LEASE_MARGIN_MS = 500;

@@ -1,14 +1,17 @@
 import { isIP } from 'node:net';
 import { isReachable } from './reachable.ts';
 
-/** Longer than the URL of any endpoint, and short enough for a table of fifty hooks. */
+/** The most characters of a hook's URL: more than an endpoint needs, and few enough for a table of fifty hooks. */
 export const MOST_URL_LENGTH = 1024;
 
-/** Web ports. Other ports below 1024 belong to services such as mail, which could take a request for their own commands. */
+/**
+ * Ports below 1024 that a hook may have, '' for the default. Other ports below 1024 belong to services such as mail, which could take a
+ * request for their own commands.
+ */
 const WEB_PORTS = ['', '80', '443'];
 
 /**
- * The problem of a hook's URL, as far as it shows without DNS. Undefined: none.
+ * The problem of a hook's URL that shows without DNS. Undefined: there is none.
  * @returns a part of a sentence, such as `must begin with https://`
  */
 export function urlProblem(text: string, allowsPrivate: boolean): string | undefined {
@@ -25,17 +28,20 @@ export function urlProblem(text: string, allowsPrivate: boolean): string | undef
   return refusalOf(host, allowsPrivate);
 }
 
-/** The URL without path and query: either may hold a secret. */
+/** The URL without path and query, because both may contain a secret. */
 export function placeOf(url: string): string {
   return URL.parse(url)?.origin ?? 'an unknown place';
 }
 
-/** The host as name or address. `URL` has already turned every spelling of an IPv4 address, such as 0x7f.1, into the usual one. */
+/**
+ * The host of a URL as a name or an address. `URL` has already turned every spelling of an IPv4 address, such as 0x7f.1, into the usual
+ * one.
+ */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** A part of a sentence about an address that `isReachable` refuses. */
+/** The reason why `isReachable` refuses an address, as a part of a sentence. */
 export function refusalOf(address: string, allowsPrivate: boolean): string {
   return isReachable(address, true) && !allowsPrivate
     ? `must not lead to ${address}, a private address, without WEBHOOKS_PRIVATE=on`

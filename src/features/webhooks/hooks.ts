@@ -56,34 +56,34 @@ const setCursor = defineScript({
   durable: true,
 });
 
-/** Most events that operators have asked for and that are not delivered again yet. */
+/** The most events of a hook that operators want delivered again and that no process has taken over yet. */
 const MOST_ASKED = 1000;
 
-/** How often a change is repeated when another operator's change comes in between. */
+/** The most attempts of a change. An attempt fails if another operator changed the hook meanwhile. */
 const MOST_CONFLICTS = 5;
 
 export interface ListedHook extends HookRecord {
   readonly id: string;
-  /** The position in the log of events. Undefined: no process has leased the hook yet. */
+  /** The hook's position in the log of events. Undefined: no process has leased the hook yet. */
   readonly cursor: number | undefined;
-  /** Accounts whose next event waits for another attempt. */
+  /** The number of accounts whose next event waits for another attempt. */
   readonly waitingAccounts: number;
-  /** Whether a process delivers its events. */
+  /** Whether a process has leased the hook, and so delivers its events. */
   readonly isHeld: boolean;
-  /** The record in Redis. */
+  /** The hook's record in Redis. */
   readonly text: string;
 }
 
 export interface HooksOptions {
   readonly scripts: ScriptRunner;
   readonly config: { readonly WEBHOOKS_PRIVATE: 'on' | 'off' };
-  /** Milliseconds since 1970. */
+  /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
-  /** For tests: the addresses of names. */
+  /** For tests: gives the addresses of host names. */
   readonly resolve?: Resolve;
 }
 
-/** Reads and changes the hooks in Redis. The process that delivers sees a change within a second. */
+/** Reads and changes the hooks in Redis. The process that delivers a hook learns of a change within a second. */
 export class Hooks {
   readonly #options: HooksOptions;
   readonly allowsPrivate: boolean;
@@ -95,7 +95,7 @@ export class Hooks {
     this.resolve = options.resolve ?? (this.allowsPrivate ? resolvePrivate : resolvePublic());
   }
 
-  /** All hooks, oldest first. Hooks with unreadable records are left out: they get no events. */
+  /** All hooks, oldest first. A hook whose record cannot be parsed is left out: it gets no events. */
   async list(): Promise<ListedHook[]> {
     const hooks = await this.#read('');
     return hooks.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
@@ -105,7 +105,7 @@ export class Hooks {
     return (await this.#read(id))[0];
   }
 
-  /** @param id '': all */
+  /** Reads one hook, or all. @param id '' for all hooks */
   async #read(id: string): Promise<ListedHook[]> {
     const [, ...words] = await this.#options.scripts.run(listHooks, { hooks: hookKeys.hooks }, { id });
     const hooks: ListedHook[] = [];
@@ -126,8 +126,8 @@ export class Hooks {
   }
 
   /**
-   * The problem of a URL, as a part of a sentence. A name without an address is accepted, because it may get one. Each connection is
-   * checked again.
+   * The problem of a hook's URL, as a part of a sentence; undefined without one. A host name without an address is accepted, because it may
+   * get one later. Each connection of a delivery checks the address again.
    */
   async problemOf(text: string): Promise<string | undefined> {
     const problem = urlProblem(text, this.allowsPrivate);
@@ -141,8 +141,9 @@ export class Hooks {
 
   /**
    * Adds a hook.
-   * @param cursor the position in the log of events at which it begins. Undefined: the end of the log when a process first leases the hook
-   * @returns undefined if the most hooks exist already
+   * @param cursor the position in the log of events at which the hook begins. Undefined: the end of the log when a process first leases the
+   * hook
+   * @returns undefined if MOST_HOOKS hooks exist already
    */
   async add(hook: { url: string; types?: readonly EventType[] | undefined }, cursor: number | undefined) {
     const { scripts, now } = this.#options;
@@ -154,7 +155,10 @@ export class Hooks {
     return word === 'changed' ? { id, secret, record } : undefined;
   }
 
-  /** Makes a new secret. The older ones, of earlier rotations too, sign until `oldUntil` at most. Of too many, the oldest end at once. */
+  /**
+   * Makes a new secret. The older secrets, of earlier rotations too, sign until `oldUntil` at most, in milliseconds since 1970. If there
+   * are more than MOST_SECRETS, the oldest end at once.
+   */
   async rotate(id: string, oldUntil: number): Promise<{ secret: string; record: HookRecord } | undefined> {
     const secret = newSecret();
     const now = this.#options.now();
@@ -167,18 +171,18 @@ export class Hooks {
     return record && { secret, record };
   }
 
-  /** @returns undefined if there is no such hook */
+  /** Stops deliveries to a hook. @returns undefined if there is no such hook */
   disable(id: string): Promise<HookRecord | undefined> {
     const at = this.#options.now();
     return this.#change(id, (hook) => (hook.disabled === undefined ? { ...hook, disabled: { by: 'operator', at } } : hook));
   }
 
-  /** The hook goes on at its last position. */
+  /** Ends the disabling of a hook. Deliveries go on at the hook's last position in the log. @returns undefined if there is no such hook */
   enable(id: string): Promise<HookRecord | undefined> {
     return this.#change(id, ({ disabled: _, ...hook }) => hook as HookRecord);
   }
 
-  /** @returns false if there is no such hook */
+  /** Removes a hook. @returns false if there is no such hook */
   async remove(id: string): Promise<boolean> {
     const { hooks, state, waiting, delivered, failed, asked } = hookKeys;
     const keys = { hooks, state: state(id), waiting: waiting(id), delivered: delivered(id), failed: failed(id), asked: asked(id) };
@@ -186,12 +190,12 @@ export class Hooks {
     return word === 'removed';
   }
 
-  /** The last attempts, the newest first. */
+  /** The last attempts to deliver events to a hook, newest first. */
   async attempts(id: string, limit = KEPT_ATTEMPTS): Promise<Attempted[]> {
     return (await this.#attempts(id, limit)).slice(0, limit);
   }
 
-  /** @param limit bounds the successful attempts and the failed attempts separately */
+  /** @param limit the most successful attempts, and the most failed attempts, that are read */
   async #attempts(id: string, limit: number): Promise<Attempted[]> {
     const keys = { delivered: hookKeys.delivered(id), failed: hookKeys.failed(id) };
     const [, _deliveredCount, ...texts] = await this.#options.scripts.run(readAttempts, keys, { limit });
@@ -199,28 +203,33 @@ export class Hooks {
     return all.toSorted((one, other) => other.at - one.at);
   }
 
-  /** The last successful attempt, and the last failed one. */
+  /** The last successful attempt of a hook, and the last failed one. */
   async lastOf(id: string): Promise<{ readonly delivered: Attempted | undefined; readonly failed: Attempted | undefined }> {
     const attempts = await this.#attempts(id, 1);
     const ofOutcome = (isDelivered: boolean) => attempts.find(({ outcome }) => (outcome === 'delivered') === isDelivered);
     return { delivered: ofOutcome(true), failed: ofOutcome(false) };
   }
 
-  /** Delivers an event once more, outside the order of its account. */
+  /**
+   * Asks for one more delivery of an event, outside the order of its account. `none`: there is no such hook. `full`: too many events wait.
+   */
   async askAgain(id: string, asking: { readonly event: string; readonly position: number }): Promise<'asked' | 'none' | 'full'> {
     const keys = { hooks: hookKeys.hooks, asked: hookKeys.asked(id) };
     const [word] = await this.#options.scripts.run(askAgain, keys, { id, asking: JSON.stringify(asking), most: MOST_ASKED });
     return word;
   }
 
-  /** The hook gets all events of the log from this position on. @returns false if there is no such hook */
+  /**
+   * Sets the position of a hook, so that it gets all later events of the log, also those that it got before. @returns false if there is no
+   * such hook
+   */
   async replay(id: string, cursor: number): Promise<boolean> {
     const keys = { hooks: hookKeys.hooks, state: hookKeys.state(id) };
     const [word] = await this.#options.scripts.run(setCursor, keys, { id, cursor });
     return word === 'set';
   }
 
-  /** @throws Error if other changes keep coming in between */
+  /** Changes the record of a hook. @returns undefined if there is no such hook. @throws Error after MOST_CONFLICTS attempts */
   async #change(id: string, changed: (hook: HookRecord) => HookRecord): Promise<HookRecord | undefined> {
     for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts++) {
       const hook = await this.find(id);

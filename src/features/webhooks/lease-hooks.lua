@@ -1,9 +1,9 @@
--- Leases each enabled hook to one process at a time. A process that asks again in time keeps its hooks.
+-- Leases each enabled hook to one process at a time. A process that calls again before its leases end keeps its hooks.
 -- KEYS hooks
 -- ARGV holder, lease_ms
 -- Answers held(id, record, cursor or '', turn, count of asked, asked …)
 --
--- The clock of Redis decides, because the clocks of the processes may differ.
+-- Leases end by the clock of Redis, because the clocks of the processes may differ.
 local answer = {'held'}
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)

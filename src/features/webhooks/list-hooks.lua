@@ -1,4 +1,5 @@
--- Reads all hooks, or one: id, record, position in the log, number of accounts that wait for a next attempt, '1' if a process delivers it.
+-- Reads one hook or all: id, record, position in the log, number of accounts that wait for a next attempt, '1' if a process has leased the
+-- hook.
 -- KEYS hooks
 -- ARGV id (or '': all)
 -- Answers hooks(id, record, cursor, waiting, held …)

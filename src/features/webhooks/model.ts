@@ -3,34 +3,40 @@ import { z } from 'zod';
 import { EVENT_TYPES, type EventRecord, type EventType } from '../events/model.ts';
 import { SECRET } from './signature.ts';
 
-/** All hooks are in one slot, so that one script can read all of them, and one can remove a hook with all its keys. */
+/** The hash tag of all hooks. They share a slot, so that one script can read all hooks, or remove a hook with all its keys. */
 const TAG = '{webhooks}';
 
 export const hookKeys = {
-  /** A hash: a hook's id → its record. */
+  /** A hash: the id of a hook → the record of the hook (`HookRecord`). */
   hooks: TAG,
   /**
-   * A hash: `cursor` (the position in the log of events up to which all events are delivered, given up, or wait in `waiting`), `turn`
-   * (rises with each change of the state), `holder` and `leaseEnd` (the process that delivers, and until when, on the clock of Redis).
+   * The state of a hook: a hash. `cursor`: the position in the log up to which all events are delivered, given up, or kept in `waiting`.
+   * `turn`: a number that rises with each change of the state. `holder` and `leaseEnd`: the process that delivers, and until when, on the
+   * clock of Redis.
    */
   state: (id: string) => `${TAG}:state:${id}`,
-  /** A hash: an account whose events wait for their next attempt → those events (`backlog.ts`). */
+  /**
+   * A hash: an account whose events wait for their next attempt → the positions of these events and the time of the attempt (`backlog.ts`).
+   */
   waiting: (id: string) => `${TAG}:waiting:${id}`,
-  /** A list: the last successful attempts, newest first. */
+  /** A list: the last successful attempts of a hook, newest first. */
   delivered: (id: string) => `${TAG}:delivered:${id}`,
-  /** A list: the last failed attempts, newest first. Separate, so that many successes do not hide a failure. */
+  /**
+   * A list: the last failed attempts of a hook, newest first. It is separate from the successful ones, so that many successes do not hide a
+   * failure.
+   */
   failed: (id: string) => `${TAG}:failed:${id}`,
-  /** A list: the events that operators want to deliver again. */
+  /** A list: the events that operators want delivered to the hook again. */
   asked: (id: string) => `${TAG}:asked:${id}`,
 };
 
-/** A bound, because each process reads all hooks every second, and each delivered hook holds a page of events in memory. */
+/** The most hooks. Each process reads all hooks every second, and the process that delivers a hook holds a page of its events in memory. */
 export const MOST_HOOKS = 50;
 
-/** Most attempts of each kind that Redis keeps of a hook. */
+/** The most successful attempts, and the most failed attempts, that Redis keeps of a hook. */
 export const KEPT_ATTEMPTS = 100;
 
-/** Most secrets of a hook that sign: the newest, and older ones that a rotation keeps valid for a while. */
+/** The most secrets of a hook that sign: the newest, and older ones that a rotation keeps valid for a while. */
 export const MOST_SECRETS = 4;
 
 const ID_LENGTH = 8;
@@ -44,25 +50,25 @@ export function newHookId(): string {
 
 const milliseconds = z.number().int().min(0);
 
-/** A hook's record in Redis. Times are milliseconds since 1970. Fields that a later version adds are kept. */
+/** The record of a hook in Redis. Times are milliseconds since 1970. Fields that a later version adds are kept. */
 const HookRecord = z.looseObject({
   url: z.string(),
-  /** Left out: all types. Types of a later version are ignored. */
+  /** The types of events that the hook gets. Left out: all types. Types of a later version are ignored. */
   types: z.array(z.string()).optional(),
-  /** Newest first. In clear text, because the service signs with them. */
+  /** The secrets that sign, newest first, each until `until`. They are in clear text, because the service signs with them. */
   secrets: z.array(z.object({ secret: z.string().regex(SECRET), until: milliseconds.optional() })).min(1),
   createdAt: milliseconds,
-  /** The cause: an operator disabled it, or its endpoint answered 410. Left out: it is enabled. */
+  /** Who disabled the hook, and when: an operator, or the endpoint by an answer 410 (`gone`). Left out: the hook is enabled. */
   disabled: z.object({ by: z.enum(['operator', 'gone']), at: milliseconds }).optional(),
 });
 
 export type HookRecord = z.output<typeof HookRecord>;
 
-/** Undefined for a text that is not a record: its hook gets no events. */
+/** Parses the record of a hook. Undefined for a text that is not a record: such a hook gets no events. */
 export function parseHook(text: string): HookRecord | undefined {
   try {
     const record = HookRecord.safeParse(JSON.parse(text)).data;
-    // If this version knew none of its types, reading the log without types would give all events.
+    // If this version knows none of the hook's types, the list of types would be empty, and reading the log without types gives all events.
     return record !== undefined && typesOf(record)?.length === 0 ? undefined : record;
   } catch {
     return undefined;
@@ -74,30 +80,30 @@ export function secretsOf({ secrets }: Pick<HookRecord, 'secrets'>, now: number)
   return secrets.filter(({ until = Infinity }) => now < until).map(({ secret }) => secret);
 }
 
-/** The types that this version knows. Undefined: all. */
+/** The types of the hook that this version knows. Undefined: all types. */
 export function typesOf({ types }: Pick<HookRecord, 'types'>): EventType[] | undefined {
   return types && EVENT_TYPES.filter((type) => types.includes(type));
 }
 
-/** One attempt to deliver an event. */
+/** An attempt to deliver an event. */
 export interface Attempted {
   /** The id of the event. */
   readonly event: string;
   readonly type: string;
-  /** Where the event lies in the log. */
+  /** The position of the event in the log. */
   readonly position: number;
   /** When the attempt began, in milliseconds since 1970. */
   readonly at: number;
-  /** 1 for the first. */
+  /** The number of the attempt, 1 for the first. */
   readonly attempt: number;
   readonly outcome: 'delivered' | 'failed' | 'given_up';
   readonly status?: number;
-  /** Why there is no status: a word of `sender.ts`, or `expired` for an event that the log dropped before it was delivered. */
+  /** Why the endpoint gave no status: a word of `sender.ts`, or `expired` if the log dropped the event before it was delivered. */
   readonly error?: string;
   readonly durationMs: number;
 }
 
-/** A place in the log of events (`features/events/log.ts`). */
+/** A position in the log of events (`features/events/log.ts`). */
 export type Position = number;
 
 export interface EventPage {

@@ -1,16 +1,19 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * The addresses to which webhooks may be sent. A person who may add a hook must not reach through it anything that only this machine can
- * reach: its own services, its network, its cloud's metadata service.
+ * The addresses to which webhooks may be sent. A person who may add a hook must not reach through it what only this machine can reach: its
+ * own services, its network, its cloud's metadata service.
  *
  * Sources: the IANA registries of special-purpose addresses (RFC 6890 and its updates), RFC 6598 (carriers' NAT), RFC 4193 (local IPv6).
  */
 
-/** Ranges of addresses, by family. */
+/** Ranges of addresses in CIDR notation, by family. */
 type Ranges = Readonly<Record<'ipv4' | 'ipv6', readonly string[]>>;
 
-/** Unspecified, reserved, multicast and link-local addresses, and clouds' metadata. Never allowed, not even with WEBHOOKS_PRIVATE=on. */
+/**
+ * Unspecified, reserved, multicast and link-local addresses, and the metadata services of clouds. No webhook reaches them, not even with
+ * WEBHOOKS_PRIVATE=on.
+ */
 const NEVER: Ranges = {
   ipv4: [
     '0.0.0.0/8', // "this network": Linux connects 0.0.0.0 to itself
@@ -34,14 +37,14 @@ const NEVER: Ranges = {
   ],
 };
 
-/** Addresses of private networks, documentation and benchmarks. Allowed with WEBHOOKS_PRIVATE=on only. */
+/** Addresses of private networks, documentation and benchmarks. Webhooks reach them with WEBHOOKS_PRIVATE=on only. */
 const PRIVATE: Ranges = {
   ipv4: [
     '10.0.0.0/8',
     '100.64.0.0/10', // carriers' NAT
     '127.0.0.0/8',
     '172.16.0.0/12',
-    '192.0.2.0/24', // documentation, and the two below
+    '192.0.2.0/24', // documentation, as 198.51.100.0 and 203.0.113.0
     '192.88.99.0/24', // relays of 6to4
     '192.168.0.0/16',
     '198.18.0.0/15', // benchmarks
@@ -54,7 +57,10 @@ const PRIVATE: Ranges = {
   ],
 };
 
-/** RFC 4291, section 2.4: all other unicast addresses are special. A range that is assigned later is thus private until it is listed. */
+/**
+ * The public unicast addresses of IPv6. All other addresses are special (RFC 4291, section 2.4), so webhooks reach them with
+ * WEBHOOKS_PRIVATE=on only.
+ */
 const GLOBAL_IPV6 = '2000::/3';
 
 const never = listOf(NEVER);

@@ -1,4 +1,4 @@
--- Reads the events of a hook that wait for their next attempt: accounts and their events in turn.
+-- Reads the waiting events of a hook, by account: each account is followed by the text of its events.
 -- KEYS waiting
 -- ARGV -
 -- Answers waiting(account, events …)

@@ -1,31 +1,32 @@
-/** The most webhook requests that a process has under way, to all endpoints together. */
+/** The most webhook requests that a process has under way at a time, to all endpoints together. */
 export const MOST_REQUESTS = 64;
 
-/** The most requests to one endpoint, each of another account: an endpoint that needs 100 ms gets 320 events a second. */
+/** The most requests to one endpoint at a time, each for another account. So an endpoint that needs 100 ms gets 320 events a second. */
 export const MOST_OF_A_HOOK = 32;
 
 /**
- * Requests that begin in one turn of the event loop. To sign and to send one takes some 0.15 ms. When all hooks began their requests in the
- * turn in which an event came, 50 hooks kept other clients waiting for some 250 ms.
+ * The most requests that begin in one turn of the event loop. To sign and to send a request takes some 0.15 ms. When all hooks began their
+ * requests in the turn in which an event came, 50 hooks kept other clients waiting for some 250 ms.
  */
 export const MOST_A_TURN = 4;
 
-/** A hook may take more than its share while its endpoint answers within this time. */
+/** How fast an endpoint must answer, in milliseconds, so that its hook may take more places than its share. */
 const QUICK_MS = 1000;
 
-/** Begins the next request of a hook. Undefined: the hook has none to send now. */
+/** Begins the next request of a hook. @returns undefined if the hook has nothing to send now */
 export type Begin = () => Promise<unknown> | undefined;
 
 /**
- * The places of a process for requests to endpoints of webhooks, shared among its hooks. Attempts, repetitions and probes all take one.
+ * The places of a process for requests to endpoints of webhooks, shared among its hooks. Every attempt takes a place, also a repetition or
+ * a probe.
  *
- * A free place goes to the waiting hook with the fewest requests under way, and among equals to the one that has waited longest. Each hook
- * has an equal share of the places. An endpoint that does not answer holds its places for ten seconds, so its hook gets its share only. A
- * hook whose endpoint answers quickly also takes places that others leave free. One place is kept for each hook without a request, so
- * that its first request waits for no other endpoint.
+ * A free place goes to the waiting hook with the fewest requests under way, and among equals to the hook that has waited longest. Each hook
+ * has an equal share of the places. An endpoint that does not answer keeps its places for ten seconds, so its hook gets no more than its
+ * share. A hook whose endpoint answers quickly also takes places that other hooks leave free. For each hook without a request one place is
+ * kept free, so that its first request never waits for another endpoint.
  */
 export class RequestPlaces {
-  /** In the order of their last requests, the oldest first. */
+  /** The hooks in the order of their last requests, the oldest first. */
   readonly #hooks = new Set<HookPlaces>();
   #taken = 0;
   #isPlanned = false;
@@ -36,7 +37,7 @@ export class RequestPlaces {
     return hook;
   }
 
-  /** Requests of the hook that are under way keep their places until they end. */
+  /** Removes a hook. Its requests that are under way keep their places until they end. */
   leave(hook: HookPlaces): void {
     this.#hooks.delete(hook);
   }
@@ -67,7 +68,7 @@ export class RequestPlaces {
     return next;
   }
 
-  /** @param idle number of hooks without a request under way */
+  /** Whether a hook may take a place. @param idle the number of hooks without a request under way */
   #mayTake({ underWay, isQuick }: HookPlaces, idle: number): boolean {
     const free = MOST_REQUESTS - this.#taken;
     if (underWay === 0) return free > 0;
@@ -109,7 +110,7 @@ export class HookPlaces {
     this.#places = places;
   }
 
-  /** The hook may have something to send: `begin` is called once a place is free. */
+  /** To be called when the hook may have something to send. `begin` is called once a place is free. */
   want(): void {
     this.isWaiting = true;
     this.#places.plan();

@@ -1,17 +1,20 @@
 import { lookup, Resolver } from 'node:dns/promises';
 
 /**
- * The addresses of a host name, in the order in which they are tried.
- * @throws Error if it has none
+ * Gives the addresses of a host name, in the order in which they are tried.
+ * @throws Error if the name has no address
  */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
-/** A request has ten seconds in all. If a name server is down, there must be time left for the next one. */
+/**
+ * Time for a name server's answer in milliseconds, and the attempts. A webhook request has ten seconds in all: if a name server is down,
+ * there must be time left for the next one.
+ */
 const RESOLVER = { timeout: 2000, tries: 2 };
 
 /**
- * Uses DNS only. The system's look-up would occupy one of the four threads that all look-ups and file accesses share: the names of a few
- * dead endpoints would block all of them.
+ * Resolves names by DNS only. The system's lookup would occupy one of the four threads that all lookups and file accesses share: the names
+ * of a few dead endpoints would block all of them.
  */
 export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   return async (hostname) => {
@@ -22,6 +25,6 @@ export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   };
 }
 
-/** Uses the system's look-up, which includes /etc/hosts: names of private networks may be only there. */
+/** Resolves names by the system's lookup, which includes /etc/hosts: names of private networks may be only there. */
 export const resolvePrivate: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);

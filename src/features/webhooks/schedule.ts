@@ -2,7 +2,10 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The waits of the Standard Webhooks specification: ten attempts in a little more than three days. */
+/**
+ * The waits between the attempts to deliver an event, from the Standard Webhooks specification: ten attempts in a little more than three
+ * days.
+ */
 const WAITS_MS = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -15,17 +18,20 @@ const WAITS_MS = [
   24 * HOUR_MS,
 ];
 
-/** The waits as times since the first failure. */
+/** When each repeated attempt is due, in milliseconds since the first failure. */
 const DUE_MS = WAITS_MS.map((_, index) => WAITS_MS.slice(0, index + 1).reduce((sum, waitMs) => sum + waitMs));
 
-/** A Retry-After replaces the next wait, within these bounds: it can neither make the service flood an endpoint nor stop deliveries. */
+/**
+ * The bounds of a wait that an endpoint sets by Retry-After, in milliseconds. So the header can neither make the service flood an endpoint
+ * nor stop deliveries.
+ */
 const RETRY_AFTER_MS = { least: SECOND_MS, most: 24 * HOUR_MS };
 
 /**
- * When a failed event is tried again. The time since the first failure decides, so that additional attempts, restarts and outages of the
- * service do not change the schedule.
- * @param failedSince when it failed for the first time
- * @returns undefined: it is given up
+ * When a failed event is tried again, in milliseconds since 1970. The time since the first failure decides, so that additional attempts,
+ * restarts and outages of the service do not change the schedule.
+ * @param failedSince when the event failed for the first time
+ * @returns undefined if the event is given up
  */
 export function nextAttemptAt(failedSince: number, now: number, retryAfterMs: number | undefined): number | undefined {
   const dueMs = DUE_MS.find((age) => age > now - failedSince);

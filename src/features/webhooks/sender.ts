@@ -9,57 +9,57 @@ import { isReachable } from './reachable.ts';
 import type { Resolve } from './resolve.ts';
 import { signatures } from './signature.ts';
 
-/** Time for name, connection, request and the whole answer, in milliseconds. */
+/** How long an attempt may take, in milliseconds: lookup of the name, connection, request and the whole answer. */
 export const ANSWER_MS = 10_000;
 
-/** Most bytes of an answer's body, which nobody reads. A receiver that sends more is no endpoint for webhooks. */
+/** The most bytes of an answer's body, which the service ignores. A receiver that sends more is no endpoint for webhooks. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 
-/** An idle connection is closed after this long. Many servers close it after 5 s, and announce that. */
+/** An idle connection is closed after this many milliseconds. Many servers close it after 5 s, and announce this time. */
 const IDLE_MS = 20_000;
 
-/** Why a request got no valid answer. */
+/** The reason why a request got no valid answer. */
 export type FailureWord =
   /** The name has no address, or DNS did not answer. */
   | 'dns'
-  /** Without WEBHOOKS_PRIVATE=on: the name has only addresses that a hook must not reach, or the URL begins with `http:`. */
+  /** Without WEBHOOKS_PRIVATE=on: the endpoint has only addresses that a hook must not reach, or its URL begins with `http:`. */
   | 'private_address'
   | 'connection'
   /** The certificate does not verify, or the other side speaks no TLS. */
   | 'tls'
   | 'timeout'
   | 'answer_too_large'
-  /** Not HTTP, or an answer that broke off. */
+  /** The answer is not HTTP, or it broke off. */
   | 'bad_answer';
 
-/** Outcome of one request. */
+/** The outcome of one attempt to send an event. */
 export interface Attempt {
-  /** Status of a complete answer. */
+  /** The HTTP status of a complete answer. */
   readonly status?: number;
   readonly error?: FailureWord;
   readonly durationMs: number;
-  /** The answer's Retry-After. */
+  /** The wait that the answer's Retry-After asks for, in milliseconds. */
   readonly retryAfterMs?: number;
 }
 
 export interface Message {
-  /** The id of the event: the same at each attempt. */
+  /** The id of the event, which is the same at each attempt. */
   readonly id: string;
   readonly body: string;
 }
 
 export interface SenderOptions {
   readonly url: string;
-  /** WEBHOOKS_PRIVATE=on */
+  /** Whether WEBHOOKS_PRIVATE is on: the endpoint may be in a private network. */
   readonly allowsPrivate: boolean;
   readonly resolve: Resolve;
-  /** The most connections at a time. */
+  /** The most connections to the endpoint at a time. */
   readonly connections: number;
-  /** Milliseconds since 1970. */
+  /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
-  /** For tests: the certificate that signed the receiver's. Default: those that Node trusts. */
+  /** For tests: the certificate that signed the receiver's certificate. Default: the certificates that Node trusts. */
   readonly ca?: string;
-  /** For tests. Default: ANSWER_MS. */
+  /** For tests: how long an attempt may take. Default: ANSWER_MS. */
   readonly answerMs?: number;
 }
 
@@ -71,7 +71,7 @@ export function isDelivered({ status, error }: Attempt): boolean {
 /**
  * Sends signed events to the endpoint of one hook.
  *
- * It resolves the endpoint's address, checks it, and connects to the checked address, so that a name which changes its address in between
+ * It resolves the endpoint's name, checks the addresses, and connects to a checked address, so that a name whose address changes in between
  * cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
  */
 export class Sender {
@@ -91,13 +91,14 @@ export class Sender {
     this.#agent = isPlain ? new HttpAgent(agentOptions) : new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) });
     this.#request = isPlain ? httpRequest : httpsRequest;
     this.#requestOptions = { ...urlToHttpOptions(url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
-    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` for names only, so addresses are checked here.
+    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` only for host names, so an address in the URL is
+    // checked by this constructor.
     this.#isBarred = (isPlain && !allowsPrivate) || (isIP(host) !== 0 && !isReachable(host, allowsPrivate));
   }
 
   /**
-   * One attempt. It never throws.
-   * @param secrets all that sign: several while a secret is rotated
+   * Sends an event once. Never throws.
+   * @param secrets the secrets that sign: several while a secret is rotated
    */
   async send({ id, body }: Message, secrets: readonly string[]): Promise<Attempt> {
     const begunAt = performance.now();
@@ -123,8 +124,8 @@ export class Sender {
   }
 
   /**
-   * @param endsAt on the clock of `performance.now()`
-   * @param mayRepeat whether to repeat the request if the server closed a kept-alive connection just when this request took it
+   * @param endsAt when the attempt times out, on the clock of `performance.now()`
+   * @param mayRepeat whether to repeat the request if it used a kept-alive connection that the server closed at the same moment
    */
   async #post(
     headers: Record<string, string | number>,
@@ -134,7 +135,7 @@ export class Sender {
   ): Promise<Omit<Attempt, 'durationMs'>> {
     if (this.#isBarred) return { error: 'private_address' };
     const request = this.#request({ ...this.#requestOptions, headers });
-    // A timer costs less than a signal for each request.
+    // A timer costs less than an AbortSignal for each request.
     const timer = setTimeout(() => request.destroy(new Late()), Math.max(0, endsAt - performance.now()));
     try {
       return await answerTo(request, body, this.#options.now);
@@ -164,7 +165,7 @@ export class Sender {
   };
 }
 
-/** No address of the endpoint is allowed, or it has none. */
+/** The endpoint's name has no address, or none that a hook may reach. */
 class Unreachable extends Error {
   readonly word: 'dns' | 'private_address';
 
@@ -176,7 +177,7 @@ class Unreachable extends Error {
 
 class AnswerTooLarge extends Error {}
 
-/** The answer did not arrive in time. */
+/** The answer did not arrive within `answerMs`. */
 class Late extends Error {}
 
 function answerTo(request: ClientRequest, body: string, now: () => number): Promise<Omit<Attempt, 'durationMs'>> {
@@ -189,7 +190,7 @@ function answerTo(request: ClientRequest, body: string, now: () => number): Prom
         if (sizeBytes > MOST_ANSWER_BYTES) request.destroy(new AnswerTooLarge());
       });
       response.once('error', reject);
-      // Also comes after `end`, when the promise is settled.
+      // `close` also comes after `end`. The promise is then settled already.
       response.once('close', () => reject(Object.assign(new Error('broke off'), { code: 'HPE_BROKE_OFF' })));
       response.once('end', () => {
         const retryAfterMs = retryAfter(response.headers['retry-after'], now());
@@ -200,7 +201,7 @@ function answerTo(request: ClientRequest, body: string, now: () => number): Prom
   });
 }
 
-/** The word for an error. The error's own text may hold the URL, so it is not passed on. */
+/** The word for an error. The error's own text may contain the URL, so it is not passed on. */
 function wordOf(error: NodeJS.ErrnoException): FailureWord {
   if (error instanceof Unreachable) return error.word;
   if (error instanceof Late) return 'timeout';

@@ -1,4 +1,4 @@
--- Sets the position at which a hook goes on. The process that delivers begins there within two seconds.
+-- Sets the position in the log at which deliveries to a hook go on. The process that delivers begins there within two seconds.
 -- KEYS hooks, state
 -- ARGV id, cursor
 -- Answers set none

@@ -2,10 +2,10 @@ import { UnknownEvent, type EventRecord, type EventType } from '../events/model.
 import { Turns } from '../../server/turns.ts';
 import type { EventPage, EventSource, Position } from './model.ts';
 
-/** Events that one read of the log takes. */
+/** The number of events that one read of the log takes. */
 const PAGE = 200;
 
-/** Most events at the end of the log that are kept in memory: some 0.5 MB. */
+/** The most events at the end of the log that are kept in memory: some 0.5 MB. */
 export const MOST_KEPT = 1000;
 
 interface Kept {
@@ -14,20 +14,20 @@ interface Kept {
   readonly readAt: number;
 }
 
-/** A page, and since when its events were read, on the clock of `performance.now()`. */
+/** A page of events, and when its oldest event was read, on the clock of `performance.now()`. */
 export interface ReadPage extends EventPage {
   readonly readAt: number;
 }
 
 /**
- * Reads the log for all hooks of a process. Hooks that follow the end of the log share each read: fifty hooks would else read and parse
- * every event fifty times. A hook that is further behind reads by itself, and one such read runs at a time, so that Redis runs other scripts
- * in between.
+ * Reads the log for all hooks of a process. Hooks that follow the end of the log share each read: otherwise fifty hooks would read and
+ * parse every event fifty times. A hook that is further behind reads on its own. Only one hook at a time does so, so that Redis runs other
+ * scripts in between.
  */
 export class SharedReads {
   readonly #log: Pick<EventSource, 'read'>;
   readonly #alone = new Turns();
-  /** All events from `#from` to `#to`, in order. */
+  /** All events of the log from the position `#from` to the position `#to`, in order. */
   #kept: Kept[] = [];
   #from: Position = 0;
   #to: Position = -Infinity;
@@ -39,7 +39,7 @@ export class SharedReads {
   }
 
   /**
-   * As `EventSource.read`.
+   * Reads events as `EventSource.read` does.
    * @throws Error if the log cannot be read
    */
   async read(after: Position, types: readonly EventType[] | undefined): Promise<ReadPage> {
@@ -48,14 +48,15 @@ export class SharedReads {
         await this.#readUpTo(after);
         if (after >= this.#from && after <= this.#to) return this.#page(after, types);
       } catch (error) {
-        // A newer version may write events of types that this version does not know. A hook with `types` does not want such events.
+        // The shared read failed at an event of a newer version, whose type this version does not know. A hook with `types` does not want
+        // such an event, and reads on its own.
         if (!(error instanceof UnknownEvent)) throw error;
       }
     }
     return this.#readAlone(after, types);
   }
 
-  /** Reads on at the end, unless events after this position are known. */
+  /** Reads the log on at `#to`, until events after the position `after` are in memory or the log ends. */
   async #readUpTo(after: Position): Promise<void> {
     if (after > this.#to + MOST_KEPT) {
       this.#kept = [];
@@ -72,7 +73,7 @@ export class SharedReads {
     const to = this.#to;
     const readAt = performance.now();
     const { events, positions, next, isEnd } = await this.#log.read(to, PAGE);
-    // Reading has begun again further on.
+    // Another call has set `#to` further ahead meanwhile, so these events would leave a gap.
     if (this.#to !== to) return;
     for (const [index, event] of events.entries()) this.#kept.push({ position: positions[index]!, event, readAt });
     if (this.#kept.length > MOST_KEPT) {
@@ -99,7 +100,7 @@ export class SharedReads {
     return { events, positions, next: isEnd ? this.#to : this.#kept[index]!.position, isEnd: isEnd && this.#isEnd, readAt };
   }
 
-  /** The index of the first event at this position or after it. */
+  /** The index in `#kept` of the first event at this position or after it. */
   #indexOf(position: Position): number {
     let [low, high] = [0, this.#kept.length];
     while (low < high) {

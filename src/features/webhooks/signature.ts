@@ -1,13 +1,16 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** Signatures of the Standard Webhooks specification (https://www.standardwebhooks.com): symmetric, version 1. */
+/**
+ * The prefix of a secret. Secrets and signatures follow the Standard Webhooks specification (https://www.standardwebhooks.com): symmetric,
+ * version 1.
+ */
 
 const PREFIX = 'whsec_';
 
-/** Random bytes of a secret. The specification allows 24 to 64. */
+/** The number of random bytes of a secret. The specification allows 24 to 64. */
 const SECRET_BYTES = 32;
 
-/** `whsec_` and base64, as receivers' libraries take it. */
+/** The format of a secret: `whsec_` and base64, as receivers' libraries take it. */
 export const SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
 export function newSecret(): string {
@@ -15,8 +18,8 @@ export function newSecret(): string {
 }
 
 /**
- * The header `webhook-signature`: one signature for each secret, so that receivers with the old and with the new secret of a rotation both
- * find theirs.
+ * The header `webhook-signature`: one signature for each secret, so that during a rotation receivers with the old and with the new secret
+ * both find a signature of theirs.
  * @param timestamp seconds since 1970
  */
 export function signatures(secrets: readonly string[], id: string, timestamp: number, body: string): string {

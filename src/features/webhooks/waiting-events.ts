@@ -1,31 +1,37 @@
 import type { EventRecord } from '../events/model.ts';
 import type { EventSource, Position } from './model.ts';
 
-/** Events per page. A larger page costs more if only one of its events is needed. */
+/** The number of positions that one page covers. A larger page costs more if only one of its events is needed. */
 const PAGE = 50;
 
-/** Most pages kept in memory: some 2 MB. */
+/** The most pages kept in memory: some 2 MB. */
 const MOST_PAGES = 64;
 
-/** An event that was read longer ago is read again before it is sent, because its account may have been deleted. */
+/**
+ * How long an event that was read may be sent without another read, in milliseconds. After that it is read again, because its account may
+ * have been deleted.
+ */
 export const FRESH_MS = 5000;
 
 interface Page {
-  /** When it was asked for, on the clock of `performance.now()`. */
+  /** When the read of the page began, on the clock of `performance.now()`. */
   readonly at: number;
   readonly found: Promise<Found>;
 }
 
 interface Found {
   readonly events: ReadonlyMap<Position, EventRecord>;
-  /** Events from this position on may have come after the read. */
+  /** The position after the last event of the page. Events from this position on may have come after the read. */
   readonly next: Position;
 }
 
-/** Reads waiting events from the log again. The accounts of a hook often begin to wait together, so their events are close together. */
+/**
+ * Reads waiting events from the log again, in pages: accounts of a hook often begin to wait together, so their events are close together in
+ * the log.
+ */
 export class WaitingEvents {
   readonly #log: Pick<EventSource, 'read'>;
-  /** Pages by their first position, the last used page at the end. */
+  /** Pages by their first position, in the order of their last reads. */
   readonly #pages = new Map<Position, Page>();
 
   constructor(log: Pick<EventSource, 'read'>) {
@@ -33,7 +39,7 @@ export class WaitingEvents {
   }
 
   /**
-   * @returns undefined: the log has dropped the event
+   * Reads the event at a position. @returns undefined if the log has dropped the event
    * @throws Error if the log cannot be read
    */
   async at(position: Position): Promise<EventRecord | undefined> {

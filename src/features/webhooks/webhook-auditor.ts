@@ -3,7 +3,7 @@ import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { HOOK_ID, hookKeys, parseHook } from './model.ts';
 
-/** Checks that each webhook's record can be read, and that each key of the deliveries belongs to a webhook. */
+/** Checks that each hook's record can be parsed, and that each Redis key of deliveries belongs to a hook. */
 export const webhookAuditor: Auditor = {
   keys: [
     { pattern: /^\{webhooks\}$/, type: 'hash', life: 'lasts', check: (_parts, probe) => checkRecords(probe) },
@@ -36,6 +36,6 @@ async function checkOwner(key: string, id: string, probe: Probe): Promise<Findin
   if ((await probe.ask('EXISTS', hookKeys.hooks)) === 0)
     return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
   const text = 'Redis keeps deliveries of it, and there is no such webhook.';
-  // If the records are of another type, none of them can be read.
+  // If the key of the records has another type than a hash, a finding about that key explains this one.
   return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key), explainedBy: [`key ${hookKeys.hooks}`] }];
 }

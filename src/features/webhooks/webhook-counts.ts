@@ -4,23 +4,26 @@ const outcomes = ['delivered', 'failed', 'given_up'] as const;
 
 export type WebhookOutcome = (typeof outcomes)[number];
 
-/** The figures of a hook that the process delivers. */
+/** The figures of a hook that this process delivers. */
 export interface HookFigures {
   readonly id: string;
-  /** Age in seconds of the oldest event that is not delivered. Accounts that wait for a next attempt do not count. */
+  /**
+   * The age in seconds of the oldest event that is read and not delivered. Events of accounts that wait for a next attempt are left out.
+   */
   readonly lagSeconds: number;
   readonly waitingAccounts: number;
   readonly isDown: boolean;
 }
 
 /**
- * Deliveries of this process. The label `hook` has at most 50 values, one per hook; the counts of a removed hook are dropped.
+ * The figures of this process's deliveries, for the metrics. The label `hook` has at most 50 values, one per hook. The counts of a removed
+ * hook are dropped.
  */
 export class WebhookCounts {
   readonly #counts = new Map<string, Record<WebhookOutcome, number>>();
-  /** Hooks that answered 410. */
+  /** The number of hooks that were disabled because their endpoints answered 410. */
   gone = 0;
-  /** The hooks that this process delivers. */
+  /** Gives the figures of the hooks that this process delivers. */
   figures: () => readonly HookFigures[] = () => [];
 
   constructor(metrics: Metrics) {
@@ -60,7 +63,7 @@ export class WebhookCounts {
     });
   }
 
-  /** This process begins to deliver a hook: its counts begin with 0. */
+  /** To be called when this process begins to deliver a hook. The hook's counts begin with 0. */
   begun(hook: string): void {
     if (!this.#counts.has(hook)) this.#counts.set(hook, { delivered: 0, failed: 0, given_up: 0 });
   }

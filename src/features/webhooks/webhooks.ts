@@ -12,10 +12,10 @@ import { SharedReads } from './shared-reads.ts';
 import { WaitingEvents } from './waiting-events.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
-/** How often each process renews its leases and polls for hooks without a process. */
+/** How often each process renews its leases and leases hooks that no process delivers, in milliseconds. */
 const POLL_MS = 1000;
 
-/** If a process does not renew its lease for this long, another process goes on. */
+/** How long a lease of a hook lasts without a renewal, in milliseconds. After that another process may lease the hook. */
 const LEASE_MS = 5000;
 
 export interface WebhooksOptions {
@@ -24,17 +24,17 @@ export interface WebhooksOptions {
   readonly hooks: Pick<Hooks, 'resolve' | 'allowsPrivate'>;
   readonly counts: WebhookCounts;
   readonly log: Logger;
-  /** Milliseconds since 1970, by Redis's clock. */
+  /** The time now by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds since 1970, by this machine's clock, which receivers compare with theirs. */
+  /** The time now by this machine's clock, in milliseconds since 1970. Receivers compare it with their own clocks. */
   readonly wallClock: () => number;
-  /** For tests, as in `SenderOptions`. */
+  /** For tests: how long an attempt may take, as in `SenderOptions`. */
   readonly answerMs?: number;
 }
 
 type SharedOptions = Pick<HookDeliveryOptions, 'reads' | 'waitingEvents' | 'places' | 'begins'>;
 
-/** Delivers events to hooks. Of all processes on one Redis, one at a time delivers a hook. */
+/** Delivers events to hooks. Of all processes on one Redis, only the one that has a hook's lease delivers the hook. */
 export class Webhooks {
   readonly #options: WebhooksOptions;
   readonly #holder = randomBytes(9).toString('base64url');
@@ -42,7 +42,7 @@ export class Webhooks {
   /** The parts that all deliveries of the process share. */
   readonly #shared: SharedOptions;
   readonly #tick: NodeJS.Timeout;
-  /** Unreadable records by hook: each is logged once. */
+  /** The records that cannot be parsed, by the hook's id, so that each is logged once. */
   readonly #unreadable = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
@@ -64,7 +64,7 @@ export class Webhooks {
     this.#pollAndPlan();
   }
 
-  /** Leases no more hooks, and waits for open requests. */
+  /** Stops leasing hooks, waits for open requests, and gives the leases back. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -91,7 +91,7 @@ export class Webhooks {
       if (delivery === undefined || delivery.isOver) this.#begin(hook, leaseEnd);
       else delivery.renewed(hook, leaseEnd);
     }
-    // If the process no longer holds a hook, the hook was disabled or removed, or another process leased it.
+    // If the process no longer has the lease of a hook, the hook was disabled or removed, or another process has leased it.
     const ids = new Set(held.map(({ id }) => id));
     for (const [id, delivery] of this.#deliveries) {
       if (ids.has(id)) continue;
