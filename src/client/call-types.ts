@@ -131,7 +131,7 @@ export interface Calls {
     readonly private: Call<'POST /v1/rooms/{code}/private'>;
     /** Sends a message of 1 KiB to all channels of the room, or to the channels of the players in `to`. */
     readonly message: Call<'POST /v1/rooms/{code}/message'>;
-    /** (Host) opens a lobby with the same game and settings. The old room's `nextCode` is its code. */
+    /** (Host) opens a lobby with the same game and settings. The `nextCode` of the old room is the code of the new one. */
     readonly rematch: Call<'POST /v1/rooms/{code}/rematch'>;
   };
   readonly trial: {

@@ -30,7 +30,7 @@ function changed(value: unknown, [part, ...path]: string[], op: string, given: u
     list.splice(+name, isNew ? 0 : 1, ...(given === undefined ? [] : [given]));
     return list;
   }
-  // A computed name or a rest treats `__proto__` as a member. An assignment would set the prototype.
+  // A computed name, or the rest of a destructured object, treats `__proto__` as a member. An assignment would set the prototype.
   if (given !== undefined) return { ...(value as Members), [name]: given };
   const { [name]: _, ...rest } = value as Members;
   return rest;

@@ -42,7 +42,7 @@ export class Metrics {
     });
     this.coinsReplayed = new Counter({
       name: 'coinop_coins_replayed_total',
-      help: 'Coin operations sent again with a key already used.',
+      help: 'Coin operations that were sent again with the same idempotency key.',
       registers,
     });
 

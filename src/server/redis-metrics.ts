@@ -27,7 +27,7 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
   });
   metrics.gauge({
     name: 'coinop_data_lost',
-    help: 'Whether Redis has other data than the process knows, 0 or 1: it lost its data, or has an older state. Nothing of it is served.',
+    help: 'Whether Redis has other data than the process knows, 0 or 1: it lost its data, or has an older state. The service serves none of this data.',
     // If one worker knows of the loss, the metric is 1.
     aggregator: 'max',
     value: () => (isLost() ? 1 : 0),
@@ -51,7 +51,12 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
     });
   };
   perNode('coinop_redis_memory_used_bytes', 'Memory that Redis uses (used_memory).', 'max', ({ usedBytes }) => usedBytes);
-  perNode('coinop_redis_memory_max_bytes', 'maxmemory, or the memory of its machine.', 'min', ({ mostBytes }) => mostBytes);
+  perNode(
+    'coinop_redis_memory_max_bytes',
+    'The most memory that Redis may use: maxmemory, or else the memory of its machine.',
+    'min',
+    ({ mostBytes }) => mostBytes,
+  );
   perNode('coinop_redis_takes_writes', 'Whether Redis takes writes, 0 or 1.', 'min', ({ takesWrites }) => (takesWrites ? 1 : 0));
   const ofMost = (name: string, help: string, value: (node: RedisFigures) => number | undefined): void => perNode(name, help, 'max', value);
   ofMost(
@@ -70,11 +75,11 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
     'Seconds since the slowest replica was last heard of, 0 without replicas.',
     ({ lag }) => lag?.seconds,
   );
-  perNode('coinop_redis_replicas', 'Replicas that follow.', 'min', ({ replicas }) => replicas);
+  perNode('coinop_redis_replicas', 'Replicas of Redis that are online.', 'min', ({ replicas }) => replicas);
   perNode('coinop_redis_persists', 'Whether the last write to disk, rewrite and snapshot succeeded, 0 or 1.', 'min', ({ persists }) =>
     persists ? 1 : 0,
   );
   const ofDisk = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'min', value });
   ofDisk('coinop_data_disk_free_bytes', 'Room on the disk of DATA_DIR, where the private Redis keeps its data.', () => disk()?.freeBytes);
-  ofDisk('coinop_data_disk_size_bytes', 'Size of that disk.', () => disk()?.sizeBytes);
+  ofDisk('coinop_data_disk_size_bytes', 'Size of the disk of DATA_DIR, where the private Redis keeps its data.', () => disk()?.sizeBytes);
 }

@@ -68,7 +68,7 @@ export interface State {
 export interface Relay {
   /** The number of the message. It rises with every message of the thing. */
   readonly number: number;
-  /** The names of the watchers that get it. Undefined: all. */
+  /** The names of the watchers that get the message. Undefined: all watchers get it. */
   readonly to: readonly string[] | undefined;
   readonly message: string;
   /** When the state changes without a message, as in State. */

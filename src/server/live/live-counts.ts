@@ -1,7 +1,8 @@
 import type { Metrics } from '../metrics.ts';
 
 /**
- * Counts of the messages that the live channels of this process sent, or could not send, since its start. Topics and sockets raise them.
+ * Counts, since the start of the process, of the messages that its live channels sent or could not send. Topics and sockets raise the
+ * counts.
  */
 export class LiveCounts {
   /** Messages relayed to watchers. A message to several sockets counts once for each. */

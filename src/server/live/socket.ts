@@ -338,7 +338,7 @@ export const ErrorMessage = z
       until: z.iso
         .datetime()
         .optional()
-        .meta({ description: 'With `account_banned`: the end of the ban. Left out for one without an end.' }),
+        .meta({ description: 'With `account_banned`: the end of the ban. Left out if the ban has no end.' }),
     }),
   })
   .meta({

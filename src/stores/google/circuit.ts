@@ -13,9 +13,9 @@ export class Circuit {
   #openUntil = 0;
 
   /**
-   * Milliseconds to wait before a call. At 0 the caller makes the call, and reports its outcome by `succeeded` or `failed`.
-   * Of the callers that arrive after the wait only the first is admitted. If it never reports an outcome, the circuit
-   * admits the next caller OPEN_MS later.
+   * @returns the milliseconds to wait before a call. At 0 the caller makes the call, and reports its outcome by `succeeded` or `failed`. Of
+   * the callers that come after the wait only the first gets 0. If this caller never reports an outcome, the circuit admits the next caller
+   * OPEN_MS later.
    */
   admit(now: number): number {
     if (this.#failures < FAILURES_TO_OPEN) return 0;

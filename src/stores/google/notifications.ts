@@ -41,9 +41,9 @@ export const googleNotifications = endpoint({
     subscription: z.string().optional(),
   }),
   reply: z.object({
-    checks: z
-      .boolean()
-      .meta({ description: 'Whether the notification names a purchase that is recorded here, whose check is then due, or is kept.' }),
+    checks: z.boolean().meta({
+      description: 'Whether the service has a record of the purchase, which it then checks, or keeps the notification until it has one.',
+    }),
   }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
   // First Google's keys that verify the token may have to be fetched. Then a new purchase is checked (8 s) and consumed (4 s).

@@ -67,8 +67,9 @@ export function openapiDocument(features: Features, schemas: Schemas) {
           scheme: 'bearer',
           description:
             "A server key, for the operator's own servers: `coinop_sk_…` in place of a session's token. Each key has scopes, and an operation " +
-            'names the one that it takes. The request names the account by `accountId` or `installId`; an account that moved is followed. ' +
-            'Cookies do not count. The request counts against the limit of the key, and not of the address. A key from a browser (with an ' +
+            'names the scope that it needs. The request names the account by `accountId` or `installId`. If that account moved, the request is ' +
+            'about the account into which it moved. Cookies are ignored. The request counts against the limit of the key, and not of the ' +
+            'address. A key from a browser (with an ' +
             '`Origin` header) is refused.',
         },
       },
