@@ -1,13 +1,14 @@
--- Appends the events of an outbox to the log.
+-- Appends the events of an outbox to the log, unless another relay has appended them.
 -- KEYS state, chunks, forgotten
 -- ARGV source (tag of the outbox), seen (the last element from that outbox that the relay knows to be in the log), last (the last element of this call), known_next (the position after the last event that the relay knows), entries (a line each), shows ('1': readers see them at once, because no replica has to confirm them)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers appended(position after them) changed(the last element in the log from that outbox)
 --
--- When a lease runs out, two relays may run for a moment. The second one finds another last element and appends nothing.
+-- When a lease runs out, two relays may run for a moment. The slower one finds that the log has a later element of the outbox than `seen`,
+-- and appends nothing.
 --
--- Positions only rise, so that every event appended later comes after the cursors of all readers. For that the log jumps ahead by GAP after
--- a restore or after other data was accepted, and to the next chunk after a failover that lost events known to the relay.
+-- Positions only rise, so that every event appended later comes after the cursors of all readers. The log therefore jumps ahead: by GAP
+-- positions after a restore or after other data was accepted, and to the next chunk after a failover that lost events known to the relay.
 local GAP = 1000000000
 local before, next_text, data = unpack(redis.call('HMGET', state, 'from:' .. source, 'next', 'data'))
 if (before or '') ~= seen then return {'changed', before or ''} end
@@ -26,10 +27,11 @@ local function write()
   lines = {}
 end
 for line in string.gmatch(entries, '[^\n]+') do
-  -- A chunk that lost its end in a failover is not filled up: a position would then have named two different events.
+  -- If a failover lost the end of a chunk, the chunk is not filled up: otherwise one position would have named two different events.
   lines[#lines + 1] = line
   next = next + 1
-  -- An account was deleted: readers get no data of its events before this one, and a sweep removes it from the log.
+  -- An event that tells that an account was deleted: readers get the account's earlier events without data, and a sweep removes the data
+  -- from the log (forget-events.lua).
   local account = string.match(line, '^d %S+ (%S+)')
   if account then redis.call('ZADD', forgotten, position_text(next), account) end
   if next % CHUNK_LENGTH == 0 then write() end

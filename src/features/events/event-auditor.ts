@@ -2,27 +2,33 @@ import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { CHUNK_LENGTH, eventKeys, parseEvent, type EventRecord } from './model.ts';
 import { coinKeys, entryLetters } from '../coins/model.ts';
 
-/** Size of the sample: newest chunks of the log, and accounts with events in them. */
+/** The size of the sample: CHUNKS newest chunks of the log, and MOST_ACCOUNTS accounts with events in these chunks. */
 const CHUNKS = 5;
 const MOST_ACCOUNTS = 200;
 
-/** Entries of a ledger that are compared. */
+/** The number of newest entries of a ledger that are compared with events. */
 const NEWEST_ENTRIES = 200;
 
-/** Clocks of processes and of Redis may differ, and the relay needs a moment to carry an event into the log. */
+/**
+ * Ledger entries and events this close to the ends of the sample are not compared, in milliseconds: the clocks of processes and of Redis
+ * may differ, and the relay needs a moment to append an event to the log.
+ */
 const MARGIN_MS = 60_000;
 
-/** Compares the newest events with the ledgers of a sample of their accounts: each has its entry, and each entry has its event. */
+/**
+ * Compares the newest events with the ledgers of a sample of their accounts: each event `coins.changed` has its ledger entry, and each
+ * entry has its event.
+ */
 export const eventAuditor: Auditor = { keys: [], once: checkEvents };
 
-/** The figures of an entry that its event repeats, and the time of the entry. `ledger.lua` has the format. */
+/** The figures of a ledger entry that its event repeats, and the time of the entry. `ledger.lua` describes the format. */
 function entryOf(line: string) {
   const [, seq, balance, letter, at = ''] = /^(\d+):(-?\d+) ([a-z])\S+ (\w+)/.exec(line) ?? [];
   return { seq: Number(seq), balance: Number(balance), letter, at: parseInt(at, 36) };
 }
 
 interface Window {
-  /** Entries from this time on must have their events in the window. */
+  /** Ledger entries from this time on must have their events in `events`. In milliseconds since 1970. */
   readonly from: number;
   readonly events: readonly EventRecord[];
 }
@@ -49,7 +55,7 @@ async function readWindow(probe: Probe): Promise<Window | undefined> {
     newest.toReversed().map((chunk) => probe.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
   );
   const events = (lists as string[][]).flat().map(parseEvent);
-  // If the log has no older chunks, the window holds all events since EVENTS=on.
+  // If the log has no older chunks, the sample has all events since the service ran with EVENTS=on.
   const hasOlder = ((await probe.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
   const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
   return { from: Math.max(oldest, since) + MARGIN_MS, events };
@@ -57,7 +63,7 @@ async function readWindow(probe: Probe): Promise<Window | undefined> {
 
 async function checkAccount(accountId: string, events: readonly EventRecord[], from: number, probe: Probe): Promise<Finding[]> {
   const lines = (await probe.ask('LRANGE', coinKeys.ledger(accountId), -NEWEST_ENTRIES, -1)) as string[];
-  // The account moved, or was deleted.
+  // Without a ledger the account moved, or was deleted.
   if (lines.length === 0) return [];
   const entries = new Map(lines.map(entryOf).map((entry) => [entry.seq, entry]));
   const subject = `account ${accountId}`;
@@ -70,7 +76,7 @@ async function checkAccount(accountId: string, events: readonly EventRecord[], f
     told.add(seq);
     const entry = entries.get(seq);
     const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
-    // The entry of a guest's last event is in the ledger of the account into which the guest moved.
+    // The last entry of a guest that moved is in the ledger of the account into which it moved.
     if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
     findings.push({
       kind: 'event_without_entry',

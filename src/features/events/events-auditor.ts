@@ -1,6 +1,6 @@
 import type { Auditor } from '../../consistency/auditor.ts';
 
-/** Knows the keys of the outboxes and of the log. */
+/** Names the Redis keys of the outboxes and of the log, so that the audit knows them. */
 export const eventsAuditor: Auditor = {
   keys: [
     { pattern: /^(?:\{[^}]+\})?outbox$/, type: 'list', life: 'lasts' },

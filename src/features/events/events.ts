@@ -5,7 +5,7 @@ import { limitParameter, WaitSeconds } from '../../server/http/endpoint.ts';
 import { AheadOfLog, type EventPage, type EventReader, type Position } from './log.ts';
 import { Event, EVENT_TYPES, type EventType } from './model.ts';
 
-/** Scripts that a request without `wait` runs at most. With rare `types` it then reads 10,000 events for a page. */
+/** The most scripts that a request without `wait` runs for one page. With rare `types` they read 10,000 events. */
 const MOST_READS = 5;
 
 const TYPES_RULE = `Must be types of events, separated by commas: ${EVENT_TYPES.join(', ')}`;
@@ -75,7 +75,7 @@ interface Wanted {
   readonly types: readonly EventType[];
 }
 
-/** Reads until it has events, the log ends, or MOST_READS scripts have run. */
+/** Reads pages until one has events, the log ends, or MOST_READS scripts have run. */
 async function readOn(log: EventReader, after: Position, { limit, types }: Wanted): Promise<EventPage> {
   let page = await log.read(after, limit, types);
   for (let reads = 1; page.events.length === 0 && !page.isEnd && reads < MOST_READS; reads++)

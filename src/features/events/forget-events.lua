@@ -1,11 +1,11 @@
--- Removes the data from events of deleted accounts, one chunk of the log per call.
+-- Removes the data from events of deleted accounts, in one chunk of the log per call.
 -- KEYS state, chunks, forgotten
 -- ARGV -
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers none swept done
 --
--- A sweep goes through the log once, up to `sweepEnd`, the end of the log when the sweep began. The deletion event of an account that is
--- deleted meanwhile comes after that position, so the next sweep handles that account.
+-- A sweep goes through the log once, up to `sweepEnd`, which was the end of the log when the sweep began. If an account is deleted during
+-- the sweep, its deletion event comes after `sweepEnd`, and the next sweep removes the account's data.
 if redis.call('EXISTS', forgotten) == 0 then return {'none'} end
 local sweep_end, swept_to, next = unpack(redis.call('HMGET', state, 'sweepEnd', 'sweptTo', 'next'))
 if not sweep_end then

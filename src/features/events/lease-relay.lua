@@ -1,14 +1,15 @@
--- Lets one process at a time relay events, and renews its lease.
+-- Gives one process at a time a lease to relay events, or renews its lease.
 -- KEYS state, chunks
 -- ARGV holder, lease_ms (0: the holder gives the lease back)
 -- Library lease.lua: leased_by, set_lease
 -- Answers yours(the position after the last event, the position after the last readable event, the position of the oldest event) others
 if (leased_by(state, lease_ms) or holder) ~= holder then return {'others'} end
--- After a pause without a relay, processes may have run with EVENTS=off. The audit then expects events only for ledger entries from now on.
+-- During a pause without a relay, processes may have run with EVENTS=off. `onSince` is the end of the last such pause: the audit expects an
+-- event only for ledger entries since then.
 local PAUSE_MS = 60000
 local lease_end = redis.call('HGET', state, 'leaseEnd')
 if not lease_end or lease_end + PAUSE_MS < tonumber(now) then redis.call('HSET', state, 'onSince', now) end
--- The operator's commands recognize by `next` that a log exists.
+-- The field `next` tells the operator's commands that a log exists.
 redis.call('HSETNX', state, 'next', '0')
 set_lease(state, holder, lease_ms)
 local next, readable = unpack(redis.call('HMGET', state, 'next', 'readable'))

@@ -1,9 +1,9 @@
--- Tells where the log begins and ends.
+-- Reads the positions of the log's beginning and end, or the position of a time.
 -- KEYS state, chunks
 -- ARGV time (microseconds since 1970, or '': the oldest event)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers ends(the position of the oldest event, or of the last chunk whose first event happened before the time; readable; the position after the last event; the oldest event; 1 if a process relays, or did so within RELAY_PAUSE_MS)
-local RELAY_PAUSE_MS = 60000 -- time for a service to restart
+local RELAY_PAUSE_MS = 60000 -- a service that restarts has no relay for a moment
 local readable, next, lease_end = unpack(redis.call('HMGET', state, 'readable', 'next', 'leaseEnd'))
 local is_relayed = lease_end and lease_end + RELAY_PAUSE_MS > tonumber(now) and '1' or ''
 local first, last = 0, redis.call('ZCARD', chunks) - 1

@@ -21,21 +21,27 @@ const forgetEvents = defineScript({
   library: logLibrary,
 });
 
-/** Redis unlinks a chunk in a few microseconds. No service fills as many chunks a second as are dropped. */
+/**
+ * The most chunks that one step drops. Redis unlinks a chunk in a few microseconds. A step each second suffices, because no service fills
+ * this many chunks in a second.
+ */
 const DROPPED_AT_ONCE = 20;
 const DROP_MS = 1000;
 
-/** Redis sweeps a chunk in less than a millisecond: 40,000 events a second cost it a few percent of its time. */
+/**
+ * The time between two steps of a sweep, in milliseconds. Redis sweeps a chunk in less than a millisecond, so sweeping a log of 40,000
+ * events a second costs a few percent of Redis's time.
+ */
 const FORGET_MS = 25;
 
 export interface LogUpkeepOptions {
   readonly scripts: ScriptRunner;
   readonly config: { readonly EVENTS_DAYS: number };
-  /** Milliseconds since 1970. */
+  /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** Drops old events, and removes the data of deleted accounts from the log, in small steps. */
+/** Drops events that are older than EVENTS_DAYS, and removes the data of deleted accounts from the log, in small steps. */
 export class LogUpkeep {
   readonly #options: LogUpkeepOptions;
   #droppedAt = -Infinity;
@@ -46,7 +52,7 @@ export class LogUpkeep {
     this.#options = options;
   }
 
-  /** Takes a step, if one is due. */
+  /** Drops chunks, or sweeps a chunk, if it is time. */
   async step(): Promise<void> {
     const { scripts, config, now } = this.#options;
     const { state, chunks, forgotten } = eventKeys;

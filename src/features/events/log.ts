@@ -41,35 +41,36 @@ const skipAhead = defineScript({
   durable: true,
 });
 
-/** A place in the log, before the event that has this position. Positions only rise, and may jump ahead. */
+/** A position in the log. A read from a position begins with the event that has this position. Positions only rise, and may jump ahead. */
 export type Position = number;
 
 export interface EventPage {
   readonly events: EventRecord[];
-  /** The position of each event of the page. Reading from it gives that event again. */
+  /** The position of each event of the page. A read from this position gives the event again. */
   readonly positions: readonly Position[];
-  /** The position at which the next page begins. With `types` it moves past events of other types. */
+  /** The position at which the next page begins. With `types` it also passes events of other types. */
   readonly next: Position;
-  /** The page ends with the last event that may be read. False: call again at once. */
+  /** Whether the page ends with the last readable event of the log. False: further events can be read at once. */
   readonly isEnd: boolean;
 }
 
-/** Events of some accounts, the newest first. */
+/** A page of events of some accounts, newest first. */
 export interface BackPage {
   readonly events: readonly EventRecord[];
-  /** Entries of the log that were read, of all accounts. */
+  /** The number of entries of the log that were read, of all accounts. */
   readonly looked: number;
-  /** When the oldest of them happened, as ISO 8601. Undefined: none was read. */
+  /** When the oldest entry that was read happened, as ISO 8601. Undefined: no entry was read. */
   readonly since: string | undefined;
-  /** Where the next page goes on. 0: the log has no older events. */
+  /** The value of `before` for the next page. 0: the log has no older events. */
   readonly next: Position;
 }
 
 export interface EventReader {
   /**
-   * Reads events in the order of the log. A page reads a bounded number of entries: it may hold fewer than `limit` events, or none, and
-   * still not be the end.
-   * @param after a position of an earlier page, 0 for the oldest event. If its events were dropped, reading goes on with the oldest event
+   * Reads events in the order of the log. One call reads a bounded number of entries: its page may have fewer than `limit` events, or none,
+   * although the log has more.
+   * @param after a position of an earlier page, 0 for the oldest event. If the events there were dropped, the page begins with the oldest
+   * event
    * @param limit 1 to 1,000
    * @param types only events of these types. Default: all
    * @throws AheadOfLog for a position that the log never had
@@ -77,27 +78,33 @@ export interface EventReader {
    */
   read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
   /**
-   * Reads events of accounts backwards. The log has no index by account, because the index would make each credit slower. A page reads a
-   * bounded number of entries: it may hold fewer events than `limit`, or none, and still not be the end.
-   * @param before a position of an earlier page, or of `positionAfter`. Default: the end
+   * Reads events of accounts backwards. The log has no index by account, because an index would make each credit slower. One call reads a
+   * bounded number of entries: its page may have fewer than `limit` events, or none, although the log has more.
+   * @param before a position of an earlier page, or of `positionAfter`. Default: the end of the log
    * @throws Error if Redis is unavailable
    */
   readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage>;
-  /** A position after all events that happened before the time (milliseconds since 1970). Later events may come before it too. */
+  /**
+   * A position after all events that happened before a time, in milliseconds since 1970. Some later events may have positions before it
+   * too.
+   */
   positionAfter(time: number): Promise<Position>;
-  /** The position of the oldest event that is kept. */
+  /** The position of the oldest event in the log. */
   oldest(): Promise<Position>;
-  /** The position after the last event that may be read. */
+  /** The position after the last readable event. */
   end(): Promise<Position>;
-  /** Whether a process carries events into the log, or did so a minute ago. */
+  /** Whether a process relays events into the log, or did so in the last minute. */
   isRelayed(): Promise<boolean>;
-  /** A position before all events that happened at the time (milliseconds since 1970) or later. Earlier events may come after it too. */
+  /**
+   * A position before all events that happened at a time or later, in milliseconds since 1970. Some earlier events may have positions after
+   * it too.
+   */
   positionAt(time: number): Promise<Position>;
-  /** Resolves once there may be events past a position, after `waitMs`, or when the signal aborts. Never rejects. */
+  /** Resolves once the log may have events after a position, after `waitMs` milliseconds, or when the signal aborts. Never rejects. */
   news(after: Position, waitMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The log never had this position. */
+/** A reader asked for a position that the log never had. */
 export class AheadOfLog extends Error {}
 
 export interface EventLogOptions {
@@ -105,22 +112,31 @@ export interface EventLogOptions {
   readonly subscriber: Subscriptions;
 }
 
-/** Most entries that one call of the script reads. It blocks Redis for some 3 ms. */
+/** The most entries that one script reads. It blocks Redis for some 3 ms. */
 const MOST_ENTRIES_READ = 2000;
 
-/** Calls of the script for a page backwards, which thus reads 20,000 entries. Other scripts run between the calls. */
+/** The most scripts that run for a page backwards, which thus reads 20,000 entries. Other scripts run in between. */
 const BACK_READS = 10;
 
-/** Readers that wait check the log this often, because a message is lost if its connection breaks. */
+/** How often readers that wait check the log, in milliseconds. A message on the channel is lost if the connection breaks. */
 const POLL_INTERVAL_MS = 2000;
 
-/** Events are in the order of their times, except for the delay of the relay and a difference of clocks. `positionAt` allows this much. */
+/**
+ * How far `positionAt` goes back before the time, in milliseconds. Events are in the order of their times, except for the delay of the
+ * relay and differences between clocks.
+ */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** As `CLOCKS_DIFFER_MS`, for `positionAfter`. On a busy log a whole minute would use up the entries that a page reads. */
+/**
+ * How far `positionAfter` goes beyond the time, in milliseconds, for the delay of the relay. On a busy log a whole minute, as for
+ * `positionAt`, would use up the entries that a page reads.
+ */
 const RELAY_TAKES_MS = 2000;
 
-/** Whether a service with EVENTS=on has run on this data. False while the log cannot be read, as when a primary of a Cluster is down. */
+/**
+ * Whether a service with EVENTS=on has run on this data. False if the log cannot be read, because for example a primary of a Cluster is
+ * down.
+ */
 export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
   try {
     return (await findEnds('', scripts)).next !== '';
@@ -129,13 +145,16 @@ export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
   }
 }
 
-/** @param time in microseconds since 1970; '': `position` is that of the oldest event */
+/**
+ * The ends of the log. @param time in microseconds since 1970: `position` is that of the last chunk which begins before this time; '':
+ * `position` is that of the oldest event
+ */
 async function findEnds(time: number | '', scripts: ScriptRunner) {
   const [, position, readable, next, _oldest, isRelayed] = await scripts.run(logEnds, keys, { time });
   return { position: Number(position), readable: Number(readable), next, isRelayed: isRelayed === '1' };
 }
 
-/** The log of events, for readers. The relay writes it (`relay.ts`). */
+/** The log of events for readers. The relay writes the log (`relay.ts`). */
 export class EventLog implements EventReader {
   readonly #options: EventLogOptions;
   /** The position after the last readable event, as far as this process knows. */
@@ -148,7 +167,7 @@ export class EventLog implements EventReader {
     this.#options = options;
     const { subscriber } = options;
     subscriber.on('ready', (isConcerned) => {
-      // After a failed subscription another `ready` follows.
+      // If the subscription fails, another `ready` follows.
       if (isConcerned(EVENTS_CHANNEL)) subscriber.subscribe(EVENTS_CHANNEL).catch(() => {});
     });
     subscriber.on('message', (channel, message) => {
@@ -169,7 +188,7 @@ export class EventLog implements EventReader {
     const positions: Position[] = [];
     let position = 0;
     for (const text of found) {
-      // An entry begins with a letter.
+      // A position begins with a digit, and an entry with a letter.
       if (text < ':') position = Number(text);
       else {
         positions.push(position++);
@@ -179,7 +198,10 @@ export class EventLog implements EventReader {
     return { events, positions, next: Number(next), isEnd: isEnd === '1' };
   }
 
-  /** A failover may have lost the end of the log. Later events must get positions after those that readers already have. */
+  /**
+   * Handles a read beyond the end of the log. A failover may have lost the events there. Moves the end of the log to the reader's position,
+   * so that the reader misses no later event.
+   */
   async #readAhead(after: Position, messages: number): Promise<EventPage> {
     const [word] = await this.#options.scripts.run(skipAhead, { state: keys.state }, { position: after, most: MOST_AHEAD });
     if (word === 'refused') throw new AheadOfLog(`the log has no position ${after}`);
@@ -252,7 +274,7 @@ export class EventLog implements EventReader {
     });
   }
 
-  /** Wakes all waiting readers. */
+  /** Stops the checks of the log, and wakes all waiting readers. */
   close(): void {
     clearInterval(this.#poll);
     for (const { wake } of this.#waiting) wake();
@@ -264,7 +286,10 @@ export class EventLog implements EventReader {
     for (const { after, wake } of this.#waiting) if (readable > after) wake();
   }
 
-  /** The log ended at this position when `messages` messages had arrived. It may be lower than before: a restore sets the log back. */
+  /**
+   * Records the end of the log as a reply gave it, unless a message arrived since `messages` messages. The end may be lower than before,
+   * because a restore sets the log back.
+   */
   #ends(position: Position, messages: number): void {
     if (messages === this.#messages) this.#readable = position;
   }

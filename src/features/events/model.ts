@@ -2,38 +2,42 @@ import { z } from 'zod';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 
-/** Keys of the log. They share a hash tag, so that one script can append and all events have one order. */
+/** The Redis keys of the log of events. They share a hash tag, so that one script can append events, and all events have one order. */
 export const eventKeys = {
   /**
-   * A hash: `next` (the position after the last event), `readable` (the position after the last event that the replicas of
-   * REDIS_WAIT_REPLICAS have: readers get events before it), `data` (the id of the data when the log was last written), `onSince` (since
-   * when events have been relayed without a pause), and `from:<tag>` for each outbox (its last text that was appended).
+   * A hash. `next`: the position after the last event. `readable`: the position after the last event that the replicas of
+   * REDIS_WAIT_REPLICAS have; readers get only events before it. `data`: the id of the data when the log was last written. `onSince`: since
+   * when events have been relayed without a pause. `from:<tag>`: the beginning of the last element of the outbox with this tag that the log
+   * has.
    */
   state: '{events}:state',
   /** A sorted set: the number of each chunk, which is also its score. */
   chunks: '{events}:chunks',
-  /** A list for each chunk: the events at the positions from `chunk * CHUNK_LENGTH` on. */
+  /** A list for each chunk: the events whose positions begin with `chunk * CHUNK_LENGTH`. */
   chunk: (chunk: number) => `{events}:chunk:${chunk}`,
   /** A sorted set: deleted accounts whose events still have data in the log, by the position of their deletion event. */
   forgotten: '{events}:forgotten',
 };
 
-/** Prefix of the marks of events that another slot decided and that the account's slot has emitted. Each lives a day. */
+/**
+ * Prefix of the Redis keys that mark events of an account that were decided in another slot and emitted in the account's slot. Each mark
+ * expires after a day.
+ */
 export const forwardedKey = (accountId: string): string => keyOfAccount(accountId, 'told:');
 
 /** The channel on which the relay announces the position after the last readable event. */
 export const EVENTS_CHANNEL = 'events';
 
-/** Positions in a chunk of the log: few enough that a script reads or rewrites a chunk in less than a millisecond. */
+/** The number of positions in a chunk of the log: few enough that a script reads or rewrites a chunk in less than a millisecond. */
 export const CHUNK_LENGTH = 1000;
 
 /**
- * How far the log jumps ahead after a restore: more than any number of events since a backup. The log never gave out a cursor further
- * ahead than that. append-log.lua has the same figure.
+ * How many positions the log jumps ahead after a restore: more than the number of events since any backup. So a cursor further ahead than
+ * this is no cursor of the log. append-log.lua has the same figure.
  */
 export const MOST_AHEAD = 1_000_000_000;
 
-/** The letter that begins an event in an outbox and in the log. */
+/** The letter of each type of events, with which an event begins in an outbox and in the log. */
 const letters = {
   'coins.changed': 'c',
   'purchase.granted': 'g',
@@ -118,7 +122,7 @@ const Data = z
   })
   .meta({ id: 'EventData', description: 'Empty once the account was deleted.' });
 
-/** An event as `GET /v1/events` and the body of a webhook have it. */
+/** An event as the reply of `GET /v1/events` and the body of a webhook have it. */
 export const Event = z
   .object({
     id: z.string().meta({ description: 'Unique. An event has the same id in this list and in a webhook.', example: 'hoiulqkme8-0-0' }),
@@ -142,12 +146,12 @@ export const Event = z
 
 export type EventRecord = z.output<typeof Event>;
 
-/** A newer version of the service has written the event. */
+/** The log has an event of a type that only a newer version of the service knows. */
 export class UnknownEvent extends Error {}
 
 /**
- * An event as an entry of the log: `<letter> <id> <account or -> <number or -> <word>…`. The id begins with the microseconds since 1970, in
- * base 36. An entry of a deleted account has no words.
+ * Parses an entry of the log: `<letter> <id> <account or -> <number or -> <word>…`. The id begins with the microseconds since 1970, in base
+ * 36. An entry of a deleted account has no words after the number.
  */
 export function parseEvent(entry: string): EventRecord {
   const [letter = '', id = '', accountId = '', number = '', ...words] = entry.split(' ');
@@ -163,10 +167,13 @@ export function parseEvent(entry: string): EventRecord {
   };
 }
 
-/** Caches the text of the last second. Neighbouring events share it, and `toISOString` takes a third of the time to read an event. */
+/**
+ * The last second for which `timeOf` made a text, and the text. Neighbouring events share it; `toISOString` would take a third of the time
+ * to read an event.
+ */
 let [cachedSecond, cachedText] = [Number.NaN, ''];
 
-/** The time at the beginning of an event's id, to milliseconds. */
+/** The time with which an event's id begins, to the millisecond, as ISO 8601. */
 function timeOf(id: string): string {
   const milliseconds = Math.floor(parseInt(id, 36) / 1000);
   const ofSecond = milliseconds % 1000;
@@ -180,7 +187,7 @@ function timeOf(id: string): string {
 type Words = readonly string[];
 
 const dataOf: Record<EventType, (words: Words) => EventRecord['data']> = {
-  // `<seq>:<balance after> <type><coins>`
+  // The words are `<seq>:<balance after> <letter of the type><coins>`.
   'coins.changed': ([entry = '', operation = '']) => {
     const [entryId = '', balance] = entry.split(':');
     return {

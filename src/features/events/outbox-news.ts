@@ -12,27 +12,27 @@ const hintOutboxes = defineScript({
 
 const OUTBOXES_CHANNEL = 'outboxes';
 
-/** How long hints are collected: a busy process then sends some fifty messages a second. */
+/** How long tags of outboxes are collected for one message, in milliseconds. A busy process then sends some fifty messages a second. */
 const HINT_MS = 20;
 
 /**
- * Tells the relay, in this or another process, which outboxes have new events. A hint only saves time: at intervals the relay reads all
- * outboxes, and so finds events of a process that was killed before its hint.
+ * Tells the relay, in this or another process, which outboxes have new events. A hint only saves time: the relay also reads all outboxes in
+ * turn, and so finds events of a process that was killed before its hint.
  *
- * A single Redis has one outbox, which the relay always reads. A Cluster has 16,384, and most are empty.
+ * A single Redis has one outbox, which the relay always reads. A Cluster has 16,384 outboxes, and most are empty.
  */
 export class OutboxNews {
   readonly #scripts: () => ScriptRunner;
   readonly #tags = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** Set while this process relays. */
+  /** Gives the relay of this process the tags of outboxes with new events. Undefined while this process does not relay. */
   #relays: ((tags: Iterable<string>) => void) | undefined;
 
   /** @param scripts a function, because the runner is made later */
   constructor(scripts: () => ScriptRunner, subscriber: Subscriptions) {
     this.#scripts = scripts;
     subscriber.on('ready', (isConcerned) => {
-      // After a failed subscription another `ready` follows.
+      // If the subscription fails, another `ready` follows.
       if (isConcerned(OUTBOXES_CHANNEL)) subscriber.subscribe(OUTBOXES_CHANNEL).catch(() => {});
     });
     subscriber.on('message', (channel, message) => {
@@ -40,7 +40,7 @@ export class OutboxNews {
     });
   }
 
-  /** A script of this process may have emitted to this outbox. */
+  /** To be called when a script of this process may have emitted events to the outbox with this tag. */
   emitted(tag: string): void {
     if (this.#relays !== undefined) return this.#relays([tag]);
     if (tag === '') return;
@@ -48,7 +48,7 @@ export class OutboxNews {
     this.#timer ??= setTimeout(() => this.#hint(), HINT_MS);
   }
 
-  /** @param relays gets the tags of outboxes with new events. Undefined: another process relays from now on */
+  /** @param relays gets the tags of outboxes with new events. Undefined: this process does not relay any more */
   relay(relays: ((tags: Iterable<string>) => void) | undefined): void {
     this.#relays = relays;
   }
@@ -62,7 +62,7 @@ export class OutboxNews {
     this.#timer = undefined;
     const tags = [...this.#tags].join(' ');
     this.#tags.clear();
-    // If the hint is lost, the relay finds the events at its next sweep.
+    // If the hint is lost, the relay finds the events when it next reads all outboxes.
     this.#scripts()
       .run(hintOutboxes, { state: eventKeys.state }, { tags })
       .catch(() => {});

@@ -1,4 +1,4 @@
--- Reads events of given accounts, newest first.
+-- Reads events of some accounts, newest first.
 -- KEYS state, chunks, forgotten
 -- ARGV before (a position, or '': the end of the readable log), owners (ids of accounts, separated by blanks), limit, most (entries that the call reads)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
@@ -8,7 +8,8 @@ local at = math.min(readable, tonumber(before) or readable)
 local answer, searched, oldest = {'page', '', '', ''}, 0, ''
 local ids, is_owner = {}, {}
 for id in string.gmatch(owners, '%S+') do ids[#ids + 1], is_owner[id] = id, true end
--- Most chunks name none of the accounts. One search through a whole chunk takes a third of the time of a search in each entry.
+-- Whether a chunk may have events of the accounts. Most chunks have none, and one search through a whole chunk takes a third of the time of
+-- a search in each entry.
 local function names_owner(entries)
   local text = table.concat(entries, '\n')
   for _, id in ipairs(ids) do
@@ -20,7 +21,7 @@ while at > 0 and wanted > 0 and searched < budget do
   local chunk = redis.call('ZREVRANGEBYSCORE', chunks, position_text(math.floor((at - 1) / CHUNK_LENGTH)), '-inf', 'LIMIT', 0, 1)[1]
   if not chunk then at = 0 break end
   local key, first = chunk_key(state, tonumber(chunk)), tonumber(chunk) * CHUNK_LENGTH
-  -- A chunk ends before its last position where the log jumped ahead.
+  -- If the log jumped ahead, a chunk has fewer entries than CHUNK_LENGTH.
   local last = math.min(at - first, redis.call('LLEN', key))
   local from = math.max(0, last - (budget - searched))
   local entries = last > 0 and redis.call('LRANGE', key, from, last - 1) or {}
@@ -33,7 +34,7 @@ while at > 0 and wanted > 0 and searched < budget do
       local told, account = string.match(entry, '^(%S+ %S+ (%S+) %S+)')
       oldest, searched = entry, searched + 1
       if is_owner[account] then
-        -- As read-log.lua: the events of a deleted account have no words.
+        -- As in read-log.lua, an event of a deleted account is returned without its data.
         answer[#answer + 1] = redis.call('ZSCORE', forgotten, account) and told or entry
         wanted = wanted - 1
         if wanted == 0 then at = first + from + index - 1 break end

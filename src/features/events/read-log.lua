@@ -4,9 +4,10 @@
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers page(next position, 1 if no more may be read, position or entry …) ahead(readable)
 --
--- In the answer a position stands only before an entry that does not directly follow the previous one. A position for each entry would
+-- In the answer a position stands only before an entry that does not directly follow the previous entry. A position for each entry would
 -- double the cost for Redis and for the process.
--- Events of a deleted account are given without data at once; a sweep later removes the data from the log (forget-events.lua).
+-- Events of a deleted account are returned without data as soon as the account is deleted. A sweep later removes the data from the log
+-- (forget-events.lua).
 local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
 local at = tonumber(after)
 if at > readable then return {'ahead', position_text(readable)} end
@@ -20,7 +21,7 @@ while at < readable and wanted > 0 and searched < budget do
   if letters == '' then count = math.min(count, wanted) end
   local entries = redis.call('LRANGE', chunk_key(state, chunk), offset, offset + count - 1)
   if #entries == 0 then
-    -- The chunk was dropped, or ends here because the log jumped ahead.
+    -- The chunk was dropped, or it ends at this position because the log jumped ahead.
     local following = redis.call('ZRANGEBYSCORE', chunks, '(' .. position_text(chunk), '+inf', 'LIMIT', 0, 1)[1]
     at = following and math.min(readable, following * CHUNK_LENGTH) or readable
     searched = searched + 1

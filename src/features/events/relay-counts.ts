@@ -1,15 +1,15 @@
 import type { Metrics } from '../../server/metrics.ts';
 
-/** Figures of the relay of events. Only the process that relays reports its gauges. */
+/** Figures of the relay of events, for the metrics. Only the process that relays reports the gauges. */
 export class RelayCounts {
   relayed = 0;
   isHolder = false;
-  /** Whether any process relays now. */
+  /** Whether any process relays events now. */
   hasRelay = false;
-  /** Elements of the outboxes that wait, as last seen. */
+  /** The number of elements that waited in the outboxes when they were last read. */
   waiting = 0;
   lagSeconds = 0;
-  /** Positions from the oldest event that is kept to the end. */
+  /** The number of positions from the oldest event of the log to the end. */
   kept = 0;
 
   constructor(metrics: Metrics) {

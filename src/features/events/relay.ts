@@ -66,29 +66,40 @@ const leaseRelay = defineScript({
   args: ['holder', 'leaseMs'],
   answers: ['yours', 'others'],
   library: leaseLibrary,
-  // Once the replicas have this write, they also have everything that an earlier holder appended.
+  // Once the replicas have this write, they also have all events that an earlier holder of the lease appended.
   durable: true,
 });
 
-/** How much the relay takes from an outbox at once: some 2,000 events, which Redis appends in 1 to 2 ms. An element has 1 to 64 events. */
+/**
+ * The most elements, and the most bytes, that the relay takes from an outbox with one script: some 2,000 events, which Redis appends in 1
+ * to 2 ms. An element has 1 to 64 events.
+ */
 const ELEMENTS_AT_ONCE = 512;
 const BYTES_AT_ONCE = 131_072;
 
-/** Outboxes of a Cluster that the relay reads at once: the calls share a few commands. */
+/** The number of outboxes of a Cluster that the relay reads in parallel, so that the calls share a few commands. */
 const OUTBOXES_AT_ONCE = 256;
 
-/** How often the relay reads the outboxes: while they have new events, and after a second without. */
+/**
+ * How often the relay reads the outboxes, in milliseconds: BUSY_POLL_MS while they have new events, IDLE_POLL_MS after a second without.
+ */
 const BUSY_POLL_MS = 25;
 const IDLE_POLL_MS = 50;
 
-/** If a process does not renew its lease for this long, another one relays. */
+/**
+ * LEASE_MS: how long a lease lasts without a renewal, after which another process may relay. RENEW_MS: how often a process renews its
+ * lease, or tries to get it.
+ */
 const LEASE_MS = 4000;
 const RENEW_MS = 1000;
 
-/** Wait after a failed read: Redis is down, or a slot is being moved. */
+/** The wait after a failed read, in milliseconds, because Redis is down or a slot is being moved. */
 const RETRY_MS = 200;
 
-/** The relay reads all outboxes of a Cluster in turn, within 13 s, because a process may die before it sends its hint. */
+/**
+ * Every SWEEP_MS milliseconds the relay reads SWEPT_AT_ONCE outboxes of a Cluster in turn, and so all of them within 13 s. A process may
+ * die before it sends a hint about its events.
+ */
 const SWEPT_AT_ONCE = 128;
 const SWEEP_MS = 100;
 
@@ -97,38 +108,39 @@ export interface RelayOptions extends LogUpkeepOptions {
   readonly metrics: Metrics;
   readonly outboxNews: OutboxNews;
   readonly log: Logger;
-  /** Milliseconds since 1970, by Redis's clock. */
+  /** The time now by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** An element of an outbox as entries of the log. */
+/** An element of an outbox: the events that one batch of scripts emitted, as entries of the log. */
 interface Element {
-  /** Identifies the element: its time and its first line. */
+  /** The beginning of the element's text, which identifies the element: its time and its first line. */
   readonly begin: string;
   readonly microseconds: number;
   readonly entries: readonly string[];
-  /** Events whose accounts lie in other slots. `forward-event.lua` emits them again in the account's slot. */
+  /** Events of accounts in other slots. `forward-event.lua` emits each event again in the slot of its account. */
   readonly elsewhere: readonly (readonly [letter: string, id: string, accountId: string, words: string])[];
 }
 
 /**
- * Carries events from the outboxes, to which scripts write, into the log, in one process at a time.
+ * Moves events from the outboxes, to which scripts write, into the log. One process at a time does so.
  *
- * For each outbox: `take` reads the elements that the log lacks. `append` writes them to the log, unless another relay has done so
- * meanwhile. `show` lets readers see them. A later `take` drops them from the outbox. `take` and `append` wait for the replicas of
- * REDIS_WAIT_REPLICAS, so that no failover undoes a step on which the next one relies. A relay may die between two steps: the log has the
- * last appended element of each outbox, so the next relay neither loses nor repeats an event.
+ * For each outbox there are four steps. `take-outbox.lua` reads the elements that the log lacks. `append-log.lua` appends their events to
+ * the log, unless another relay has done so meanwhile. `show-log.lua` lets readers see the events. The next `take-outbox.lua` drops the
+ * elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on which
+ * the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so the
+ * next relay neither loses nor repeats an event.
  */
 export class Relay {
   readonly #options: RelayOptions;
   readonly #counts: RelayCounts;
   readonly #upkeep: LogUpkeep;
   readonly #holder = randomBytes(9).toString('base64url');
-  /** `begin` of each outbox's last element in the log. */
+  /** By tag of an outbox: the `begin` of the outbox's last element that the log has. */
   readonly #last = new Map<string, string>();
   /** Tags of outboxes that may have new events. */
   readonly #tags = new Set<string>();
-  /** The slot at which the sweep of a Cluster goes on. */
+  /** The slot with which the next sweep of a Cluster begins. */
   #sweptTo = 0;
   #sweptAt = -Infinity;
   #isHolder = false;
@@ -147,7 +159,7 @@ export class Relay {
     this.#running = this.#run();
   }
 
-  /** Ends the work under way, and lets another process relay. */
+  /** Ends the work under way, and gives the lease back, so that another process can relay. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#wake?.();
@@ -199,17 +211,17 @@ export class Relay {
     }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
     this.#counts.kept = Number(next) - Number(oldest);
-    // An earlier holder died between `append` and `show`.
+    // An earlier holder of the lease died between `append-log.lua` and `show-log.lua`.
     if (next !== readable) await this.#show(Number(next));
     if (!this.#isHolder) await this.#begin();
   }
 
-  /** This process relays from now on. */
+  /** To be called when this process has got the lease. Finds all outboxes that have events. */
   async #begin(): Promise<void> {
     this.#isHolder = true;
     this.#options.outboxNews.relay((tags) => {
       for (const tag of tags) this.#tags.add(tag);
-      // If the relay is at work, it finds these events when it next reads the outboxes.
+      // If the relay is already at work, it finds these events when it next reads the outboxes.
       if (performance.now() > this.#newsAt + BUSY_POLL_MS) this.#wake?.();
       this.#newsAt = performance.now();
     });
@@ -222,7 +234,7 @@ export class Relay {
     return this.#options.scripts.run(leaseRelay, { state: eventKeys.state, chunks: eventKeys.chunks }, { holder: this.#holder, leaseMs });
   }
 
-  /** Whether readers may see events before any replica has them. */
+  /** Whether readers may see events as soon as they are appended, because no replica has to confirm them. */
   get #showsAtOnce(): boolean {
     return this.#options.config.REDIS_WAIT_REPLICAS === 0;
   }
@@ -231,7 +243,7 @@ export class Relay {
     return this.#options.scripts.isOnCluster;
   }
 
-  /** @returns milliseconds until the outboxes are read again */
+  /** Relays the events of outboxes that have some. @returns milliseconds until the outboxes are read again */
   async #poll(): Promise<number> {
     if (!this.#isCluster) this.#tags.add('');
     else if (performance.now() > this.#sweptAt + SWEEP_MS) {
@@ -247,7 +259,7 @@ export class Relay {
     return performance.now() < this.#newsAt + 1000 ? BUSY_POLL_MS : IDLE_POLL_MS;
   }
 
-  /** Finds the slots whose outboxes are not empty. */
+  /** Finds outboxes with events among those of some slots. */
   async #sweep(slot: number, count: number): Promise<void> {
     const tags = Array.from({ length: count }, (_, index) => tagOf(slot + index));
     const counts = await Promise.allSettled(tags.map((tag) => this.#options.scripts.run(countOutbox, { outbox: `${tag}${OUTBOX}` }, {})));
@@ -256,9 +268,12 @@ export class Relay {
     });
   }
 
-  /** Carries a part of these outboxes into the log. @returns whether they had elements, and whether they have more */
+  /**
+   * Reads up to ELEMENTS_AT_ONCE elements from the outbox of each tag, and appends their events to the log. @returns whether the outboxes
+   * had elements, and whether they have more
+   */
   async #relay(tags: readonly string[]): Promise<'nothing' | 'some' | 'more'> {
-    // Started in one turn of the event loop, so that the calls for all outboxes of a primary share commands.
+    // All calls start in one turn of the event loop, so that the calls for all outboxes of a primary share commands.
     const taken = await Promise.all(tags.map((tag) => this.#take(tag)));
     const news = taken
       .filter((outbox) => outbox !== undefined)
@@ -286,18 +301,18 @@ export class Relay {
       const args = { last: seen, limit: ELEMENTS_AT_ONCE, limitBytes: BYTES_AT_ONCE };
       const [, left, ...texts] = await this.#options.scripts.run(takeOutbox, { outbox: `${tag}${OUTBOX}` }, args);
       if (texts.length === 0) return undefined;
-      // The outbox is read again: that call drops these elements, and takes more.
+      // The outbox is read once more: that call drops these elements, and takes further ones.
       this.#tags.add(tag);
       return { tag, seen, left: Number(left), elements: texts.map((text) => parseElement(text, tag)) };
     } catch (error) {
-      // A primary that is down must not hold up the others.
+      // The outboxes of other primaries must not wait for a primary that is down, so the error goes no further.
       this.#tags.add(tag);
       this.#options.log.debug({ reason: (error as Error).message, outbox: tag }, 'an outbox could not be read; the relay tries again');
       return undefined;
     }
   }
 
-  /** @returns the position after the appended events; 0 if another relay appended first */
+  /** Appends elements of an outbox to the log. @returns the position after the appended events; 0 if another relay has appended them */
   async #append(tag: string, seen: string, elements: readonly Element[]): Promise<number> {
     const last = elements.at(-1)!.begin;
     const [word, figure] = await this.#options.scripts.run(
@@ -323,14 +338,14 @@ export class Relay {
   }
 }
 
-/** An event whose account lies on another primary than the script that decided it. */
+/** An event of an account in another slot: `?` takes the place of the event's number, which only the account's slot can give. */
 const ELSEWHERE = /^(\w) (\S+) (\S+) \? (.*)$/;
 
 function parseElement(text: string, tag: string): Element {
   const [time = '', ...lines] = text.split('\n');
   const microseconds = Number(time);
   const from = `${microseconds.toString(36)}-${tag.slice(1, -1) || '0'}`;
-  // `c <account> <number> …` becomes `c <id> <account> <number> …`.
+  // The event gets an id: `c <account> <number> …` becomes `c <id> <account> <number> …`.
   const entries = lines.map((line, index) => `${line.slice(0, 1)} ${from}-${index.toString(36)}${line.slice(1)}`);
   return {
     begin: `${time}\n${lines[0]}`,

@@ -1,4 +1,4 @@
--- Moves the end of the log past a reader's position that the log lacks, because a failover lost the events there.
+-- Moves the end of the log ahead to a reader's position that the log does not reach, because a failover may have lost the events before it.
 -- KEYS state
 -- ARGV position, most (positions that the log may jump)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text

@@ -1,11 +1,11 @@
--- Reads the elements of an outbox that the log lacks, and drops the elements that the log has.
+-- Reads the elements of an outbox that the log lacks, and drops elements that the log has.
 -- KEYS outbox
 -- ARGV last (the begin of this outbox's last element in the log, or ''), limit, limit_bytes
 -- Answers taken(number of elements left after these, element …)
 --
--- The element that begins with `last` and the elements before it are in the log. It is missing once they were dropped, or after a failover
--- without REDIS_WAIT_REPLICAS set the outbox back. Then the log gets some elements again, with the same ids.
-local MOST_KEPT = 64 -- elements that are already in the log. Dropping them each time would be a write, and a write waits for the disk
+-- The log has the element that begins with `last`, and all elements before it. This element is missing once it was dropped, or if a
+-- failover without REDIS_WAIT_REPLICAS has set the outbox back. After such a failover the log gets some events again, with the same ids.
+local MOST_KEPT = 64 -- most elements that the log has and the outbox keeps, because each drop waits for the disk
 local elements = redis.call('LRANGE', outbox, 0, limit + MOST_KEPT - 1)
 local known = 0
 if last ~= '' then
