@@ -1,4 +1,5 @@
--- Takes a guest into an account, once its ledger is copied, or refuses it: coins, history, coin keys, and the fields of the account.
+-- Takes a guest into an account once the guest's ledger is copied, or refuses the guest. The account gets the coins, the history, the
+-- idempotency keys, and the fields of the guest.
 -- KEYS account, ledger, standing, credited, record, staged
 -- ARGV guest_id, target_id, store, seq, entries, credited_today, fields, kept_seconds
 -- Shared secret
@@ -9,15 +10,15 @@
 -- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
--- This script alone decides a move, because the account's bounds are known here alone, and it decides it once: an accepted guest has
--- a line in the account's standing, and a refused move keeps its word in `record`. A helper that comes later gets the same
--- answer, whatever the bounds are by then.
+-- This script alone decides a move, because only the account's slot has the account's bounds. It decides once: an accepted guest has a line
+-- in the account's standing (the record of moves, bans and deletions), and a refused move has its reason in `record`. A later call for the
+-- same move gets the same answer, whatever the bounds are by then.
 --
--- A small ledger is filed with the account's own ledger, where one look-up serves all filed guests. A large ledger costs a
--- look-up of its own, so an account takes few of them.
+-- A small ledger is filed with the account's own ledger (file_guest of ledger.lua), where one lookup serves all filed guests. A large
+-- ledger costs a lookup of its own, so an account takes few of them.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
--- The guests of a deleted account too, while it is being erased.
+-- The guests of a deleted account are listed too, while the account is being erased.
 local account_state, _, generation, moved_in = standing_of(standing)
 local has_line = has_guest(moved_in, guest_id)
 local state = string.match(redis.call('GET', record) or '', '^%S+')
@@ -33,9 +34,9 @@ local guest_count, large_count = count_guests(moved_in)
 local is_filed = is_small(staged)
 local target_seq, target_balance = tail(ledger)
 local refusal
--- Redis lost the freeze of an earlier move after this account had accepted the guest, and the guest went on for itself. If it moved again,
--- the coins that it has earned since would be lost, and the coins that it brought would count twice. So it stays; the audit names it
--- (half_move).
+-- The account accepted this guest by an earlier move, but Redis then lost the freeze, so the guest went on for itself. If it moved again,
+-- the coins that it has earned since would be lost, and the coins that it brought would count twice. So the guest is refused. The audit
+-- reports it as half_move.
 if has_line then refusal = 'not_a_guest'
 elseif account_state == 'deleted' then refusal = 'account_deleted'
 elseif account_state == 'banned' then refusal = 'account_banned'
@@ -46,14 +47,14 @@ if refusal then
   return {'refused'}
 end
 
--- Nothing below refuses.
+-- No line after this one refuses the guest.
 local guests = guest_ledger(ledger, guest_id)
 if copied > 0 then
   redis.call('RENAME', staged, guests)
   local _, buckets = bucket_of(staged, 0, last_seq)
   for bucket = 0, is_filed and -1 or buckets - 1 do
     local from = of_account(staged, 'index:' .. bucket)
-    -- A bucket without a key does not exist.
+    -- A bucket without an idempotency key has no Redis key.
     if redis.call('EXISTS', from) == 1 then redis.call('RENAME', from, of_account(guests, 'index:' .. bucket)) end
   end
 end
@@ -61,27 +62,28 @@ local created = redis.call('HSETNX', account, 'createdAt', now)
 redis.call('HSET', account, 'store', store)
 if created == 1 then tell_event(target_id, 'n', '') end
 tell_event(target_id, 'm', guest_id)
--- A debt moves too.
+-- The guest's balance moves even if it is below 0.
 if coins ~= 0 then
   last_seq = last_seq + 1
   append(guests, last_seq, 0, 'm' .. whole(-coins), 'merge:' .. target_id, nil, true)
   append(ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
 end
 
--- The guest's credits of the day count towards the account's daily cap, even past it: a new install must not bring a new cap.
+-- The guest's credits of the day are added to the account's, even past the account's daily cap: a new install must not bring a new cap.
 if credited_today ~= '0' then
   redis.call('INCRBY', credited, credited_today)
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
 end
 
--- Each group of fields is {rule, name, value, …}. Its first field decides about all of them (accounts/fields.ts).
+-- Each group of fields is {rule, name, value, …}. The first field of a group decides which values of the whole group stay
+-- (accounts/fields.ts).
 for _, group in ipairs(cjson.decode(fields)) do
   local rule, name, brought = group[1], group[2], group[3]
   local held = redis.call('HGET', account, name)
   if brought ~= '' and rule == 'purchase_lines' then
     local joined = join_lines(held or '', brought, tonumber(now), of_account(ledger, 'purchases'))
     redis.call('HSET', account, name, joined)
-    -- The account has the guest's subscriptions from now on. put-line.lua tells of later changes.
+    -- The account gets the guest's subscriptions, so an event tells of each. put-line.lua emits the events of later changes.
     for line in string.gmatch(joined, '[^\n]+') do
       if not string.find('\n' .. (held or '') .. '\n', '\n' .. line .. '\n', 1, true) then
         tell_event(target_id, 's', (string.gsub(line, '^%S+ (%S+ %S+) %S+ %S+', '%1')))

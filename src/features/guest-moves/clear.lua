@@ -1,4 +1,4 @@
--- Deletes the staged copy of a move that was refused or is void, a part of it a call.
+-- Deletes a part of the copy that a move made of a guest's ledger. For a move that was refused or is void.
 -- KEYS record, staged
 -- ARGV last_seq, from (the first bucket of this call)
 -- Library ledger.lua

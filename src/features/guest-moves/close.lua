@@ -1,5 +1,5 @@
--- Closes a guest that its account has accepted, if it is still frozen for this move. The mark revokes the guest's
--- credentials, and leads background work (queues, purchases) to the account.
+-- Marks a guest as moved, once its account has accepted it, if the guest is still frozen for this move. The mark ends the guest's sessions,
+-- and leads background work (queues, purchases) to the account.
 -- KEYS standing
 -- ARGV move_id, target_id, names (of the keys to delete, separated by blanks)
 -- Library standing-changes.lua: is_frozen, mark_moved
@@ -8,7 +8,8 @@
 if not is_frozen(standing, move_id) then return {'gone'} end
 mark_moved(standing, target_id)
 local tag = string.match(standing, '^{.-}')
--- The entry with which accept.lua took the guest's coins away. It lies in the account's slot; its event follows here.
+-- accept.lua wrote the entry that took the guest's coins away, in the account's slot. The entry's event belongs to the guest, so this
+-- script emits it in the guest's slot.
 local ledger = tag .. ':ledger'
 local last_seq, coins = tail(ledger)
 if emits and coins ~= 0 then tell_entry(ledger, last_seq + 1, 0, 'm' .. whole(-coins)) end

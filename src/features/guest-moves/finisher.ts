@@ -12,38 +12,40 @@ import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk,
 
 export interface MoveOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
-  /** `KeySecret` of the coins. */
+  /** The secret of the hashes of idempotency keys, as `KeySecret` of coins has it. */
   readonly keySecret: { readonly text: string; hashOf(key: string): number; otherData(): Refusal };
   readonly log: Logger;
 }
 
-/** A move under way, as the guest's keys record it. While the guest is frozen, none of this changes. */
+/** A move under way, as the guest's Redis keys record it. While the guest is frozen, none of these values changes. */
 interface FrozenMove {
   readonly guestId: string;
   readonly moveId: string;
   readonly target: MoveTarget;
-  /** The UTC day of the freeze, whose credits move. */
+  /** The UTC day of the freeze. The coins that the guest credited itself on this day count for the account's daily cap. */
   readonly day: string;
-  /** The seq of the ledger's last entry, 0 without a ledger. */
+  /** The seq of the last entry of the guest's ledger, 0 without a ledger. */
   readonly seq: number;
-  /** Retention may have deleted the first entries, so it may be less than `seq`. */
+  /** The number of entries of the guest's ledger. It may be less than `seq`, because retention may have deleted the first entries. */
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
-  /** The guest's fields that an account may take over, as JSON for `accept.lua`. */
+  /** The fields of the guest that an account may take over, as JSON for `accept.lua`. */
   readonly fields: string;
 }
 
-/** How long the account keeps a move's record. A move not finished by then counts as void, and the guest thaws. */
+/** How long the account keeps a move's record, in seconds. A move that is not finished by then is void, and its guest thaws. */
 const KEPT_SECONDS = 86_400;
 
-/** `finish` gives up after this many moves of one guest in a row, and a decision after this many incomplete copies. */
+/**
+ * The most moves of one guest in a row that `finish` follows, and the most copies that a decision makes if earlier ones were incomplete.
+ */
 const MOST_ROUNDS = 20;
 
-/** Finishes the move of a frozen guest, or takes it back. Any number of helpers may do so at the same time. */
+/** Finishes the move of a frozen guest, or takes the move back. Several processes may do so at the same time. */
 export class MoveFinisher {
   readonly #options: MoveOptions;
-  /** The fields that an account may take over of a guest. */
+  /** The fields that an account may take over from a guest, in groups. */
   readonly #fields: readonly HeldFields[];
   readonly #names: readonly string[];
 
@@ -53,7 +55,10 @@ export class MoveFinisher {
     this.#names = this.#fields.flatMap(({ names }) => names);
   }
 
-  /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen, or it was deleted */
+  /**
+   * Finishes or takes back the guest's move. @returns the account into which the guest moved; undefined: the guest has not moved and is not
+   * frozen, or was deleted
+   */
   async finish(guestId: string): Promise<string | undefined> {
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const move = await this.#readFrozen(guestId);
@@ -65,7 +70,7 @@ export class MoveFinisher {
     throw new Error('the move of the guest does not end');
   }
 
-  /** @returns the guest's move, or else what `finish` answers with */
+  /** @returns the move of a frozen guest. For a guest that is not frozen, the value that `finish` returns */
   async #readFrozen(guestId: string): Promise<FrozenMove | string | undefined> {
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
     const [word, id, ...frozen] = await this.#options.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
@@ -85,7 +90,7 @@ export class MoveFinisher {
     };
   }
 
-  /** Copies the ledger and lets the account decide. @returns `thawed` if another helper has taken the move back meanwhile */
+  /** Copies the ledger and lets the account decide. @returns `thawed` if another process has taken the move back meanwhile */
   async #decide(move: FrozenMove): Promise<'accepted' | 'refused' | 'void' | 'thawed'> {
     for (let round = 0, position = 0; round < MOST_ROUNDS; round++) {
       if ((await this.#copy(move, position)) === 'thawed') return 'thawed';
@@ -98,8 +103,8 @@ export class MoveFinisher {
   }
 
   /**
-   * Copies the ledger from a position on. The last, empty chunk also shows that the guest is still frozen, a moment before the
-   * account decides: a failover may have lost the freeze.
+   * Copies the guest's ledger from a position on. The last read, of an empty chunk, also shows that the guest is still frozen just before
+   * the account decides: a failover may have lost the freeze.
    */
   async #copy(move: FrozenMove, from: number): Promise<'copied' | 'thawed'> {
     const { scripts, keySecret } = this.#options;
@@ -110,7 +115,7 @@ export class MoveFinisher {
       const [word, ...entries] = await scripts.run(readChunk, keys, { moveId, position });
       if (word === 'thawed') return word;
       if (entries.length === 0) return 'copied';
-      // A small ledger is filed, and needs no index. The index has no entries of moves (`m`).
+      // A small ledger is filed, and needs no index. An entry of a move (`m`) is in no index.
       const hashOf = (entry: string): number | '-' => (isSmall || /^\S+ m/.test(entry) ? '-' : keySecret.hashOf(keyOf(entry)));
       const lines = entries.map((entry) => `${hashOf(entry)} ${entry}\n`).join('');
       const [state, length] = await scripts.run(copyChunk, copyKeys, { position, lastSeq: seq, lines, keptSeconds: KEPT_SECONDS });
@@ -145,21 +150,21 @@ export class MoveFinisher {
     const [word] = await scripts.run(closeGuest, { standing: standingKey(guestId) }, args);
     if (word === 'closed') return;
     const { word: state } = await standingOf(guestId, scripts);
-    // Another helper closed the guest. By now its account may have been deleted, and the guest with it.
+    // Another process closed the guest. Since then its account may have been deleted, and the guest with it.
     if (state === 'moved' || state === 'deleted') return;
-    // Redis lost the freeze. Only the guest has the data that it wrote since, so the guest stays.
+    // Redis lost the freeze after the account had accepted the guest. Only the guest has the data that it wrote since, so the guest stays.
     log.error(
       { guestId, accountId: target.accountId, moveId },
       'an account has accepted a guest that is not frozen any more: npm run audit',
     );
   }
 
-  /** The copy is deleted before the guest thaws: after that no process searches for the copy. */
+  /** Deletes the copy, then thaws the guest: once the guest is thawed, no process searches for the copy. */
   async #takeBack({ guestId, moveId, target, seq }: FrozenMove): Promise<void> {
     const { scripts } = this.#options;
     for (let from = '0'; from !== '';) {
       const [word, next] = await scripts.run(clearStaged, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
-      // Redis lost the refusal, so that the account may still accept the copy: it has to decide again before the guest thaws.
+      // Redis lost the account's refusal, so the account may still accept the copy. It has to decide again before the guest thaws.
       if (word === 'open') return;
       from = next!;
     }
@@ -167,9 +172,9 @@ export class MoveFinisher {
   }
 
   /**
-   * Hands over all that `accept.lua` did not.
-   * @param isLast nothing of the guest can arrive any more
-   * @returns whether more may still arrive
+   * Moves the data of the guest that `accept.lua` did not move.
+   * @param isLast whether no further data can arrive under the guest's name
+   * @returns whether further data may still arrive
    */
   async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
     const { holdings, scripts, now } = this.#options;
@@ -183,7 +188,7 @@ export class MoveFinisher {
     return mayArrive;
   }
 
-  /** The guest's values, group by group, with the rule of each. @param values in the order of `#names` */
+  /** The guest's values as JSON, group by group, with the rule of each group. @param values in the order of `#names` */
   #brought(values: readonly string[]): string {
     let next = 0;
     return JSON.stringify(this.#fields.map(({ names, merge }) => [merge, ...names.flatMap((name) => [name, values[next++]!])]));

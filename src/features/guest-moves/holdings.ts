@@ -1,7 +1,7 @@
 import type { Holding } from '../../accounts/holdings.ts';
 import { moveAuditor } from './move-auditor.ts';
 
-/** The outcomes of moves into the account, and the copies that a move under way makes. */
+/** The records of moves into the account, and the copies of guests' ledgers that moves under way make. */
 export const guestMoveHolding = {
   name: 'guest-moves',
   keys: [

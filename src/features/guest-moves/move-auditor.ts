@@ -11,10 +11,13 @@ import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
 import { moveKeys } from './model.ts';
 
-/** An act puts its move into the queue with a due time 10 s ahead. The rest allows for clocks that differ. */
+/** How far ahead a move in the queue may be due, in milliseconds: 10 s until takeover, and a minute for clocks that differ. */
 const LATEST_DUE_MS = 70_000;
 
-/** Checks the moves: a guest that is moving, or that left data behind, is in the queue, and each staged copy belongs to a move. */
+/**
+ * Checks moves of guests: a guest that is moving, or that left data behind, is in the queue, and each copy of a guest's ledger belongs to
+ * an open move.
+ */
 export const moveAuditor: Auditor = {
   keys: [
     queueCheck(moveKeys.unfinished, wrongOf),
@@ -29,8 +32,8 @@ export const moveAuditor: Auditor = {
 };
 
 /**
- * Each member names a move that may still need work: it is open, or its guest is frozen or has moved. The queue itself removes any
- * other one at its next check, so a member counts as drift only if it is due later than any act makes it due.
+ * Checks that a member of the queue names a move that may still need work: the move is open, or its guest is frozen or has moved. The queue
+ * removes any other member at its next check. So such a member is a finding only if it is due later than a new move would be.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [guest = '', target = '', move = ''] = member.split(' ');
@@ -44,7 +47,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
-/** Checks that a guest is in the queue if it is moving, or has moved and still has scores or a ledger. */
+/** Checks that the queue has a guest that is moving, or that has moved and still has scores or a ledger. */
 async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   const { target, moving } = await standingIn(guest, probe);
   const moveId = moving?.moveId ?? 'moved';
@@ -55,12 +58,15 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but ${moveKeys.unfinished} does not hold its move.`;
-  // A guest that has moved needs no id of its move.
+  // The queue finishes the move of a guest that has moved whatever the id of the move is.
   const member = `${guest} ${into} ${moveId}`;
   return notQueued({ queue: moveKeys.unfinished, member, subject: `account ${guest}`, text }, probe);
 }
 
-/** The member ends in the id of the move, so the queue is read. It holds the moves of the last seconds only. */
+/**
+ * Whether the queue has a move of the guest into the account. The whole queue is read, because a member ends in the id of its move. The
+ * queue has only the moves of the last seconds.
+ */
 async function isQueued(guest: string, target: string, probe: Probe): Promise<boolean> {
   for (const key of queueKeys(moveKeys.unfinished, CLUSTER_QUEUE_TAGS))
     for await (const page of pages(probe, 'ZSCAN', key))
@@ -70,7 +76,7 @@ async function isQueued(guest: string, target: string, probe: Probe): Promise<bo
 
 const DAY_SECONDS = 86_400;
 
-/** Checks that the account's record of a move can be read, and expires. */
+/** Checks that the account's record of a move can be parsed, and expires. */
 async function checkRecord(id: string, move: string, probe: Probe): Promise<Finding[]> {
   const key = moveKeys.record(id, move);
   const [record, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
@@ -85,8 +91,8 @@ async function checkRecord(id: string, move: string, probe: Probe): Promise<Find
 }
 
 /**
- * Checks that an accepted guest leads to the account, and that the account names the guest, until both are deleted. A tombstone is never
- * removed.
+ * Checks that the standing of an accepted guest names the account, and that the account's standing names the guest, until both accounts are
+ * deleted. The mark of a deleted account is never removed.
  */
 async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
   const [ofAccount, ofGuest] = (await probe.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
@@ -101,7 +107,8 @@ async function checkAccepted(id: string, guest: string, probe: Probe): Promise<F
 }
 
 /**
- * Checks that a staged copy belongs to an open move: the copy goes into the account with the guest, or is deleted before the guest thaws.
+ * Checks that a copy of a guest's ledger belongs to an open move: when the move ends, the copy becomes part of the account, or is deleted
+ * before the guest thaws.
  */
 async function checkStaged(id: string, move: string, key: string, probe: Probe): Promise<Finding[]> {
   const record = (await probe.ask('GET', moveKeys.record(id, move))) as string | null;

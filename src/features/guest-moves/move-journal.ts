@@ -19,34 +19,38 @@ type Decision =
   | {
       readonly error?: undefined;
       readonly outcome: Moved;
-      /** The account that the guest has moved into. */
+      /** The account into which the guest moved. Undefined: the guest did not move. */
       readonly movedInto?: string | undefined;
     };
 
-/** A move that is not done after this long is taken over by the queue. Most take some milliseconds. */
+/** How long a move may take before the queue takes it over, in milliseconds. Most moves take some milliseconds. */
 const TAKE_OVER_MS = 10_000;
 
-/** How long a request of a frozen guest waits for the end of the move, in milliseconds. It has 2 s in all. */
+/** How long a request of a frozen guest waits for the end of the move, in milliseconds. The request may take 2 s in all. */
 const HELP_MS = 1500;
 
-/** Stands in a member of the queue for the check of the scores that arrived after the move. */
+/**
+ * In a member of the queue, this word takes the place of the move's id: the member is for the check of data that arrived after the move.
+ */
 const LATE = 'late';
 
-/** An open move without a frozen guest becomes void after this time. The freeze follows within milliseconds. */
+/**
+ * The time after which an open move whose guest is not frozen becomes void, in seconds. The freeze follows the opening within milliseconds.
+ */
 const OPEN_SECONDS = 30;
 
 /**
  * Moves all that a guest has into a store account.
  *
- * A move is a journal of steps, each of which touches the guest's slot or the account's, and can be repeated. Redis holds all that a step
- * needs, so any process can finish the move or take it back (docs/decisions/moves-as-a-journal.md). The request that began the move does
- * so, or a later request of the guest, or the queue.
+ * A move is a journal of steps. Each step touches the guest's slot or the account's slot, and can be repeated. Redis has all data that a
+ * step needs, so any process can finish the move or take it back (docs/decisions/moves-as-a-journal.md). The request that began the move
+ * does so, or a later request of the guest, or the queue.
  */
 export class MoveJournal {
   readonly #options: MoveOptions;
   readonly #journal: Journal;
   readonly #finisher: MoveFinisher;
-  /** Guests whose moves this process is finishing. Requests of a frozen guest share the work. */
+  /** The moves that this process is finishing, by the guest's id. Requests of a frozen guest share the work. */
   readonly #finishing = new Map<string, Promise<string | undefined>>();
 
   constructor(options: MoveOptions) {
@@ -56,28 +60,28 @@ export class MoveJournal {
   }
 
   /**
-   * Begins a move and finishes it. If the process dies or the request's time ends, others finish it. The same sign-in sent again
-   * then finds the guest moved.
+   * Begins a move and finishes it. If the process dies or the request times out, another request or the queue finishes the move. When the
+   * client then repeats its sign-in, the guest has moved.
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */
   async begin(guest: Caller, target: MoveTarget): Promise<Moved> {
     const { scripts } = this.#options;
     const guestId = guest.accountId;
-    // Most refusals come here, before anything is written.
+    // Most refusals are found by this call, before anything is written.
     const told = await this.#freeze(guest, target, '');
     if (told !== 'movable') return { moved: false, reason: told as NotMovedReason };
 
     const moveId = randomBytes(12).toString('base64url');
     const member = `${guestId} ${target.accountId} ${moveId}`;
     const record = moveKeys.record(target.accountId, moveId);
-    // First open, then queued: the queue forgets a move that is not open and has no guest.
+    // The move is opened before it is queued, because the queue drops a move that is not open and whose guest has not moved.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
     const { decision, done } = await this.#journal.begin(
       member,
       () => this.#decide(guest, target, moveId),
       async (decided) => {
         if (decided.movedInto !== undefined) await this.#handOver(guestId, decided.movedInto);
-        // Best effort: the record expires, and the queue forgets a move without a record.
+        // If this call fails, the record expires, and the queue drops a move without a record.
         else await scripts.run(revokeMove, { record }, {}).catch(() => {});
         return undefined;
       },
@@ -89,8 +93,9 @@ export class MoveJournal {
 
   /**
    * Freezes the guest, and finishes the move.
-   * @returns `error`: refused for certain. The guest moved, its session ended, or another move of it is still under way
-   * @throws Error if others have to go on: the outcome is unknown
+   * @returns `error` if the guest certainly did not move by this call: it had moved before, its session ended, or another move of it is
+   * under way
+   * @throws Error if the outcome is unknown, and another request or the queue has to finish the move
    */
   async #decide(guest: Caller, target: MoveTarget, moveId: string): Promise<Decision> {
     let word: string;
@@ -105,7 +110,7 @@ export class MoveJournal {
     const record = moveKeys.record(target.accountId, moveId);
     const [outcome, ...figures] = await afterWrites(this.#options.scripts.run(outcomeOfMove, { record }, {}));
     if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
-    // Redis lost the record of the move, and the guest was thawed. A new sign-in moves it.
+    // Redis lost the record of the move, so the guest was thawed. It moves at the next sign-in.
     if (outcome !== 'accepted') throw refuse('store_unavailable', { retryAfterMs: 1000 });
     const [created, coins, generation, after] = figures;
     const balances = { coins: Number(coins), balanceAfter: Number(after) };
@@ -114,11 +119,10 @@ export class MoveJournal {
 
   /**
    * Finishes or takes back the move of a frozen guest.
-   * @throws Error if it is still under way after HELP_MS; it goes on
+   * @throws Error if the move is still under way after HELP_MS; the work on it goes on
    */
   async help(guestId: string): Promise<void> {
-    // The work that a call joins may have read the guest before it was frozen. The caller then finds the guest still moving, and helps
-    // again.
+    // Work that is under way may have read the guest before it was frozen. The caller then finds the guest still moving, and calls again.
     const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
     await within(HELP_MS, finishing, () => {
       throw new Error('the move of the guest takes longer');
@@ -126,12 +130,13 @@ export class MoveJournal {
   }
 
   /**
-   * The queue's work: finishes a move, hands over the guest's scores, and deletes the data that the guest left.
+   * Handles a member of the queue: finishes the move, hands over the guest's scores, and deletes the data that the guest left.
    * @param member `<guest id> <account id> <move id>`; with LATE in place of the move id: the last check
    */
   async work(member: string): Promise<number | undefined> {
     const [guestId, targetId, moveId] = member.split(' ') as [string, string, string];
-    // Read before the guest is: a move that was open at this moment may still freeze the guest, so it has to stay in the queue.
+    // The state of the move is read before the guest is read: a move that is open now may still freeze the guest, so it has to stay in the
+    // queue.
     const state = moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
     const movedInto = await this.#finish(guestId);
     if (movedInto !== undefined) await this.#handOver(guestId, movedInto, moveId === LATE);
@@ -139,7 +144,7 @@ export class MoveJournal {
     return undefined;
   }
 
-  /** @param isLate a check by the queue, LATE_MS after the move */
+  /** Moves the guest's other data. @param isLate whether this is the queue's check, LATE_MS after the move */
   async #handOver(guestId: string, movedInto: string, isLate = false): Promise<void> {
     const { scripts, now } = this.#options;
     const isLast = isLate || scripts.queueTags === 1;
@@ -152,11 +157,12 @@ export class MoveJournal {
     return state;
   }
 
-  /** @param moveId '': only tells whether the guest may move */
+  /** Freezes the guest. @param moveId '' only checks whether the guest may move */
   async #freeze(guest: Caller, target: MoveTarget, moveId: string): Promise<string> {
     const { scripts, keySecret, now } = this.#options;
     const { accountId } = guest;
-    // A session proves that a pairing was claimed, and not that its holder has the install. A move is as final as a deletion.
+    // A pairing's session proves that somebody claimed the pairing, and not that the holder has the install. A move is as final as a
+    // deletion, so such a session may not move the guest.
     const fromPairing = guest.session?.kind === 'pairing' ? 1 : 0;
     const keys = { account: accountKey(accountId), ledger: coinKeys.ledger(accountId) };
     const args = { moveId, targetId: target.accountId, store: target.store, day: dayOf(now()), fromPairing, secret: keySecret.text };
@@ -165,7 +171,10 @@ export class MoveJournal {
     return word;
   }
 
-  /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen */
+  /**
+   * Finishes or takes back the guest's move. @returns the account into which the guest moved; undefined: the guest has not moved and is not
+   * frozen
+   */
   #finish(guestId: string): Promise<string | undefined> {
     const finishing = this.#finisher.finish(guestId).finally(() => {
       if (this.#finishing.get(guestId) === finishing) this.#finishing.delete(guestId);
@@ -174,7 +183,7 @@ export class MoveJournal {
     return finishing;
   }
 
-  /** Finishes the moves that a process left behind. */
+  /** Finishes moves when they are due in the queue, until the returned queue is closed. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((member) => this.work(member), TAKE_OVER_MS, this.#options.log);
   }

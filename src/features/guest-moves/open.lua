@@ -4,8 +4,8 @@
 -- Answers opened
 --
 -- `record` is a string: "open <guest id>", then "accepted <guest id> <created 0|1> <coins> <generation> <balance after>" or "refused <guest id> <reason>".
--- Only the request that begins the move opens it, once, before the guest is frozen. A move without a record is void: nothing can
+-- Only the request that begins the move opens it, once, before the guest is frozen. A move without a record is void, and the account cannot
 -- accept it any more. So a move that was refused, or that nobody finished in time, can be taken back safely, and stays taken back.
--- The record is kept for as long as the freeze may take; copy.lua keeps it for longer.
+-- The record is first kept for the time that the freeze may take; copy.lua then keeps it for longer.
 redis.call('SET', record, 'open ' .. guest_id, 'EX', kept_seconds, 'NX')
 return {'opened'}

@@ -1,4 +1,4 @@
--- Reads the outcome of a move.
+-- Reads the state or the outcome of a guest's move into an account.
 -- KEYS record
 -- ARGV -
 -- Answers open accepted(created 0|1, coins, generation, balance after) refused(reason) void

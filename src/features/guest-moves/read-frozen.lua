@@ -1,4 +1,4 @@
--- Reads the move of a guest, and the guest's data that the account needs besides the ledger.
+-- Reads the move of a guest, and the data of the guest, besides its ledger, that the account needs.
 -- KEYS account, ledger, standing
 -- ARGV fields (names, separated by blanks)
 -- Library standing.lua: standing_of

@@ -1,4 +1,4 @@
--- Takes back an open move that did not freeze its guest.
+-- Deletes the record of an open move whose guest could not be frozen, so that no account can accept it.
 -- KEYS record
 -- ARGV -
 -- Answers revoked

@@ -6,9 +6,9 @@ import { defineScript } from '../../redis/script.ts';
 import { erasePrelude, ledgerLibrary } from '../coins/model.ts';
 
 /**
- * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, read-frozen, chunk, thaw, close)
- * or the account's (open, copy, accept, outcome, clear). Each may be repeated, by several helpers at once. `./move-journal.ts` puts
- * them together; docs/decisions/moves-as-a-journal.md says why.
+ * The scripts of a guest's move. Each script touches keys of one hash tag: the guest's (freeze, read-frozen, chunk, thaw, close) or the
+ * account's (open, copy, accept, outcome, clear, revoke). Each may be repeated, also by several processes at once. `./move-journal.ts` runs
+ * them in order; docs/decisions/moves-as-a-journal.md says why.
  */
 
 const file = (name: string): URL => new URL(`${name}.lua`, import.meta.url);
