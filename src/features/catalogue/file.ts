@@ -14,7 +14,7 @@ export interface GameSeasons {
   readonly period: SeasonPeriod;
   readonly payAfterMs: number;
   readonly keep: number;
-  /** As `seasonPrize`. '' without prizes. */
+  /** The prizes of each season, in the format of `seasonPrize`, separated by blanks. '' without prizes. */
   readonly prizes: string;
 }
 
@@ -22,7 +22,7 @@ const DEFAULT_KEPT = 12;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
-/** A reply that changes only when the catalogue's file changes. */
+/** The encoded reply of an endpoint that lists the catalogue, and its ETag. It changes only when the catalogue's file changes. */
 export class Listing {
   readonly body: Encoded;
   readonly etag: string;
@@ -33,7 +33,7 @@ export class Listing {
   }
 }
 
-/** The catalogue of one read of the file, encoded once. */
+/** The catalogue as one read of its file gave it, with its replies encoded once. */
 class Edition {
   readonly apps: Listing;
   readonly products: Listing;
@@ -85,21 +85,21 @@ class Edition {
     return this.#seasons.get(game);
   }
 
-  /** Games whose prizes go to scores that any client may submit. */
+  /** The games that pay prizes for scores that any client may submit. */
   get openlyPrized(): string[] {
     return [...this.#seasons].flatMap(([game, { prizes }]) => (prizes !== '' && !this.#serverScored.has(game) ? [game] : []));
   }
 }
 
-/** The catalogue of CATALOGUE_FILE, or without one the sample that ships. */
+/** The catalogue of CATALOGUE_FILE. Without this setting it is the sample in `sample.json`. */
 export class Catalogue {
   readonly #file: WatchedFile<Edition> | undefined;
   readonly #sample: Edition | undefined;
   readonly #log: Logger;
 
   /**
-   * @param path undefined: the sample catalogue
-   * @param authority COIN_AUTHORITY. With `server` a game with prizes takes scores from servers only
+   * @param path the file. Undefined: the sample catalogue
+   * @param authority COIN_AUTHORITY. With `server`, a game with prizes must take scores from servers only
    * @throws SettingError that names the file and every problem in it
    */
   constructor(path: string | undefined, log: Logger, authority: CoinAuthority = 'client') {
@@ -115,7 +115,7 @@ export class Catalogue {
     return WatchedFile.problemsOf('CATALOGUE_FILE', CATALOGUE_FILE, parserOf(COIN_AUTHORITY));
   }
 
-  /** The current catalogue. */
+  /** The catalogue as the last read of the file gave it. */
   get edition(): Edition {
     return this.#file?.content ?? this.#sample!;
   }
@@ -125,7 +125,7 @@ export class Catalogue {
     return this.edition.orderOf(game);
   }
 
-  /** The ids of its games. */
+  /** The ids of the games in the catalogue. */
   get games(): readonly string[] {
     return this.edition.games;
   }
@@ -134,22 +134,22 @@ export class Catalogue {
     return this.edition.hasGame(game);
   }
 
-  /** The clients that may submit scores of a game. A game outside the catalogue takes scores from any client. */
+  /** Who may submit scores of a game: any client, or only a server key. A game outside the catalogue takes scores from any client. */
   scoreAuthorityOf(game: string): ScoreAuthority {
     return this.edition.scoreAuthorityOf(game);
   }
 
-  /** The product that an app store sells under this id of its own. Undefined: the catalogue has none. */
+  /** The product that an app store sells under this id of the store. Undefined: the catalogue has no such product. */
   productSoldAs(store: SellingStore, sku: string): CatalogueProduct | undefined {
     return this.edition.productSoldAs(store, sku);
   }
 
-  /** The seasons of a game; undefined for a game with one board for all time. */
+  /** The seasons of a game. Undefined for a game whose board has no seasons. */
   seasonsOf(game: string): GameSeasons | undefined {
     return this.edition.seasonsOf(game);
   }
 
-  /** Warns of prizes that any client can win by a score of its own making. */
+  /** Logs a warning about games with prizes that any client can win by a score of its own making. */
   warnOfPrizes(): void {
     const games = this.edition.openlyPrized;
     if (games.length > 0)

@@ -7,10 +7,10 @@ export const KNOWN_REPLY =
 
 export const KNOWN_HEADERS = { 'if-none-match': 'One or several ETags of earlier replies, or `*`.' };
 
-/** A minute saves most requests, and a new entry shows up soon enough. */
+/** The Cache-Control header of the catalogue's replies. A minute saves most requests, and a new entry still shows up soon. */
 const CACHE_RULE = ['cache-control', 'public, max-age=60'] as const;
 
-/** A part of the catalogue, or 304 if the request names its ETag. */
+/** The reply of a catalogue endpoint: the listing, or 304 if the request names the listing's ETag. */
 export function unlessKnown({ body, etag }: Listing, { ifNoneMatch }: RequestMeta): Reply<Encoded> {
   const headers = [['etag', etag] as const, CACHE_RULE];
   return namesTag(ifNoneMatch, etag) ? new Reply(new Encoded(''), { status: 304, headers }) : new Reply(body, { headers });

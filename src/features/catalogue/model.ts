@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineFormat, whole } from '../../redis/text-format.ts';
 
-/** A game's name in paths and Redis keys, and its id in the catalogue. A game need not be in the catalogue. */
+/** The id of a game, in paths, Redis keys and the catalogue. A game need not be in the catalogue. */
 export const GameId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Must be 1 to 64 of a-z, 0-9, _ and -, the first a letter or digit')
@@ -39,7 +39,7 @@ export const Prize = z
   })
   .meta({ id: 'SeasonPrize', example: { upTo: 10, coins: 50 } });
 
-/** A prize in Redis. Those of a season are separated by blanks: `1:500 10:50`. */
+/** A prize as Redis keeps it. The prizes of a season are separated by blanks: `1:500 10:50`. */
 export const seasonPrize = defineFormat('prize', '<upTo>:<coins>', { upTo: whole, coins: whole });
 
 const MOST_PRIZES = 20;
@@ -67,7 +67,7 @@ const seasonFields = {
 
 const MOST_PRIZES_RULE = `Must be at most ${MOST_PRIZES} prizes`;
 
-/** @param prize the shape of a prize */
+/** A list of prizes. @param prize the shape of a prize */
 export function prizeList<Shape extends typeof Prize>(prize: Shape) {
   return z.array(prize).max(MOST_PRIZES, MOST_PRIZES_RULE);
 }
@@ -122,5 +122,5 @@ export type ScoreOrder = 'asc' | 'desc';
 
 export type SeasonPeriod = z.output<typeof seasonFields.period>;
 
-/** The source of a game's scores: any client, or only servers with a key. */
+/** Who may submit scores of a game: any client, or only servers with a key. */
 export type ScoreAuthority = 'client' | 'server';

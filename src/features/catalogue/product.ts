@@ -2,14 +2,17 @@ import { z } from 'zod';
 import { SELLING_STORES } from '../../stores/store.ts';
 import { Coins } from '../coins/model.ts';
 
-/** Wide enough for the rules of both stores: Google's are 1 to 40 of a-z, 0-9, _ and ., Apple's 1 to 100 of letters, digits, _, . and -. */
+/**
+ * The id of a product, in the catalogue or in an app store. It fits the rules of both stores: Google's are 1 to 40 of a-z, 0-9, _ and .,
+ * Apple's 1 to 100 of letters, digits, _, . and -.
+ */
 const Sku = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'Must be 1 to 100 of letters, digits, _, . and -, the first a letter or digit');
 
 export const ProductId = Sku.meta({ description: 'Identifier of a product in the catalogue.', example: 'coins-500' });
 
-/** Coins that an app store sells: a one-time product there, which may be bought again and again. */
+/** Coins that an app store sells as a one-time product, which may be bought again and again. */
 export const Product = z
   .object({
     productId: ProductId,

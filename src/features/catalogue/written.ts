@@ -4,10 +4,10 @@ import type { Config } from '../../config.ts';
 import { CatalogueEntry, Platform, Prize, prizeList, Season } from './model.ts';
 import { Product } from './product.ts';
 
-/** COIN_AUTHORITY also decides which clients may submit scores that win prizes. */
+/** The setting COIN_AUTHORITY. It also decides which clients may submit scores that win prizes. */
 export type CoinAuthority = Config['COIN_AUTHORITY'];
 
-/** People write the file by hand: an unknown field is a typing error, so the file is refused. */
+/** An app or a game in the catalogue's file. People write the file by hand: an unknown field is a typing error, so the file is refused. */
 const WrittenEntry = z
   .strictObject({
     ...CatalogueEntry.shape,
@@ -38,10 +38,10 @@ const WrittenProduct = z.strictObject({
   stores: z.strictObject(Product.shape.stores.shape).meta(Product.shape.stores.meta()!),
 });
 
-/** More products than an app store lists. */
+/** The most products in the catalogue: more than an app store lists. */
 const MOST_PRODUCTS = 1000;
 
-/** The file of CATALOGUE_FILE: this object, or the array of apps alone. */
+/** The content of CATALOGUE_FILE: this object, or only the array of apps. */
 export const CatalogueFile = z.strictObject({
   apps: z.array(WrittenEntry).meta({ description: 'Apps and games, in the order in which `GET /v1/catalogue` lists them.' }),
   products: z.array(WrittenProduct).max(MOST_PRODUCTS).default([]).meta({ description: 'Coins that app stores sell.' }),
@@ -49,7 +49,7 @@ export const CatalogueFile = z.strictObject({
 
 export type WrittenCatalogue = z.output<typeof CatalogueFile>;
 
-/** The problems of a file, a line each: `apps.2.order: Only a game has an order (in "tetra")`. */
+/** The problems of a catalogue file, each as a line: `apps.2.order: Only a game has an order (in "tetra")`. */
 export class CatalogueProblems extends Error {
   readonly lines: readonly string[];
 
@@ -59,7 +59,7 @@ export class CatalogueProblems extends Error {
   }
 }
 
-/** @throws CatalogueProblems with all problems, SyntaxError */
+/** Parses a catalogue file. @throws CatalogueProblems with all problems; SyntaxError for a text that is not JSON */
 export function readCatalogue(text: string, authority: CoinAuthority): WrittenCatalogue {
   const json: unknown = JSON.parse(text);
   const content = Array.isArray(json) ? { apps: json as unknown[] } : json;
@@ -75,7 +75,7 @@ export function readCatalogue(text: string, authority: CoinAuthority): WrittenCa
   throw new CatalogueProblems(more > 0 ? [...lines, `and ${more} more problems`] : lines);
 }
 
-/** A file of another kind can have a problem in each line. */
+/** The most problems that are reported: a file of another kind can have a problem in each line. */
 const MOST_LINES = 20;
 
 interface Issue {
@@ -90,7 +90,10 @@ function lineOf({ path, message }: Issue, content: unknown): string {
   return `${path.join('.')}: ${message}${typeof id === 'string' ? ` (in ${JSON.stringify(id)})` : ''}`;
 }
 
-/** Ids that two entries share. A purchase names its product by the id in its app store. The content may have any shape. */
+/**
+ * The problem of each id that two entries share. A purchase names its product by the id in its app store, so those ids must differ too. The
+ * content may have any shape.
+ */
 function repeatedIds(content: unknown): Issue[] {
   return [
     ...repeatsIn(content, 'apps', ['id'], (id) => `Another entry has the id ${id}`),
@@ -118,7 +121,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce((at, name) => (typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[name] : undefined), value);
 }
 
-/** Games in which a client's own score can make coins, although COIN_AUTHORITY says that only servers may. */
+/** The problem of each game in which a client's own score can win coins, although COIN_AUTHORITY says that only servers may give coins. */
 function openlyPrized({ apps }: WrittenCatalogue): Issue[] {
   return [...apps.entries()]
     .filter(([, { season, scores }]) => (season?.prizes ?? []).length > 0 && scores !== 'server')

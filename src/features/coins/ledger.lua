@@ -248,7 +248,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local known, lines = redis.call('HMGET', guest_keys, unpack(names)), {}
   for index, entry in ipairs(entries) do
     local before = known[index] or ''
-    -- Entries of moves have no line, because no request may replay them.
+    -- Entries of moves have no line, because no idempotency key may find them.
     if string.sub(entry.line, 1, 1) ~= 'm' and not string.find('\n' .. before, '\n' .. string.match(entry.line, '^%S+ '), 1, true) then
       lines[#lines + 1], lines[#lines + 2] = entry.key, before .. entry.line
     end

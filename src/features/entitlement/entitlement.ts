@@ -53,7 +53,8 @@ export const entitlement = endpoint({
     const decided = entitlementOf(entitlementFactsOf(fields, config.SUBSCRIPTION_REPORTS), at, config.TRIAL_DAYS);
     const answer = { ...decided, installVerified: fields.installVerifiedAt !== '' };
     if (query.proof === undefined) return answer;
-    // The proof rests on the store and the server's clock alone: an unverified report must not seem verified.
+    // The proof shows only access that the app store, an operator or the server's clock gives, because an unverified report must not seem
+    // verified.
     const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);
     return { ...answer, proof: proofs.of(caller.accountId, proven, wallClock()) };
   },

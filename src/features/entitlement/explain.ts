@@ -7,20 +7,23 @@ type PurchaseOfAccount = NonNullable<SubscriptionFacts['purchases']>[number];
 
 export interface Explanation {
   readonly entitlement: z.output<typeof Entitlement>;
-  /** Sentences for an operator. One for each purchase, then the report, the gift, the trial and the result. Product ids come from the app store. */
+  /**
+   * Sentences for an operator: one for each purchase, then those about the report, the gift, the trial and the result. Product ids in them
+   * come from the app store.
+   */
   readonly because: readonly string[];
 }
 
 interface Rules {
   readonly now: number;
   readonly trialDays: number;
-  /** SUBSCRIPTION_REPORTS */
+  /** The setting SUBSCRIPTION_REPORTS: with `ignore` an app's report does not count. */
   readonly reports: 'accept' | 'ignore';
 }
 
 /**
- * Explains the entitlement of an account. `entitlementOf` decides; the sentences show the facts that it decides by.
- * @param facts hold the app's report even where SUBSCRIPTION_REPORTS is `ignore`
+ * Explains the entitlement of an account. `entitlementOf` decides; the sentences show the facts behind the decision.
+ * @param facts with the app's report, even if SUBSCRIPTION_REPORTS is `ignore`
  */
 export function explainEntitlement(facts: EntitlementFacts, { now, trialDays, reports }: Rules): Explanation {
   const { report, ...others } = facts;
@@ -49,7 +52,7 @@ function sentenceOfPurchase(purchase: PurchaseOfAccount, now: number): string {
   return `${said} The renewal is awaited: it gives access until ${minuteText(expiresAt!)}.`;
 }
 
-/** Why a purchase gives no access, by the state in the app store's last answer. */
+/** The reason why a purchase gives no access, by the state in the app store's last answer. */
 const NO_ACCESS: Readonly<Record<PurchaseOfAccount['state'], string>> = {
   active: 'the time that is paid for has ended, and no renewal came',
   grace: 'the time of grace has ended',

@@ -6,8 +6,8 @@ import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf, Firs
 const Gift = z.object({ until: z.iso.datetime(), givenAt: z.iso.datetime() });
 
 /**
- * The time of the app's first run, and access that operators gave. These two, the trial and the subscription decide what the account may
- * use.
+ * The time of the app's first run, and access that operators gave. Access that operators gave, the trial and the subscription together
+ * decide the account's entitlement.
  */
 export const entitlementHolding = {
   name: 'first run',

@@ -4,8 +4,8 @@ import { endpoint, type Services } from '../../declare.ts';
 import { PublishedKey } from './proof-keys.ts';
 
 /**
- * The set changes only when an operator rotates keys, so caches may hold it for five minutes. A new key must be published
- * for this long before it signs: a longer time would slow every rotation down.
+ * How long caches may keep the set, in seconds. The set changes only when an operator rotates keys. A new key must be published for this
+ * long before it signs, so a longer time would slow every rotation down.
  */
 const MAX_AGE_SECONDS = 300;
 
@@ -19,7 +19,7 @@ export const jwks = endpoint({
     'A JWK set (RFC 7517). The reply is the set alone, without `ok`, so that JOSE libraries can read it. The keys rotate: verify a ' +
     'proof with the key whose `kid` is in its header. If your copy of the set lacks that key, fetch the set again.',
   reply: z.object({ keys: z.array(PublishedKey) }),
-  // RFC 7517, section 8.5.2.
+  // The media type of a JWK set (RFC 7517, section 8.5.2).
   mediaType: 'application/jwk-set+json',
   example: `curl -s $base/.well-known/jwks.json`,
   handle: (_, { proofs }: Pick<Services, 'proofs'>) =>

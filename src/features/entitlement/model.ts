@@ -3,7 +3,7 @@ import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
 import { subscriptionFactsOf, subscriptionFields, subscriptionOf, type SubscriptionFacts } from '../subscription/model.ts';
 import { trialFields, trialOf } from '../trial/model.ts';
 
-/** The input of an entitlement decision. Times are milliseconds since 1970. */
+/** The facts that decide an entitlement. Times are milliseconds since 1970. */
 export interface EntitlementFacts extends SubscriptionFacts {
   trialStartedAt?: number;
   /** The end of the access that an operator gave. */
@@ -25,16 +25,20 @@ export const Entitlement = z.object({
 });
 
 /**
- * Decides what a caller may use, from its arguments alone; no other code decides it. The state is the first that holds:
- * `subscribed` and `grace` by the subscription (the store's state if there is one, else a report) or by access that an operator gave,
- * `trial` by the account's trial start, `expired` if the account had a paid purchase, a gift or a trial, `none`.
+ * Decides the entitlement of an account, from its arguments alone; no other code decides it. The state is the first in this list that
+ * holds:
+ * - `subscribed`, `grace`: by the subscription (the app store's state if there is one, else a report), or by access that an operator gave
+ * - `trial`: by the start of the account's trial
+ * - `expired`: the account had a paid purchase, a gift or a trial
+ * - `none`
  */
 export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: number): z.output<typeof Entitlement> {
   const subscription = subscriptionOf(facts, now);
   const trial = trialOf(facts.trialStartedAt, now, trialDays);
   const firstRunAt = isoTime(facts.firstRunAt);
   const gift = facts.giftEndsAt !== undefined && now < facts.giftEndsAt ? isoTime(facts.giftEndsAt) : undefined;
-  // A subscription without an end lasts longer than any gift. A gift is no grace: it comes before one.
+  // A gift counts unless a subscription ends later; a subscription without an end lasts longer than any gift. A gift comes before a
+  // subscription in grace.
   const isGift =
     gift !== undefined && !(subscription.subscribed && subscription.state !== 'grace' && (subscription.expiresAt ?? gift) >= gift);
   if (isGift) {
@@ -45,7 +49,7 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
     return { state: subscription.state === 'grace' ? 'grace' : 'subscribed', access: true, expiresAt: subscription.expiresAt, firstRunAt };
   }
   if (trial.active) return { state: 'trial', access: true, expiresAt: trial.expiresAt, firstRunAt };
-  // Only purchases with an expiry were paid, and so gave access. A lapsed report leaves no trace: it was never verified.
+  // Only a purchase with an expiry was paid, and so gave access. A report that has ended is ignored, because nobody verified it.
   const paid = (facts.purchases ?? []).map((purchase) => purchase.expiresAt).filter((end) => end !== undefined);
   const given = [trial.expiresAt === undefined ? undefined : Date.parse(trial.expiresAt), facts.giftEndsAt];
   const ends = [...paid, ...given.filter((end) => end !== undefined)];
@@ -53,7 +57,7 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
   return { state: 'none', access: false, firstRunAt };
 }
 
-/** Skips ends in the future, which a subscription on hold or paused may have. */
+/** The latest of the ends that are in the past. A subscription that is on hold or paused may end in the future. */
 function latestPast(ends: readonly number[], now: number): string | undefined {
   const latest = Math.max(...ends.filter((end) => end <= now));
   return latest === -Infinity ? undefined : new Date(latest).toISOString();
@@ -61,10 +65,10 @@ function latestPast(ends: readonly number[], now: number): string | undefined {
 
 export const firstRunFields = heldFields('earlier', 'firstRunAt');
 
-/** The access that an operator gave: its end, when it was given, the operator and the reason. */
+/** Fields of the account's hash about access that an operator gave: its end, when it was given, the operator and the reason. */
 export const giftFields = heldFields('later', 'giftEndsAt', 'giftGivenAt', 'giftBy', 'giftReason');
 
-/** Fields of the account's hash that `entitlementFactsOf` needs. */
+/** The fields of the account's hash that `entitlementFactsOf` needs. */
 export const entitlementFields = [...subscriptionFields, ...trialFields.names, ...firstRunFields.names, 'giftEndsAt'] as const;
 
 export function entitlementFactsOf(

@@ -3,22 +3,25 @@ import { compactJws, jwsPart } from '../../server/identity/compact-jws.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import type { ProofKeys } from './proof-keys.ts';
 
-/** `typ` of a proof. Verifiers compare it, so no other JWT is taken for a proof, and no proof for another JWT (RFC 8725, section 3.11). */
+/**
+ * The header `typ` of a proof. Verifiers compare it, so that no other JWT is taken for a proof, and no proof for another JWT (RFC 8725,
+ * section 3.11).
+ */
 export const PROOF_TYPE = 'entitlement+jwt';
 
 /**
- * `iss` of a proof: a constant, not PUBLIC_URL. PUBLIC_URL is the site that QR codes lead to, and the proofs that apps hold
- * must survive its change. The signing key identifies the service.
+ * The claim `iss` of a proof: a constant, and not PUBLIC_URL. PUBLIC_URL is the site that QR codes lead to, and when it changes, proofs
+ * that apps have must stay valid. The signing key identifies the service.
  */
 export const PROOF_ISSUER = 'coinop';
 
-/** A proof cannot be revoked: after a refund it still shows the purchase for up to a day. */
+/** How long a proof is valid, in seconds. A proof cannot be revoked: after a refund it still shows the purchase for up to a day. */
 const PROOF_LIFE_SECONDS = 86_400;
 
-/** An app that asks more often gets the same proof. So the proof may be as old, and ends as much sooner. */
+/** How long an account's last proof is returned again, in seconds. So a proof may be this old, and may end this much sooner. */
 const KEPT_SECONDS = 60;
 
-/** Bounds the memory for kept proofs to about 2 MB. */
+/** The most accounts whose last proof is kept: about 2 MB of memory. */
 const KEPT_PROOFS = 2000;
 
 /** The statements of a proof about an account, as in an entitlement. */
@@ -29,22 +32,22 @@ interface Proven {
 }
 
 interface Kept {
-  /** The statements about the account. */
+  /** The text of the statements that the proof makes about the account. */
   readonly fact: string;
-  /** Seconds since 1970. */
+  /** When the proof was signed, in seconds since 1970. */
   readonly issuedAt: number;
   readonly proof: string;
 }
 
 /**
- * Makes compact JWS (ES256) of entitlements, which apps verify offline. The last proof of an account is kept for a minute, as long as the
- * entitlement does not change: a signature takes 38 µs, more than the rest of the request. jose takes as long on the event loop, and as long
- * again on a thread.
+ * Makes signed proofs of entitlements (compact JWS, ES256), which apps verify offline. The last proof of an account is kept for a minute,
+ * unless the entitlement changes: a signature takes 38 µs, more than the rest of the request. jose takes as long on the event loop, and as
+ * long again on a thread.
  */
 export class Proofs {
   readonly #keys: ProofKeys;
   readonly #header: string;
-  /** By account. */
+  /** The last proof of each account, by account id. */
   readonly #kept = new LruCache<string, Kept>(KEPT_PROOFS);
 
   constructor(keys: ProofKeys) {
@@ -58,14 +61,15 @@ export class Proofs {
   }
 
   /**
-   * The proof expires no later than the access that it shows. The caller has to check first whether the account may have one.
-   * @param at milliseconds since 1970, by the clock of this machine: apps compare it with theirs
+   * A proof of an entitlement. It expires no later than the access that it shows. The caller has to check first whether the account may get
+   * a proof.
+   * @param at milliseconds since 1970, by this machine's clock: apps compare the times in a proof with their own clocks
    */
   of(accountId: string, { state, access, expiresAt }: Proven, at: number): string {
     const issuedAt = Math.floor(at / 1000);
     const fact = `${state} ${access} ${expiresAt}`;
     const kept = this.#kept.get(accountId);
-    // After a clock was set back, the time of the kept proof lies in the future.
+    // If the clock was set back, the time of the kept proof is in the future, and a new proof is made.
     if (kept?.fact === fact && kept.issuedAt <= issuedAt && issuedAt < kept.issuedAt + KEPT_SECONDS) return kept.proof;
     const endsAt = access && expiresAt !== undefined ? Math.floor(Date.parse(expiresAt) / 1000) : Infinity;
     const exp = Math.min(issuedAt + PROOF_LIFE_SECONDS, endsAt);
@@ -75,7 +79,7 @@ export class Proofs {
     return proof;
   }
 
-  /** RFC 7518, section 3.4: the two numbers of the signature one after the other, not in DER. */
+  /** The signature of a JWS (RFC 7518, section 3.4): its two numbers one after the other, not in DER. */
   #signatureOf(text: string): Buffer {
     return sign('sha256', Buffer.from(text), { key: this.#keys.signing.privateKey, dsaEncoding: 'ieee-p1363' });
   }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { heldFields, isoTime } from '../../accounts/fields.ts';
 
-/** When an install of the account was proven genuine. */
+/** The time at which an install of the account was last proven genuine. */
 export const installProofHolding = {
   name: 'install-proof',
   fields: [heldFields('later', 'installVerifiedAt')],

@@ -1,4 +1,5 @@
--- Records that an account's install was proven genuine, unless the account is not open any more since it requested the nonce.
+-- Records that an install of an account was proven genuine. The account may have moved, or may have been banned or deleted, since it
+-- requested the nonce; then nothing is recorded.
 -- KEYS account, standing
 -- ARGV at
 -- Library standing.lua: standing_of

@@ -1,4 +1,4 @@
--- Records a nonce for one install proof, and the account that requested it.
+-- Records a nonce for one install proof, and the account that requested the nonce.
 -- KEYS nonce
 -- ARGV owner, expires_at, kept_seconds
 -- Prologue prologue-check.lua

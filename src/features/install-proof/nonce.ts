@@ -17,7 +17,10 @@ export const giveNonce = defineScript({
   slotOf: 'nonce',
 });
 
-/** The service's clock decides whether a nonce has expired. Redis only deletes it, a minute later to allow for a clock that differs. */
+/**
+ * How long Redis keeps a nonce, in seconds: a minute longer than it is valid, for clocks that differ. The service's clock decides whether a
+ * nonce has expired.
+ */
 const NONCE_KEPT_SECONDS = NONCE_LIFE_SECONDS + 60;
 
 export const storeInstallNonce = endpoint({

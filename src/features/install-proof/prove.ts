@@ -57,7 +57,8 @@ export const storeInstall = endpoint({
     }),
   }),
   errors: ['bad_token', 'integrity_failed', 'nonce_used', 'store_unconfigured', 'app_store_unavailable'],
-  // Without the PLAY_INTEGRITY keys Google decodes the token: a call that takes CALL_MS (8 s) at most.
+  // How long the request may take, in milliseconds. Without the PLAY_INTEGRITY keys, Google decodes the token, and that call takes CALL_MS
+  // (8 s) at most.
   deadlineMs: 10_000,
   example:
     `nonce=$(curl -s $base/v1/account/store-install/nonce | sed 's/.*"nonce":"\\([^"]*\\)".*/\\1/'); ` +
@@ -69,9 +70,9 @@ export const storeInstall = endpoint({
     const { scripts, store, now } = services;
     if (store?.installs === undefined) return storeUnconfigured();
 
-    // The nonce is used up before the token is opened, so that a client cannot try one token after another against it. The
-    // script also checks that the session is valid and the account has not moved. A later script must not check that again: if
-    // the session ended meanwhile, the pipeline would run this handler a second time and find the nonce used.
+    // The nonce is used up before the token is opened, so that a client cannot try one token after another with the same nonce. The script
+    // also checks that the session is valid and the account has not moved. A later script must not check the session again: if the session
+    // ended meanwhile, the pipeline would run this handler a second time and find the nonce used.
     const keys = { nonce: nonceKey(nonce) };
     const args = { callerId: caller?.accountId ?? '', at: now() };
     const [word, owner] = await scripts.runFor(caller, takeNonce, keys, args);
@@ -97,8 +98,8 @@ async function verify(installs: InstallProofs, ...asked: Parameters<InstallProof
 }
 
 /**
- * Records the proof. If this is the account's first write it creates the account, uncounted by the creation limit: the nonce was
- * counted, and creates one account at most.
+ * Records the proof. If the account has written nothing before, it is created, without regard to the limit of new accounts: the request for
+ * the nonce was already counted, and a nonce creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
 async function recordProof(accountId: string, { scripts, now }: ScriptServices): Promise<void> {
