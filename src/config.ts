@@ -471,7 +471,7 @@ function completed(settings: z.output<typeof Environment>): Config {
     PLAYGROUND: settings.PLAYGROUND ?? (production ? 'off' : 'on'),
     // Each WebSocket is a connection, and its client makes HTTP requests besides.
     CONNECTIONS_PER_ADDRESS: settings.CONNECTIONS_PER_ADDRESS ?? Math.max(400, 2 * settings.SOCKETS_PER_ADDRESS),
-    // One address may watch one room with all of its sockets, so the bound grows with their number.
+    // One address may watch one room with all of its sockets, so the default grows with SOCKETS_PER_ADDRESS.
     ROOM_BYTES_PER_SECOND: settings.ROOM_BYTES_PER_SECOND ?? Math.max(65_536, ROOM_BYTES_A_SOCKET * settings.SOCKETS_PER_ADDRESS),
     DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR),
   };

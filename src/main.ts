@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     const { METRICS_HOST, METRICS_PORT } = config;
     if (METRICS_PORT !== undefined)
       metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log, servedHosts(METRICS_HOST, config));
-    // The keys are read only now, because `finishRestore` may just have put other keys in place.
+    // The session keys are read only now, because `finishRestore` may just have put other keys in place.
     const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {
       const service = await startService(config, {

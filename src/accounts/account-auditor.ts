@@ -63,7 +63,7 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
 /** @param target the account whose standing names the lost account as its guest */
 export function lostAccount(id: string, target?: string): Finding {
   const text = 'Other keys name it, and neither its fields nor its standing are there.';
-  // The lost standing of a moved guest said only which account the guest moved into, so it can be written again.
+  // The lost standing of a moved guest consists of the account that the guest moved into, so it can be written again.
   const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };
 }
@@ -75,7 +75,7 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   const { target, guests, unreadable, deleted } = parseStanding(text);
   const findings: Finding[] = [];
   if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its standing has ${unreadable} unreadable lines.` });
-  // While an account is being erased, its guests become tombstones one after the other, so they no longer fit its list.
+  // While a deleted account is being erased, its guests become deleted accounts one after the other, and no longer name the account.
   if (deleted !== undefined) return findings;
   if (target === undefined) {
     const others = (await probe.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];

@@ -7,7 +7,7 @@ import { banAt } from './standing.ts';
 
 const Time = z.iso.datetime();
 
-/** The holding of the account itself: the fields in its hash, and its standing. */
+/** What coinop keeps of the account itself: the fields in its hash, and the record of whether it is open, moved, banned or deleted. */
 export const accountHolding = {
   name: 'account',
   fields: [heldFields('own', 'createdAt'), eventFields],

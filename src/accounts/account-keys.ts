@@ -29,7 +29,7 @@ export function accountOfKey(key: string): string {
   return key.slice(1, key.indexOf('}'));
 }
 
-/** The Redis key of the mark of a signed-out session. Redis keeps the mark for as long as the session's cookie could verify. */
+/** The Redis key that marks a session as signed out. Redis keeps the key for as long as the session's cookie could verify. */
 export function signedOutKey(accountId: string, sessionId: string): string {
   return `{${accountId}}:out:${sessionId}`;
 }

@@ -29,11 +29,13 @@ export interface ScriptCaller {
   /** The Redis key of the session's sign-out mark. Undefined for a caller without a session. */
   readonly signedOutKey: string | undefined;
   /**
-   * True if a script may create the caller's account without a reservation, because no limit on creations applies to the caller's address.
+   * True if a script may create the caller's account without a reservation, because no limit on new accounts applies to the caller's
+   * address.
    */
   readonly createsFreely: boolean;
   /**
-   * Reserves one creation (RATE_LIMIT_CREATIONS_PER_MINUTE) for the caller's address. Gives 0 on success, else the milliseconds to wait.
+   * Reserves a new account within the limit of the caller's address (RATE_LIMIT_CREATIONS_PER_MINUTE). Gives 0 on success, else the
+   * milliseconds to wait.
    */
   reserveCreation(): number | Promise<number>;
   giveBackCreation(): void;
@@ -131,7 +133,10 @@ export class CallerScripts extends ScriptRunner {
   }
 }
 
-/** The caller's data in one call of a script, and how the answers about creations and about the caller are read. */
+/**
+ * One call of a script that acts for a caller: what the prologue gets about the caller, and how the answers about the caller and about a
+ * new account are read.
+ */
 abstract class CallOfCaller implements PrologueCall {
   abstract readonly callerKey: string | undefined;
   protected readonly caller: ScriptCaller;
@@ -176,7 +181,7 @@ abstract class CallOfCaller implements PrologueCall {
     this.creation = 'reserved';
   }
 
-  /** Gives a reserved creation back to the caller's address if the script did not use it. */
+  /** Gives the reservation of a new account back to the caller's address if the script did not use it. */
   protected giveBack(): void {
     if (this.creation === 'reserved') this.caller.giveBackCreation();
   }
@@ -232,7 +237,10 @@ class CallerCall extends CallOfCaller {
   }
 }
 
-/** The most moves that one call waits for. After a refused move a guest may begin another move, but more than this are not plausible. */
+/**
+ * The most moves that one call waits for. After a refused move a guest may begin another move; more than five during one call are not
+ * plausible.
+ */
 const MOST_HELPS = 5;
 
 /**
@@ -274,13 +282,16 @@ class ApartCall extends CallOfCaller {
 
   override async prepareRepeat(): Promise<void> {
     if (this.#isOpen === '1') return super.prepareRepeat();
-    // The reserved creation covers the account and everything else that this call creates, as if one script created both.
+    // The reservation for the new account covers everything else that this call creates, as if one script created both.
     if ((await this.#open()) === 'created') this.creation = 'free';
     this.#isOpen = '1';
   }
 }
 
-/** A call of a script in its `apart` form for no caller. The script gets the values of an open account without guests. */
+/**
+ * A call of a script for a server key that names no account. The script gets the values of an open account without guests, in the form for
+ * a caller in another slot (`Script.apart`).
+ */
 class CallWithoutAccount implements PrologueCall {
   readonly callerKey = undefined;
   readonly #opens: boolean;
@@ -306,7 +317,7 @@ class CallWithoutAccount implements PrologueCall {
 const CREATED = '+';
 
 /**
- * The first character of the answer's word if the script used the reserved creation for something other than the account, such as a board's
- * first score.
+ * The first character of the answer's word if the script used the reservation for something other than the account, such as a board's first
+ * score.
  */
 const CREATION_USED = '*';

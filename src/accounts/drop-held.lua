@@ -1,4 +1,4 @@
--- Deletes a key of a moved guest after its content has joined the key of the account.
+-- Deletes a guest's set or hash after its content was added to the account that the guest moved into.
 -- KEYS held, standing
 -- ARGV -
 -- Library standing.lua: standing_of

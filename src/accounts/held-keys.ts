@@ -44,7 +44,7 @@ export async function* heldParts(accountId: string, name: string, scripts: Scrip
   }
 }
 
-/** Adds a set or a hash of a moved guest to the same set or hash of the account. Safe to repeat, and to stop anywhere. */
+/** Adds a guest's set or hash to the set or hash of the account that the guest moved into. Safe to repeat, and to stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {
@@ -56,7 +56,10 @@ export async function joinHeldKey(guestId: string, accountId: string, name: stri
   await dropHeldKey(guestId, name, scripts);
 }
 
-/** Deletes a key of a moved guest after its content has joined the key of the account. Does nothing if the guest has not moved. */
+/**
+ * Deletes a guest's set or hash after its content was added to the account that the guest moved into. Does nothing if the guest has not
+ * moved.
+ */
 export async function dropHeldKey(guestId: string, name: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(dropHeld, { held: keyOfAccount(guestId, name), standing: standingKey(guestId) }, {});
 }

@@ -34,7 +34,7 @@ export interface Holding {
   readonly auditors?: () => readonly Auditor[];
 }
 
-/** The services that holdings may take: only services that the operator's tool has too. */
+/** The services that functions of a holding may take: only services that the operator's tool has too. */
 export interface HoldingServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
@@ -87,7 +87,7 @@ export interface DeletedAccount {
   readonly accountId: string;
   /** The account and, for a guest, the account that the guest moved into: the guest's data may be under that account's id by now. */
   readonly owners: readonly string[];
-  /** The guests that moved into the account. They are deleted with the account, each by its own call of `erase`. */
+  /** The guests that moved into the account. They are deleted together with the account; `erase` is called for each of them. */
   readonly guests: readonly string[];
 }
 

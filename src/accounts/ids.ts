@@ -27,7 +27,7 @@ export function accountIdOf(installId: string): string {
  * @param ordinal number of accounts of the user that were deleted before this account
  */
 export function storeAccountIdOf(store: string, subject: string, ordinal = 0): string {
-  // A subject contains no blank, so a subject cannot begin like an ordinal and a blank.
+  // A subject contains no blank, so no subject begins with an ordinal and a blank.
   const nth = ordinal === 0 ? '' : `${ordinal} `;
   return hash('sha256', `coinop:${store}:${nth}${subject}`, 'base64url').slice(0, 22);
 }

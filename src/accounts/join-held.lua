@@ -1,4 +1,5 @@
--- Adds a moved guest's members to the account's set, or the guest's fields to the account's hash. Fields that the account has already stay.
+-- Adds the members of a guest's set, or the fields of a guest's hash, to the set or hash of the account that the guest moved into. Fields
+-- that the account has already stay.
 -- KEYS held, standing
 -- ARGV words (JSON: members, or field, value …), kind (set or hash)
 -- Library standing.lua: standing_of

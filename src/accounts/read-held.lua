@@ -1,4 +1,4 @@
--- Reads a part of a set or a hash of an account, whatever the standing of the account.
+-- Reads a part of a set or a hash of an account, also of a banned, moved or deleted account.
 -- KEYS held
 -- ARGV cursor (of SSCAN or HSCAN, 0 at first)
 -- Answers set(next cursor, member …) hash(next cursor, field, value …) none

@@ -177,8 +177,8 @@ export async function listedSessions(
 }
 
 /**
- * As `listedSessions`, whatever the standing of the account. @param operator the caller of the request, with the keys of the account to
- * read
+ * As `listedSessions`, also for a banned, moving or moved account. @param operator the caller of the request, with the keys of the account
+ * to read
  */
 export async function sessionsForOperator(
   operator: ScriptCaller & { readonly accountId: string },

@@ -3,7 +3,8 @@
 -- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
 -- keep_tombstone() and add_guest(). Functions that write check nothing.
 
--- Returns the record of the account's standing as text, '' if there is none. `parseStanding` of standing.ts reads the text.
+-- Returns the text in Redis that says whether the account is open, moved, banned or deleted, '' if there is none. `parseStanding` of
+-- standing.ts reads this text.
 local function record_of(standing) return redis.call('GET', standing) or '' end
 
 -- For a guest that is moving, returns the id of the move, the account that the guest moves into, the app store and the day.
@@ -69,7 +70,7 @@ local function mark_moved(standing, target_id)
   tell_processes(standing)
 end
 
--- Marks the account as deleted. Its record stays behind the mark, because the record names the guests that still have to be erased.
+-- Marks the account as deleted. The former record stays behind the mark, because it names the guests that still have to be erased.
 local function mark_deleted(standing, at)
   local record = record_of(standing)
   if string.sub(record, 1, 1) == '>' then record = '' end

@@ -21,7 +21,10 @@ export type ReadStanding =
   | { readonly word: 'banned'; readonly ban: BanEnd }
   | { readonly word: 'moved'; readonly target: string };
 
-/** Reads the standing of one account, for scripts on other objects (a room, a purchase), which cannot read the standing themselves. */
+/**
+ * Reads whether an account is open, banned, moving, moved or deleted, for scripts in other slots (of a room, a purchase), which cannot read
+ * it.
+ */
 export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<ReadStanding> {
   const [word, detail = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
   if (word === 'moved') return { word, target: detail };

@@ -63,8 +63,8 @@ export interface Probe {
 export const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Keys of one form, and the check of such a key. The check returns the drift that it finds. If a check finds drift, the audit repeats it
- * with growing pauses, and reports only drift that every run of the check has found: a service may write while the audit reads.
+ * Keys of one form, and the check of a key of this form. The check returns the drift that it finds. If a check finds drift, the audit
+ * repeats it with growing pauses, and reports only drift that every run of the check has found: a service may write while the audit reads.
  */
 export interface KeyCheck {
   /** The pattern of the whole key. Several checks may have the same pattern. */

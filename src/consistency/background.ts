@@ -96,7 +96,7 @@ export class BackgroundAudit {
 
   #pollAndPlan(): void {
     this.#polling = this.#poll()
-      // A debug line is enough, because other log lines report that Redis is away.
+      // A debug line is enough: if Redis is away, other log lines say so.
       .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not poll for a due audit'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs);

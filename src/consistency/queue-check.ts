@@ -69,8 +69,8 @@ export async function notQueued(
 }
 
 /**
- * When an entry without a document is due, in milliseconds since 1970. Undefined: the document exists, the entry is gone, or the entry is
- * due within `soonMs`, and the service will then remove it.
+ * When an entry is due whose document does not exist, in milliseconds since 1970. Undefined: the document exists, the entry is not in the
+ * queue, or the entry is due within `soonMs`, and the service will then remove it.
  */
 export async function dueWithoutDocument(
   { key, entry }: Queued,
@@ -84,7 +84,7 @@ export async function dueWithoutDocument(
 
 /**
  * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
- * @param acts names of acts: an entry that was written ahead of one of them also makes the member due
+ * @param acts names of changes: an entry that `Queue.ahead` wrote before one of these changes also makes the member due
  */
 export function dueCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
   return dueIn([name, queueKeyOf(name, member, CLUSTER_QUEUE_TAGS)], member, acts);

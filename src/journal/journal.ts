@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../redis/script-runner.ts';
 export interface JournalOptions {
   /** The name of the journal's queue in Redis. */
   readonly name: string;
-  /** Milliseconds after which the queue takes over unfinished work. They must be longer than the decision takes. */
+  /** Milliseconds after which the queue takes over unfinished work: more than any decision takes. */
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
   /** Logs the failures of steps after a decision. */

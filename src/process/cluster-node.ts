@@ -151,7 +151,7 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
     ['cluster-announce-ip', '127.0.0.1'],
     [tls === undefined ? 'cluster-announce-port' : 'cluster-announce-tls-port', announced?.port ?? port],
     ['cluster-announce-bus-port', announced?.busPort ?? busPort],
-    // Milliseconds without its primary after which a replica begins to take over. It then takes a second or two.
+    // Milliseconds for which a replica waits for its primary. After them it takes over within a second or two.
     ['cluster-node-timeout', 2000],
     // While one primary is down, the other primaries serve their slots.
     ['cluster-require-full-coverage', 'no'],

@@ -10,21 +10,24 @@ import { makeFolder } from './data-dir.ts';
 export const DATA_ID_FILE = 'data-id';
 
 /**
- * The name of the file in DATA_DIR with the newest heartbeats that the services of DATA_DIR saw, by which a start notices data that was
- * rolled back.
+ * The name of the file in DATA_DIR that says how long the data had been served when the services of DATA_DIR last saw it. By this file a
+ * start notices data that was rolled back.
  */
 const HEARTBEATS_FILE = 'data-heartbeats';
 
 const UNKNOWN: Newest = { heartbeats: {}, times: {} };
 
 /**
- * Reads and writes `data-id` and `data-heartbeats` in DATA_DIR. From these files a process that starts knows which data it had, and how far
- * the data had been served. Several processes and services may share the files.
+ * Reads and writes the files `data-id` and `data-heartbeats` in DATA_DIR. From these files a process that starts knows which data it had,
+ * and how long the data had been served. Several processes and services may share the files.
  */
 export class DataIdFile implements DataMemory {
   readonly #folder: string;
   readonly #log: Logger;
-  /** The last heartbeats that `remember` got, as text, to notice a change. `#unwritten` has heartbeats that are not in the file yet. */
+  /**
+   * The heartbeats (serving time of the data) that `remember` got last, as text, to notice a change. `#unwritten` has those that are not in
+   * the file yet.
+   */
   #remembered = '';
   #unwritten: { readonly id: string; readonly newest: Newest } | undefined;
   #writing: Promise<void> | undefined;
@@ -67,8 +70,8 @@ export class DataIdFile implements DataMemory {
   }
 
   /**
-   * Writes the newest heartbeats to their file, about once a second. The write is asynchronous and not synced to the disk: after a power
-   * cut the file may be some seconds old, and a start then compares the data with older heartbeats.
+   * Writes the serving time of the data to its file, about once a second. The write is asynchronous and not synced to the disk: after a
+   * power cut the file may be some seconds old, and a start then compares the data with an older serving time.
    */
   async #writeNewest(): Promise<void> {
     const file = join(this.#folder, HEARTBEATS_FILE);
@@ -113,10 +116,7 @@ function heartbeatsIn(text: string): Heartbeats | undefined {
   }
 }
 
-/**
- * The text of the file after the newer heartbeats were added. Undefined: the file has no older heartbeats, because another process wrote
- * it.
- */
+/** The text of the file with the newer heartbeats added. Undefined: the file has all of them already, because another process wrote it. */
 function joined(text: string, { id, newest }: { readonly id: string; readonly newest: Newest }): string | undefined {
   const kept = heartbeatsIn(text);
   if (kept?.id !== id) return JSON.stringify({ id, ...newest } satisfies Heartbeats);
@@ -130,7 +130,7 @@ function joined(text: string, { id, newest }: { readonly id: string; readonly ne
   } satisfies Heartbeats);
 }
 
-/** The newest heartbeats that the services of DATA_DIR saw in the data with this id. */
+/** How long the data with this id had been served when the services of DATA_DIR last saw it. */
 export function readNewest(dataDir: string, id: string): Newest {
   try {
     const found = heartbeatsIn(readFileSync(join(dataDir, HEARTBEATS_FILE), 'utf8'));

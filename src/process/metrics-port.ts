@@ -49,7 +49,7 @@ export function openMetricsPort(
     });
   });
   return new Promise((resolve, reject) => {
-    // This listener stays after the start: an error without a listener would end the process.
+    // The listener for errors stays after the start: an error without a listener would end the process.
     server.on('error', (error) => {
       if (server.listening) return log.warn({ reason: error.message }, 'METRICS_PORT could not accept a connection');
       reject(new SettingError(`METRICS_PORT: cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));

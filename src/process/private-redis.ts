@@ -23,8 +23,8 @@ const MOST_WORDS = 6;
 const MOST_SENTENCES = 100;
 
 /**
- * A redis-server that belongs to the service. It listens on a Unix socket that only this user can open, keeps its data in
- * `dataDir`, and acknowledges a write once it is on disk. It starts and stops with the service, and is restarted if it dies.
+ * A redis-server that belongs to the service. It listens on a Unix socket that only this user can open, keeps its data in `dataDir`, and
+ * acknowledges a write once the write is on disk. Redis starts and stops with the service, and the service restarts Redis if it dies.
  */
 export class PrivateRedis {
   readonly socketPath: string;

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { AbstractConnector } from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 
-/** Size of the buffer of one socket, in bytes: the most that one read takes. It is the size of Node's own buffers. */
+/** Size of the buffer of one socket, in bytes: the most that one read takes. Node's own buffers have the same size. */
 const BUFFER_BYTES = 65_536;
 
 /**

@@ -1,4 +1,5 @@
--- Reads the id of the data, writes it at a first start, and advances the heartbeat (data-id.ts).
+-- Reads the id of the data, writes an id at a first start, and advances the heartbeat, the data's count of milliseconds of serving
+-- (data-id.ts).
 -- KEYS id, secret
 -- ARGV known ('': none), made (the id to write if there is none; '': write none), least (data below this heartbeat is too old), beats (1: advance the heartbeat)
 -- Library data-id.lua: text_of, parse_id, now_text

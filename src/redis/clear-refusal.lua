@@ -1,4 +1,5 @@
--- Removes the refusal mark from data that a service refused because of its secret, once the secret is right again (data-refusal.ts).
+-- Removes the refusal from the value of a data id that a service refused because of the secret, once the secret is right again
+-- (data-refusal.ts).
 -- KEYS id (of a slot; on one Redis, the id), judged (the id by which the data was judged), secret
 -- ARGV right_secret
 -- Library data-id.lua: text_of, parse_id

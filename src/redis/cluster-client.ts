@@ -341,7 +341,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 }
 
-/** Whether a primary serves. A primary with too few replicas serves, but acknowledges no durable write. */
+/** Whether a primary serves. A primary with too few replicas serves, but does not acknowledge the scripts that wait for replicas. */
 async function healthOf({ connection, redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
   if (!connection.isUsable || !scripts.isReady || !durable.isReady) {
     const reason = problem ?? 'is away';

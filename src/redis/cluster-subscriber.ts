@@ -98,7 +98,8 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
       for (const [channel] of failed) this.#places.delete(channel);
       const lost = new Set(failed.filter(([, place]) => place.isConfirmed).map(([channel]) => channel));
       if (lost.size > 0) this.emit('close', (channel) => lost.has(channel));
-      // A broken connection sends its own `ready` later. A node that refused stays connected, so a retry is needed here.
+      // A broken connection emits its own `ready` later. A node that refused the subscription stays connected, so only a retry leads to a
+      // `ready`.
       if (shard.subscriber.isReady) this.#tryLater(failed.map(([channel]) => channel));
       throw error;
     }

@@ -7,7 +7,7 @@ import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
  * Milliseconds for which the check only reads after a replica has refused its write. Each refusal closes the connection, and `/ready` would
- * report that Redis is down. A promoted replica gets its first heartbeat up to 5 s late for this reason.
+ * report that Redis is down. The first write to a replica that has become a primary comes up to 5 s late for this reason.
  */
 const REPLICA_MS = 5000;
 
@@ -18,7 +18,9 @@ export interface Found {
   readonly id: string;
   readonly heartbeat: number;
   readonly heartbeatAfter: number;
-  /** When the heartbeat was last advanced before this check, in milliseconds since 1970 by Redis's clock. */
+  /**
+   * When the heartbeat, the data's count of serving time, was last advanced before this check, in milliseconds since 1970 by Redis's clock.
+   */
   readonly beatenAt: number;
   readonly acceptedAt: number;
   readonly at: number;
@@ -29,7 +31,7 @@ export interface Found {
 type CheckKeys = Record<'id' | 'secret', string>;
 type CheckWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
 
-/** Reads the id of the data, and advances the heartbeat if Redis accepts writes. */
+/** Reads the id of the data, and adds to the data's count of serving time (heartbeat) if Redis accepts writes. */
 export class DataCheck {
   readonly #options: DataVerdictOptions;
   /** Until this time the check only reads, on the clock of `performance.now()`. */

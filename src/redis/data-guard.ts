@@ -24,7 +24,10 @@ export interface GuardOptions {
   readonly memory?: DataMemory | undefined;
   /** The setting ACCEPT_DATA: the id of data that the operator accepts. */
   readonly accepts?: string | undefined;
-  /** Number of replicas that must have a heartbeat before the process relies on it. Durable scripts wait for the same number. */
+  /**
+   * Number of replicas that must have the data's count of serving time (heartbeat) before the process relies on it. Scripts declared
+   * `durable` wait for the same number.
+   */
   readonly replicas?: number;
   /** Whether Redis would survive a write. Default: always true. */
   readonly mayWrite?: () => boolean;
@@ -103,7 +106,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#known.id;
   }
 
-  /** For a Cluster: whether its data is complete, so that a slot without a data id has lost its data. */
+  /** For a Cluster: whether its data is complete, so that a slot without a data id has lost its data. Always true for a single Redis. */
   get stands(): boolean {
     return this.#known.stands;
   }
@@ -149,7 +152,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#cluster?.placeOf(shard);
   }
 
-  /** Stops the checks. @returns once DATA_DIR has the newest heartbeats */
+  /** Stops the checks. Resolves once DATA_DIR has the newest serving time of the data. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -197,7 +200,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       isSecret: (text) => secret.format.test(text),
       log,
       adopted: (id) => {
-        // Accepted data begins with a new heartbeat, so the process forgets the heartbeats of the former data.
+        // Accepted data counts its serving time from 0, so the process forgets the heartbeats of the former data.
         if (id !== this.#known.id) {
           this.#known.heartbeats.clear();
           this.#known.found.clear();

@@ -18,7 +18,7 @@ const RETRY_MS = 100;
  */
 const POLL_MS = 500;
 
-/** Shortest time between two reads of the marks of all slots, in milliseconds. */
+/** Shortest time between two reads of the data ids in all slots (the marks), in milliseconds. */
 const MARKS_INTERVAL_MS = 5000;
 
 /** The functions and values that `DataGuard` gives its Cluster. */
@@ -77,7 +77,7 @@ export class DataOfCluster {
     if (known.id === undefined) return;
     const checkAll = () => within(POLL_MS, Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.check())), () => {});
     await checkAll();
-    // A primary without marks can be judged only after the others have shown whether the data is complete.
+    // A primary whose slots have no data ids can be judged only after the other primaries have shown whether the data is complete.
     if (!known.stands && (await this.#standsNow())) await checkAll();
     const { places } = this;
     const accepts = places.find(({ problem }) => problem !== undefined && problem.kind !== 'other' && problem.accept === known.accepts);
@@ -86,9 +86,9 @@ export class DataOfCluster {
   }
 
   /**
-   * Finds the id in the key of the data id, or in the mark of any slot. If no id is found, this is a first start, or data of a release
-   * without ids, and the data gets a new id. That conclusion needs the answers of all primaries, or of a primary that has data without an
-   * id, because the primary of the key may have lost its data.
+   * Finds the id of the data under its own key, or under the copy of the key that each slot has. If no id is found, this is a first start,
+   * or data of a release without ids, and the data gets a new id. That conclusion needs the answers of all primaries, or of a primary that
+   * has data without an id, because the primary of the key may have lost its data.
    */
   async #findId(ready: readonly Shard[]): Promise<void> {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
@@ -117,10 +117,10 @@ export class DataOfCluster {
   }
 
   /**
-   * Whether the data is complete, so that a slot without a mark has lost its data. The data is complete if it was served before. It is also
-   * complete if the slot of the version has both the version and its mark: the version's mark is written last, even into data that was
-   * imported from a single Redis (`secret-of-cluster.ts`). The primary of the version may have lost both, so an id in DATA_DIR that the
-   * Cluster does not have also shows that the data was complete.
+   * Whether the data is complete, so that a slot without a data id has lost its data. The data is complete if it was served before. The
+   * data is also complete if the slot of DATA_VERSION_KEY has both the key and the slot's copy of the key: the copy is written last, even
+   * into data that was imported from a single Redis (`secret-of-cluster.ts`). The primary of the slot may have lost both, so an id in
+   * DATA_DIR that the Cluster does not have also shows that the data was complete.
    */
   async #standsNow(): Promise<boolean> {
     const { known, memory } = this.#options;
@@ -155,7 +155,7 @@ export class DataOfCluster {
   }
 
   #follow(shard: Shard): void {
-    // The keys of the lowest slot, so that all processes advance the same heartbeat.
+    // The keys of the lowest slot, so that all processes advance the heartbeat of the primary in the same slot.
     const keys = () => {
       const tag = shard.lowestTag;
       return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#options.secret.key}` };
@@ -172,8 +172,8 @@ export class DataOfCluster {
   }
 
   /**
-   * A primary may get a slot without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the others. So no script may
-   * run on a primary before the marks of its new slots were read.
+   * A primary may get a slot without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the other primaries. So no
+   * script may run on a primary before the data ids in its new slots were read.
    */
   #moved(isMoved: (slot: number) => boolean): void {
     for (const shard of this.#cluster.shards) {

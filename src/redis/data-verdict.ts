@@ -13,7 +13,9 @@ export class DataVerdict {
   readonly #marks: RefusalMarks;
   /** Whether the last check found the known data. On a Cluster it is also false after the connection to the primary was lost. */
   isChecked = false;
-  /** A primary of a Cluster whose slots have no marks yet: a first start, or data of a release without ids. */
+  /**
+   * Whether this is a primary of a Cluster whose slots have no copies of the data id yet: a first start, or data of a release without ids.
+   */
   isUnmarked = false;
   #problem: DataProblem | undefined;
   /** Why this process refuses data that it knows by its id. */
@@ -25,7 +27,7 @@ export class DataVerdict {
   #lostAt = 0;
   #checking: Promise<void> | undefined;
   #isConfirming = false;
-  /** Slots that have moved to this primary and whose marks are not read yet. */
+  /** Slots that have moved to this primary and in which the data id is not read yet. */
   #unread: readonly number[] = [];
   #words: readonly [id: string, leastHeartbeat: string] = ['', ''];
 
@@ -43,7 +45,10 @@ export class DataVerdict {
     return this.#problem;
   }
 
-  /** The id and the least heartbeat that scripts compare with the data. Set while the data is known and has no problem. */
+  /**
+   * The id of the data, and the least heartbeat that the data must have. Scripts compare both with Redis. Set while the data is known and
+   * has no problem.
+   */
   get words(): readonly [id: string, leastHeartbeat: string] {
     return this.#words;
   }
@@ -59,7 +64,7 @@ export class DataVerdict {
     return this.check();
   }
 
-  /** Slots of a Cluster have moved to this primary. Until their marks are read, `isChecked` is false. */
+  /** Slots of a Cluster have moved to this primary. Until the data ids in these slots are read, `isChecked` is false. */
   gets(slots: readonly number[]): void {
     this.#unread = [...this.#unread, ...slots];
     this.isChecked = false;
@@ -79,22 +84,22 @@ export class DataVerdict {
     await this.#judge(names.id, found, lost);
   }
 
-  /** @returns the first of these slots that moved to this primary without its mark */
+  /** @returns the first of these slots that moved to this primary without its copy of the data id */
   async #lostOf(slots: readonly number[]): Promise<number | undefined> {
     const { known, idsOf } = this.#options;
-    // In data that is not complete yet, slots without marks have not lost anything.
+    // In data that is not complete yet, slots without a data id have not lost anything.
     if (slots.length === 0 || idsOf === undefined || !known.stands) return undefined;
     const ids = await idsOf(slots);
     return slots[ids.findIndex((value) => value !== undefined && !isSameData(idIn(value), this.#knownId))];
   }
 
-  /** A read of all marks found a slot without a mark, or with the mark of other data. `hasAllSlots` takes the problem back. */
+  /** A read of all slots found a slot without a data id, or with that of other data. `hasAllSlots` takes the problem back. */
   lacksSlot(slot: number, at: number): void {
     const text = `slot ${slot} of ${this.name} has lost its data`;
     if (this.#problem === undefined) this.#lose({ kind: 'slot', text, accept: successorOf(this.#knownId) }, at);
   }
 
-  /** A read of all marks found that all slots have the right marks. */
+  /** A read of all slots found the right data id in every slot. */
   hasAllSlots(): void {
     if (this.#problem?.kind !== 'slot') return;
     this.#problem = undefined;
@@ -106,8 +111,8 @@ export class DataVerdict {
   }
 
   async #missing(at: number, secret: string): Promise<void> {
-    // The marks come from a release without ids, or a first start is not finished. In both cases the service writes the marks of all slots
-    // next.
+    // The slots have secrets of a release without data ids, or a first start is not finished. In both cases the service writes the data ids
+    // of all slots next.
     this.isUnmarked = !this.#options.known.stands || (secret !== '' && this.#id === undefined);
     if (this.#options.name !== undefined && this.isUnmarked) {
       this.isChecked = false;
@@ -137,7 +142,8 @@ export class DataVerdict {
     const last = known.found.get(key) ?? 0;
     const isBack = found.heartbeat - last > MOST_BEHIND_MS;
     known.found.set(key, found.heartbeat);
-    // Another process that never saw the newer state may advance the heartbeat of the older data. The data is still older then.
+    // Another process that never saw the newer state may advance the count of serving time (the heartbeat) in the older data. The data is
+    // still older then.
     if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret)
       return this.#refuse(found, refusalOfSecret(this.#secret));
@@ -149,7 +155,8 @@ export class DataVerdict {
   }
 
   /**
-   * Says which writes a small loss may include. A heartbeat tells the time only to the second, so some of these writes may still be there.
+   * Says which writes a small loss may include. The data notes its serving time only once a second, so some of these writes may still be
+   * there.
    */
   #lastLost(key: string, { beatenAt }: Found): string {
     const knownUntil = this.#options.known.times.get(key) ?? 0;
@@ -168,11 +175,11 @@ export class DataVerdict {
     await this.#loseUnlessAccepted({ kind, text: `${this.name} ${reason}`, accept: successorOf(found.id) }, found.at, found.id);
     if (this.#problem?.kind !== kind) return;
     this.#refusal = refusal;
-    // The marks are written in the background: in a Cluster each slot gets one, and the checks of the primary must go on meanwhile.
+    // The refusal is written in the background: in a Cluster each slot gets a copy, and the checks of the primary must go on meanwhile.
     if (this.#check.mayWrite) void this.#marks.set(found, refusal);
   }
 
-  /** Another service has refused this data: takes over its refusal, or removes the mark if the secret is right again. */
+  /** Another service has written its refusal into this data: takes over the refusal, or removes it if the secret is right again. */
   async #heed(key: string, found: Found, refusal: MarkedRefusal): Promise<void> {
     this.#options.known.found.set(key, found.heartbeat);
     if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
@@ -210,8 +217,8 @@ export class DataVerdict {
   }
 
   /**
-   * Remembers only heartbeats that the replicas have. A write that the replicas lacked at a failover was never acknowledged, so a replica
-   * that was cut off for a while is not an older state.
+   * Reads the heartbeat once more by a script that waits for the replicas, and remembers only this value. A write that the replicas lacked
+   * at a failover was never acknowledged, so a replica that was cut off for a while is not an older state.
    */
   async #confirm(key: string, durable: Pick<ScriptRunner, 'run'>): Promise<void> {
     if (this.#isConfirming) return;
@@ -239,7 +246,7 @@ export class DataVerdict {
   /** @param seen the id in Redis. '': Redis has no id */
   async #loseUnlessAccepted(problem: DataProblem, at: number, seen: string): Promise<void> {
     const { scripts, known, keys, name } = this.#options;
-    // On a Cluster all marks are accepted together (`data-of-cluster.ts`).
+    // On a Cluster the data ids of all slots are accepted together (`data-of-cluster.ts`).
     if (name === undefined && known.accepts === problem.accept) {
       await scripts.run(acceptData, { id: keys()!.id }, { seen, to: known.accepts });
       return this.#checkNow();
@@ -249,7 +256,7 @@ export class DataVerdict {
 
   #lose(problem: DataProblem, at: number): void {
     this.isChecked = true;
-    // An empty primary may first be noticed by a slot without a mark: `slot` and then `empty` are the same problem.
+    // A slot without a data id may be the first sign of an empty primary: `slot` and then `empty` are the same problem.
     const isSame = problem.kind === this.#problem?.kind || (problem.kind === 'empty' && this.#problem?.kind === 'slot');
     if (isSame && problem.accept === this.#problem?.accept) return;
     this.#problem = problem;

@@ -22,7 +22,7 @@ export interface DueQueueOptions {
   readonly atOnce?: number;
   /** About the most members that a process takes in one poll. Default: all due members. */
   readonly mostAPoll?: number;
-  /** Whether the entry of an act is safe on the replicas before the act begins, as in `Queue`. */
+  /** Whether an entry that is written before a change waits for the replicas (REDIS_WAIT_REPLICAS), as in `Queue`. */
   readonly isDurable?: boolean;
   readonly scripts: ScriptRunner;
   readonly log: Logger;

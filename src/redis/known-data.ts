@@ -6,17 +6,23 @@ import type { ScriptRunner, ScriptShard } from './script-runner.ts';
 export interface DataMemory {
   read(): { readonly id: string | undefined; readonly newest: Newest };
   write(id: string): void;
-  /** Stores the newest heartbeats, so that the process still knows them after a restart. Returns at once, and writes the file later. */
+  /**
+   * Stores how long the data had been served (`Newest`), so that the process still knows it after a restart. Returns at once, and writes
+   * the file later.
+   */
   remember(id: string, newest: Newest): void;
-  /** Resolves once the heartbeats are stored. */
+  /** Resolves once the file of `remember` is written. */
   written(): Promise<void>;
 }
 
-/** The newest heartbeats that a service has seen in the data. */
+/**
+ * How long the data had been served when a service last saw it. A heartbeat is the data's own count of milliseconds of serving
+ * (`data-id.ts`).
+ */
 export interface Newest {
-  /** The heartbeats, in milliseconds of serving, by the Redis keys of their data ids (`data-id.ts`). */
+  /** The heartbeats in milliseconds, by the Redis key in which each was found. A Cluster has a heartbeat for each primary. */
   readonly heartbeats: Readonly<Record<string, number>>;
-  /** When each heartbeat was read, in milliseconds since 1970 by Redis's clock, by the Redis key of its data id. */
+  /** When each heartbeat was read, in milliseconds since 1970 by Redis's clock, by the same keys. */
   readonly times: Readonly<Record<string, number>>;
 }
 
@@ -25,13 +31,13 @@ export interface KnownData {
   /** The id of the data, as the process or `DATA_DIR/data-id` remembers it. */
   id: string | undefined;
   /**
-   * By the key of its data id, the heartbeat that must not be lost: the last that Redis, and replicas if scripts wait for them,
-   * acknowledged.
+   * The heartbeat (the data's count of milliseconds of serving) that must not be lost, by its Redis key: the last that Redis, and replicas
+   * if scripts wait for them, acknowledged.
    */
   readonly heartbeats: Map<string, number>;
-  /** By the key of its data id, when the heartbeat in `heartbeats` was read, in milliseconds since 1970 by Redis's clock. */
+  /** When each heartbeat in `heartbeats` was read, in milliseconds since 1970 by Redis's clock, by its Redis key. */
   readonly times: Map<string, number>;
-  /** By the key of its data id, the heartbeat that the last check found. */
+  /** The heartbeat that the last check found in Redis, by its Redis key. */
   readonly found: Map<string, number>;
   /** The setting ACCEPT_DATA: the id of data that the operator accepts. */
   readonly accepts: string | undefined;
@@ -53,7 +59,7 @@ export interface DataVerdictOptions {
   /** `host:port` of a primary. Undefined on one Redis. */
   readonly name: string | undefined;
   readonly scripts: Pick<ScriptRunner, 'run'>;
-  /** Runs scripts whose answers wait for replicas. Undefined: `KnownData` takes a heartbeat as soon as the primary has it. */
+  /** Runs scripts whose answers wait for replicas. Undefined: no script waits for replicas. */
   readonly durable: Pick<ScriptRunner, 'run'> | undefined;
   /** Runs scripts in any slot, without a check of the data. */
   readonly marking: Pick<ScriptRunner, 'run'>;

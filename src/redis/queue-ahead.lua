@@ -1,5 +1,5 @@
--- Puts an entry into a queue. The entry is the member itself, and then an earlier time of the member stays, or an entry written ahead of an
--- act.
+-- Puts an entry into a queue: the member itself, whose time stays if it is earlier already, or an entry for a change of the member's
+-- document that is about to begin.
 -- KEYS due
 -- ARGV member, entry, due_at
 -- Answers queued(the member's time before, or '')

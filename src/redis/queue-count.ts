@@ -10,7 +10,7 @@ const POLL_INTERVAL_MS = 10_000;
 
 /** Counts the entries of a queue from time to time for the metrics, so that a scrape of the metrics needs no answer of Redis. */
 export class QueueCount {
-  /** Undefined until the first count. While Redis is away, it keeps the last count. */
+  /** The number of entries. Undefined until the first count. While Redis is away, this is the last count. */
   count: number | undefined;
   readonly #timer: NodeJS.Timeout;
 

@@ -66,10 +66,10 @@ function taggedKey(name: string, tag: number): string {
   return `{${name}:${tag}}`;
 }
 
-/** Separates the member and the name of the act in an entry. No member contains this character. */
+/** Separates the member of a queue and the name of a change (an act) in an entry. No member contains this character. */
 const AHEAD = '#';
 
-/** The text of the entry that is written into the queue for a member ahead of an act. */
+/** The text of the entry that `Queue.ahead` writes for a member before the change with the name `act`. */
 export function entryOf(member: string, act: string): string {
   return `${member}${AHEAD}${act}`;
 }
@@ -80,7 +80,7 @@ export function memberOf(entry: string): string {
   return at === -1 ? entry : entry.slice(0, at);
 }
 
-/** An entry that was written into the queue ahead of an act. */
+/** An entry that `Queue.ahead` has written before a change (an act). */
 export interface Ahead {
   readonly act: string;
   /** The key of the sorted set that has the entry. */
@@ -105,7 +105,7 @@ const MOST_PRIMARIES = 3;
 /** An entry that this process has taken under a lease. */
 export interface Taken {
   readonly key: string;
-  /** The member itself, or an entry of the member that was written ahead of an act. */
+  /** The member itself, or an entry of the member that `Queue.ahead` has written before a change. */
   readonly entry: string;
   readonly member: string;
   /** When the lease ends, in milliseconds since 1970. Redis keeps this time as the time of the entry. */
@@ -133,7 +133,7 @@ export class Queue {
   readonly #aheadScript: typeof queueAhead;
 
   /**
-   * @param isDurable for acts whose change waits for the replicas (REDIS_WAIT_REPLICAS). The replicas then have the entry before the act
+   * @param isDurable for changes that wait for the replicas (REDIS_WAIT_REPLICAS). The replicas then have the entry before the change
    * begins, and the member's next time before an entry in another sorted set is removed
    */
   constructor(name: string, scripts: ScriptRunner, isDurable = false) {
@@ -166,7 +166,7 @@ export class Queue {
   }
 
   /**
-   * Removes the entry after the act, and sets the member's time.
+   * Removes the entry after the change, and sets the member's time.
    * @param nextAt when the member is due; undefined: never. If another process has set the member's time since `ahead`, the earlier of the
    * two times stays
    */
@@ -197,7 +197,7 @@ export class Queue {
     await this.#settle(key, { ...seen, nextAt: '' });
   }
 
-  /** Number of entries in the queue, including the entries of running acts. */
+  /** Number of entries in the queue, including the entries that `ahead` wrote for changes under way. */
   async size(): Promise<number> {
     const sizes = await Promise.all(this.keys().map((due) => this.#scripts.run(countDue, { due }, {})));
     return sizes.reduce((sum, [, size]) => sum + Number(size), 0);

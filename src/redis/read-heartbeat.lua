@@ -1,5 +1,5 @@
--- Reads the heartbeat of the data (data-id.ts). A durable batch begins with a write, so its WAIT waits until the replicas have the
--- heartbeat too.
+-- Reads the heartbeat, the data's count of milliseconds of serving (data-id.ts). The batch of a durable script begins with a write, so the
+-- answer waits until the replicas have the heartbeat too.
 -- KEYS id
 -- ARGV -
 -- Answers found(id, heartbeat)

@@ -19,7 +19,7 @@ export type AccessTo = (use: RedisUse) => Access;
 export interface RedisUse {
   readonly isCluster: boolean;
   readonly database: number;
-  /** Whether durable scripts wait for replicas. */
+  /** Whether scripts declared `durable` wait for replicas (REDIS_WAIT_REPLICAS). */
   readonly waits: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface RedisUse {
 export interface RedisConnections {
   /** The connection on which a ScriptRunner runs scripts. */
   readonly scripts: ScriptConnection | ShardMap;
-  /** On one Redis with REDIS_WAIT_REPLICAS: the connection for durable scripts. */
+  /** The connection for scripts that wait for replicas. Undefined without REDIS_WAIT_REPLICAS, and on a Cluster. */
   readonly durable: ScriptConnection | undefined;
   readonly subscriber: Subscriptions;
   /** The connection of the single Redis for commands other than scripts, or the Cluster. */

@@ -26,7 +26,7 @@ type MarkKeys = Record<'id' | 'judged' | 'secret', string>;
 
 type RefusalMarksOptions = Pick<DataVerdictOptions, 'marking' | 'keys' | 'otherIds'>;
 
-/** Writes and removes the marks of refused data, in Redis or on a primary of a Cluster (`data-refusal.ts`). */
+/** Writes a refusal into the data id, or removes it: in Redis, or in every slot of a primary of a Cluster (`data-refusal.ts`). */
 export class RefusalMarks {
   readonly #options: RefusalMarksOptions;
   #isBusy = false;
@@ -37,12 +37,13 @@ export class RefusalMarks {
 
   /** Marks the data as refused, unless the data has changed since it was judged. Does not throw: the next check of the data tries again. */
   async set({ id, heartbeat, secret }: Found, refusal: DataRefusal): Promise<void> {
-    // `least`: the script leaves data alone whose heartbeat is further ahead than this, because newer data was brought back meanwhile.
+    // `least`: the script changes nothing if the data's heartbeat is further ahead than this value, because newer data was brought back
+    // meanwhile.
     const words = { known: id, least: heartbeatText(heartbeat + MOST_BEHIND_MS), seenSecret: secret, refusal: refusalText(refusal) };
     await this.#forEachSlot((keys) => this.#options.marking.run(refuseData, keys, words));
   }
 
-  /** Removes the marks from data that has its right secret again. Does not throw. @returns whether the marks are removed */
+  /** Removes the refusal of data that has its right secret again. Does not throw. @returns whether the refusal is removed */
   async clear(rightSecret: string): Promise<boolean> {
     return this.#forEachSlot((keys) => this.#options.marking.run(clearRefusal, keys, { rightSecret }));
   }

@@ -11,7 +11,7 @@ export { MOST_CALLS, type Answer, type PrologueCall, type ScriptConnection } fro
 /** A primary of a Cluster: the connections and facts that the runner of scripts needs. */
 export interface ScriptShard {
   readonly scripts: ScriptConnection;
-  /** The connection for durable scripts, which a WAIT may hold up. */
+  /** The connection for durable scripts, whose answers wait for replicas. A WAIT delays all commands after it on the connection. */
   readonly durable: ScriptConnection;
   /** Gives the tag of a slot that the primary serves. */
   readonly place: () => string;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { channelFunctions } from './channels.ts';
 import { mayEmit, outboxFunctions, writeOutboxes } from './outbox.ts';
 
-/** The parts from which the Lua text of a script is made. KEYS and ARGV include those of its prologue. */
+/** The parts from which the Lua text of a script is made. `keys` and `args` include the KEYS and ARGV of the script's prologue. */
 export interface ScriptParts {
   readonly keys: readonly string[];
   readonly args: readonly string[];

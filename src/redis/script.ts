@@ -33,7 +33,10 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly outboxOf: Key | undefined;
   /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have the script's writes. */
   readonly durable: boolean;
-  /** The same script for a caller in another slot: the answers of `accounts/check-apart.lua` replace the keys of the prologue. */
+  /**
+   * The same script for a caller whose account is in another slot. `accounts/check-apart.lua` checks the caller before, and its answers are
+   * arguments in place of the prologue's KEYS.
+   */
   readonly apart: Script<Key, Argument, Word> | undefined;
   /**
    * The entry that the script adds to a set of the caller's account at its first write: the key of the set, the argument that becomes the
@@ -86,7 +89,7 @@ interface PrologueDeclaration {
   /** Another prologue whose Lua runs before this prologue. */
   after?: Prologue;
   apart?: Prologue;
-  /** The prologue that this prologue may replace: scripts whose header names that one also run with this one. */
+  /** The prologue that this prologue may replace: a script whose header names the other prologue also runs with this prologue. */
   inPlaceOf?: Prologue;
 }
 

@@ -24,7 +24,7 @@ export function nameOf({ host, port }: NodeAddress): string {
 /** The options that the connections to all primaries share. */
 export interface ShardOptions {
   readonly options: NodeOptions;
-  /** Whether durable scripts have a connection of their own, because they wait for replicas. */
+  /** Whether scripts that wait for replicas have their own connection, on which a WAIT delays no other script. */
   readonly waits: boolean;
   readonly access: Access | undefined;
   readonly log: Logger;

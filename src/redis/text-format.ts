@@ -31,7 +31,7 @@ export type AnyFormat = Pick<TextFormat<Kinds>, 'name' | 'layout'>;
 export type Parsed<Format extends { readonly parse: (text: string) => unknown }> = NonNullable<ReturnType<Format['parse']>>;
 
 export interface Kind<Value> {
-  /** Which characters the field may have: in a regular expression here, and in a Lua pattern in `lua`. Both must match the same bytes. */
+  /** Which characters the field may have: `js` is part of a regular expression, `lua` of a Lua pattern. Both must match the same bytes. */
   readonly js: string;
   readonly lua: string;
   /** Number of characters: exactly this many, `+` at least one, `*` any number. */

@@ -24,8 +24,8 @@ const setVersion = defineScript({
 });
 
 /**
- * The Redis key of the lease of the process that upgrades. The lease only saves work: an upgrade may run twice. It expires if the process
- * dies.
+ * The Redis key of the lease of the process that upgrades. The lease expires if the process dies. It only saves work, because an upgrade
+ * may run twice.
  */
 const LEASE_KEY = 'data:upgrading';
 const LEASE_MS = 10_000;

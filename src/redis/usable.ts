@@ -112,7 +112,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     if (checkAccess === undefined || !this.isUsable) return;
     this.#checkingAccess ??= checkAccess(this.redis)
       .catch((error: unknown) => {
-        // Other errors need no handling here: a lost connection is opened again, and a Redis that hangs is noticed by its silence.
+        // Other errors need no handling: a lost connection is opened again, and a Redis that hangs is noticed by its silence.
         if (!(error instanceof MissingAccess) || !this.isUsable) return;
         this.#failed(error);
         this.redis.disconnect(true);

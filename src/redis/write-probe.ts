@@ -25,7 +25,10 @@ export async function refusalOfWrites(redis: Redis): Promise<string | undefined>
   }
 }
 
-/** Adds a probe of writes to a check: a Redis that refuses writes is not healthy. @param check the result of `checkRedis` */
+/**
+ * Tests a Redis that `checkRedis` found healthy with a write too: a Redis that refuses writes is not healthy. @param check the result of
+ * `checkRedis`
+ */
 export async function withWrites(check: Promise<RedisHealth>, redis: Redis): Promise<RedisHealth> {
   const health = await check;
   const refusal = health.ok ? await refusalOfWrites(redis) : undefined;

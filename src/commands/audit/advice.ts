@@ -17,11 +17,11 @@ const nameIn = ({ subject }: Finding): string => subject.slice(subject.indexOf('
 const idIn = ({ subject }: Finding): string => subject.replace(/^.*account /, '');
 
 const COMPARE = 'Compare it with a backup from before: npm run restore into another place (docs/backup.md)';
-const ASIDE = `${COMPARE}. What belongs to nothing is set aside for 30 days, in case it does belong to something`;
+const ASIDE = `${COMPARE}. A key without an owner is set aside for 30 days, in case its owner is found`;
 const RESTORE =
-  'Delete nothing. Only a backup has what is lost: npm run restore into another place (docs/backup.md), and copy the keys from there';
+  'Delete nothing. Only a backup has the lost keys: npm run restore into another place (docs/backup.md), and copy the keys from there';
 const ACCEPT = 'npm run admin -- data accept, once you know that all other data is right';
-const RESTART = 'Restart the service, which writes it again';
+const RESTART = 'Restart the service, which writes the version again';
 
 const adjusted = (finding: Finding): string =>
   `${COMPARE}. npm run admin -- accounts adjust ${idIn(finding)} COINS --key KEY --reason TEXT sets the balance right; the finding stays`;
@@ -35,20 +35,23 @@ interface Entry {
   readonly mend?: string | ((finding: Finding) => string);
 }
 
-const LEDGER: Entry = { right: 'Neither side is certain: entries never change, so one was changed by hand or by a fault', mend: adjusted };
+const LEDGER: Entry = {
+  right: 'Neither side is certain: entries never change, so an entry was changed by hand or by a fault',
+  mend: adjusted,
+};
 const IN_PARTS = 'Then audit again: a long list comes in parts';
 const INDEX: Entry = {
   right: 'The entries of the ledger are right. A client that repeats a key which the index lacks would be paid twice',
   mend: ({ commands = [] }) => (commands.length === 0 ? COMPARE : IN_PARTS),
 };
-const OWNERLESS: Entry = { right: 'Neither side: it is left over, or what it belonged to is lost', mend: ASIDE };
+const OWNERLESS: Entry = { right: 'Neither side: the key is left over, or its owner is lost', mend: ASIDE };
 const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: COMPARE };
-const QUEUE: Entry = { right: 'The document: its work is not done. A running service then does it' };
+const QUEUE: Entry = { right: 'The document: its work is not done. After the command a running service does the work' };
 
 /** The advice for each kind of finding. A finding may have its own commands that mend the drift. */
 const advice: Readonly<Record<string, Entry>> = {
   wrong_type: {
-    right: 'Neither side: something else than coinop wrote the key',
+    right: 'Neither side: another program wrote the key',
     mend: ({ subject }) => (subject === `key ${DATA_ID_KEY}` ? ACCEPT : RESTORE),
   },
   // Ledgers
@@ -81,8 +84,11 @@ const advice: Readonly<Record<string, Entry>> = {
     right: 'The indexes of the ledgers: the secret that they were made with is lost',
     mend: "Stop the service, and restore ledger:secret from a backup (docs/backup.md). In a cluster each slot has a copy: redis-cli -c GET '{0}ledger:secret'",
   },
-  other_secret: { right: "The cluster's own", mend: 'Put the data of that slot back from its own backup (docs/backup.md)' },
-  other_data: { right: "The cluster's own", mend: ACCEPT },
+  other_secret: {
+    right: 'The secret of the cluster, in ledger:secret',
+    mend: 'Put the data of that slot back from its own backup (docs/backup.md)',
+  },
+  other_data: { right: 'The data id of the cluster, in data:id', mend: ACCEPT },
   wrong_version: { right: 'The layout of the data, which the version only names', mend: RESTART },
   orphan_bucket: OWNERLESS,
   orphan_ledger: OWNERLESS,
@@ -98,7 +104,7 @@ const advice: Readonly<Record<string, Entry>> = {
   wrong_move_record: { right: 'The standings of both accounts. The record expires by itself' },
   unreadable_record: { right: 'What can be read', mend: COMPARE },
   too_many_sessions: {
-    right: 'The marks and the generation of sessions: the list decides nothing',
+    right: 'The sign-out marks and the generation of the sessions: the list does not decide which sessions are valid',
     mend: (finding) => `npm run admin -- accounts sign-out ${idIn(finding)} --reason TEXT`,
   },
   deleted_account_left: {
@@ -113,14 +119,14 @@ const advice: Readonly<Record<string, Entry>> = {
       `npm run admin -- accounts show ${nameIn(finding)}, then npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
   },
   expires: { right: 'The data: it must stay' },
-  never_expires: { right: 'That it is over: it only holds memory, or a session that has ended' },
+  never_expires: { right: 'The rule that the key expires: it only uses memory, or names a session that has ended' },
   trial_differs: {
     right:
       "The device's start: a link copies it, and nothing changes it afterwards. If the device's is the one that was changed, the account's",
     mend: COMPARE,
   },
   wrong_pairing: {
-    right: 'The session that the pairing gave. The claimant of another one is not certain. Its user pairs again',
+    right: 'The session that the pairing gave. If the pairing gave none, its claimant is not certain: the user pairs again',
     mend: 'A pairing expires within a quarter of an hour',
   },
   // Rooms
@@ -129,12 +135,12 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: (finding) => `npm run admin -- rooms end ${nameIn(finding)} --reason TEXT`,
   },
   seat_not_listed: {
-    right: 'The seat in the room: the set only finds it for an export or a deletion',
+    right: 'The seat in the room: the set only serves to find the seat for an export or a deletion',
     mend: ({ text }) => `npm run admin -- rooms end ${/room (\w+)/.exec(text)?.[1] ?? 'CODE'} --reason TEXT, or let the room expire`,
   },
   // Boards and seasons
-  lost_board: { right: "The accounts' sets, which name the board: it is lost, or was never there", mend: ASIDE },
-  score_without_player: { right: 'Neither side: the score shows, and its account does not find it', mend: RESTORE },
+  lost_board: { right: "The accounts' sets, which name the board: the board is lost, or never existed", mend: ASIDE },
+  score_without_player: { right: 'Neither side: lists show the score, and its account does not find it', mend: RESTORE },
   player_without_score: { right: 'The record of the player. The score itself is lost until the player submits again', mend: RESTORE },
   entry_differs: { right: 'The scores, which lists show' },
   player_without_board: { right: 'The board' },
@@ -160,27 +166,26 @@ const advice: Readonly<Record<string, Entry>> = {
   prize_without_payout: { right: 'The ledger: the account got the coins', mend: COMPARE },
   // Queues
   document_without_queue: QUEUE,
-  lost_queue: { right: 'The documents: their work is not done. A running service then does it', mend: IN_PARTS },
-  queue_without_document: { right: 'The document: there is nothing left to do. The service takes the entry out once it is due' },
+  lost_queue: { right: 'The documents: their work is not done. After the commands a running service does the work', mend: IN_PARTS },
+  queue_without_document: { right: 'The document: there is nothing left to do. The service removes the entry once the entry is due' },
   // Purchases
   lost_purchase: {
-    right:
-      'The ledger, the lines and the lists that name it. Without the record the store lets it be recorded again, by another account too',
+    right: 'The ledger, the lines and the lists that name the purchase. Without its record, any account can record the purchase again',
     mend: RESTORE,
   },
   granted_twice: {
-    right: "The store's console, where the order has one buyer",
+    right: "The app store's console, which shows the one buyer of the order",
     mend: (finding) =>
-      `npm run admin -- purchases show ${nameIn(finding)}, then ${undone(finding)} takes the coins from the account that did not buy. If that is the one of the record: npm run admin -- purchases move ${nameIn(finding)}`,
+      `npm run admin -- purchases show ${nameIn(finding)}, then ${undone(finding)} takes the coins from the account that did not buy. If the record names that account: npm run admin -- purchases move ${nameIn(finding)}`,
   },
   wrong_owner: { right: 'The account whose ledger, list or line has the purchase', mend: COMPARE },
   purchase_differs: {
-    right: 'The entries in the ledger for what was given and taken, and the store for what was bought and refunded',
+    right: 'The entries in the ledger for what was given and taken, and the app store for what was bought and refunded',
     mend: (finding) => `If an account got or lost coins by it: ${undone(finding)}`,
   },
   purchase_without_entry: {
     right: 'The record, if no operator has given the coins by hand: the account lacks them. The service books the entry again',
-    mend: (finding) => `If there is no command: ${undone(finding)} gives them`,
+    mend: (finding) => `If there is no command: ${undone(finding)} gives the coins`,
   },
   foreign_listed: { right: 'The record and the ledger of its owner' },
   purchase_not_listed: { right: 'The purchase: its owner, a move or a deletion does not find it' },
@@ -193,30 +198,31 @@ const advice: Readonly<Record<string, Entry>> = {
   },
   // Events, server keys, webhooks, the operators' log
   event_without_entry: {
-    right: 'The ledger. Subscribers were told of a change that is not there: a failover without REDIS_WAIT_REPLICAS may have lost it',
+    right:
+      'The ledger. Subscribers were told of a change that the ledger lacks: a failover without REDIS_WAIT_REPLICAS may have lost the change',
     mend: 'Tell the subscribers: nothing in Redis is wrong',
   },
   entry_without_event: {
     right: 'The ledger. A process without EVENTS=on wrote the entry, or the event was lost',
     mend: 'Set EVENTS=on for every process, and have subscribers read the account again',
   },
-  lost_server_keys: { right: 'The times of use: the records of the keys are lost, and no key opens anything', mend: RESTORE },
+  lost_server_keys: { right: 'The times of use: the records of the keys are lost, and the service accepts no key', mend: RESTORE },
   unreadable_key: {
-    right: 'Neither side: the key opens nothing',
-    mend: `${COMPARE}. Else npm run admin -- keys create makes another one`,
+    right: 'Neither side: the service does not accept the key',
+    mend: `${COMPARE}. Else npm run admin -- keys create makes a new key`,
   },
   orphan_use: { right: 'The list of keys, if no backup has that key', mend: COMPARE },
   wrong_use: { right: 'The key itself. The next use writes the time again' },
   lost_webhooks: { right: 'The deliveries: the records of the webhooks are lost, and nothing is delivered', mend: RESTORE },
   unreadable_webhook: {
     right: 'Neither side: the webhook gets nothing',
-    mend: `${COMPARE}. Else npm run admin -- webhooks add makes another one`,
+    mend: `${COMPARE}. Else npm run admin -- webhooks add makes a new webhook`,
   },
   orphan_webhook: OWNERLESS,
   unreadable_log: { right: 'The entries that can be read', mend: COMPARE },
   misplaced_keys: {
     right: 'The node that serves the slot',
-    mend: 'redis-cli --cluster fix; if the other node has newer copies, take what is missing from them first (docs/scale-out.md)',
+    mend: 'redis-cli --cluster fix; if the other node has newer copies, take them from it first (docs/scale-out.md)',
   },
 };
 
