@@ -21,12 +21,12 @@ const HIDE_MS = 5000;
 /** How long a process may work on one account of the queue, in milliseconds. An account may have an entry on thousands of boards. */
 const LEASE_MS = 60_000;
 
-/** How often a process polls for bans that have ended, in milliseconds: on a Cluster a poll is 65 commands. */
+/** How often a process polls the queue for bans that have ended, in milliseconds. On a Cluster a poll takes 65 commands. */
 const POLL_INTERVAL_MS = 2000;
 
 /**
- * Bans accounts and ends their bans. One script in the slot of the account decides. The data that other players see lies in other slots:
- * later steps hide this data, and show it again when the ban ends. If the process dies, the queue runs the steps.
+ * Bans accounts and ends their bans. One script in the slot of the account writes or ends the ban. The data that other players see lies in
+ * other slots: later steps hide this data, and show it again when the ban ends. If the process dies, the queue runs the steps.
  */
 export class BanJournal {
   readonly #options: BanJournalOptions;
@@ -56,7 +56,7 @@ export class BanJournal {
     return this.#decide(accountId, () => unban(accountId, this.#options));
   }
 
-  /** Finishes the hiding and showing that dead processes left, and shows the data of accounts whose ban has ended. */
+  /** Starts the queue, which finishes the steps that processes left when they died, and shows the data of accounts whose ban has ended. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#options.log, { pollIntervalMs: POLL_INTERVAL_MS });
   }

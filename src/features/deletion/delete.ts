@@ -131,7 +131,7 @@ async function proofOf(
   if (store?.signIn === undefined) return storeUnconfigured();
   const { name } = store;
   const { subject, issuedAt } = await store.signIn.verify(token);
-  // The second call sends the token of the first call, or a newer one.
+  // The second call may send the same token as the first call, so its token may be older by the life of a `confirm`.
   const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
   if (now() - issuedAt > mostMs)
     return refuse('bad_token', {

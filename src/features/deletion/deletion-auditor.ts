@@ -10,7 +10,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 
-/** Checks that nothing is left of a deleted account, and that the index of tombstones has exactly the deleted accounts. */
+/** The auditor that checks that no data of a deleted account is left, and that the index of tombstones has exactly the deleted accounts. */
 export function deletionAuditor(holdings: readonly Holding[]): Auditor {
   return {
     keys: [
@@ -44,7 +44,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => probe.ask('ZSCORE', key, id)));
   const isListed = scores.some((score) => score !== null);
   if (left.length > 0) {
-    // The account and the index both record the deletion, so no data of the account may be left.
+    // The command deletes the data only if the account and the index of tombstones both record the deletion.
     const text = `It was deleted${isListed ? '' : `, although ${TOMBSTONES} does not have it`}, but it still has ${left.join(', ')}.`;
     return [{ kind: 'deleted_account_left', subject, text, commands: isListed ? [['DEL', ...left]] : [] }];
   }

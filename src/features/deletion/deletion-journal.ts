@@ -49,8 +49,8 @@ const LEASE_MS = 60_000;
 const GUESTS_AT_ONCE = 20;
 
 /**
- * Deletes accounts. One script in the slot of the account decides. The later steps may be repeated, and Redis holds all data that the steps
- * need, so the request or the queue can continue them (docs/decisions/deletion.md).
+ * Deletes accounts. One script in the slot of the account decides whether the account is deleted. The later steps may be repeated, and
+ * Redis holds all data that the steps need, so the request or the queue can continue them (docs/decisions/deletion.md).
  */
 export class DeletionJournal {
   readonly #options: DeletionJournalOptions;

@@ -154,7 +154,7 @@ async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
     if (record === undefined || record.droppedAt !== undefined) continue;
     const entries = (await probe.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
     const differs = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
-    // Fewer entries are fine: moves of guests and deletions of accounts remove some.
+    // Fewer entries than the record says are no finding: moves of guests and deletions of accounts remove entries.
     if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject, text: differs });
   }
   return findings;

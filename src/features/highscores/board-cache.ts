@@ -18,18 +18,18 @@ const BOARDS_AT_HAND = 1000;
  */
 export const SETTLING_MS = FRESH_MS;
 
-/** Texts that are part of each answer with a list. */
+/** The two texts of a top ten that answers contain. */
 export interface ListText {
-  /** The list in JSON. */
+  /** The entries of the list, as a JSON array. */
   readonly text: string;
   /** The JSON text `,"season":{…}` with the list's season; '' for a list of a board of all time. */
   readonly season: string;
 }
 
-/** A top ten as one script read it from Redis. */
+/** A top ten, as a script has read it from Redis. */
 interface Top {
   readonly list: ListText;
-  /** The answer of `GET /v1/highscores/{game}`. */
+  /** The answer to `GET /v1/highscores/{game}`. */
   readonly answer: Encoded;
   /** The version of the board's top ten (`submit.lua`). Two lists with the same version and the same order are equal. */
   readonly version: string;
@@ -275,7 +275,7 @@ export interface BoardCall {
   others(listeners: number): number;
 }
 
-/** Whether a list that has just arrived is older than the cached one. */
+/** Whether a list that has just arrived is older than the cached list. */
 function isOlder(read: Top, cached: Top | undefined): boolean {
   // Only a fresh cached list is compared: if the counter of versions in Redis is lost, new lists have lower versions.
   return cached !== undefined && performance.now() < cached.freshUntil && Number(read.version) < Number(cached.version);

@@ -20,7 +20,7 @@
 --
 -- `players` gives the account of a player id. The player id of an account is computed with `secret`, so that no further key is needed.
 local HIGHEST_PLACE = 94 ^ PLACE_LENGTH - 1 -- the digits of a place are the 94 visible characters of ASCII
-local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- of player ids, base 64
+local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- the digits of player ids, in base 64
 
 -- The lowest five digits of a number in base 64, as bytes, the lowest digit first.
 local function digits_of(number)

@@ -19,7 +19,7 @@ import {
   SeasonParameter,
 } from './model.ts';
 
-/** For endpoints that read a board's entries in the order that the catalogue gives. */
+/** The services of endpoints that read a board's entries. The catalogue gives the order of the board. */
 export type BoardServices = Pick<Services, 'scripts' | 'catalogue'>;
 
 export const entriesScript = defineScript({

@@ -13,7 +13,7 @@ export const PLACE_LENGTH = 7;
 
 /** A member of the sorted set of a board's scores. */
 export const boardMember = defineFormat('member', '<place><playerId><name>', {
-  /** When the score arrived (`placeText`). */
+  /** The text by which equal scores are ordered, made from the time at which the score arrived (`placeText`). */
   place: visible(PLACE_LENGTH),
   playerId: base64url(PLAYER_ID_LENGTH),
   name: filled,

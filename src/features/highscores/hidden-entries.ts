@@ -6,7 +6,7 @@ import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
 import { hiddenField, memberOf, playerEntry } from './entry.ts';
 import { boardKeys } from './model.ts';
 
-/** Checks of the audit: an entry is hidden exactly while its account is banned. */
+/** Checks of the audit that a board hides an entry exactly while the entry's account is banned. */
 
 /**
  * The longest time until the queue of bans takes over the work of a ban that began or ended a moment ago, in milliseconds. The queue takes

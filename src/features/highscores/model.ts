@@ -33,7 +33,10 @@ const example = { rank: 1, playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at:
 
 export const BoardEntry = z.object(entryFields).meta({ id: 'HighscoreEntry', example });
 
-/** Client generators do not support a nullable reference, so this schema does not refer to `BoardEntry`. */
+/**
+ * The caller's entry in a reply, or null. The schema repeats the fields of `BoardEntry` and does not refer to it, because client generators
+ * do not support a nullable reference.
+ */
 export const OwnEntry = z
   .object(entryFields)
   .nullable()
@@ -63,7 +66,7 @@ export const boardKeys = {
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
 
-/** The keys of a game's seasons. `season.lua` describes them, and derives their names from the key `scores` of the board. */
+/** The keys of a game's seasons. `season.lua` describes these keys, and derives their names from the board's key `scores`. */
 export const seasonKeys = {
   seasons: (game: string) => `{board:${game}}:seasons`,
   closed: (game: string) => `{board:${game}}:closed`,
@@ -74,7 +77,7 @@ export const seasonKeys = {
   unpaid: (game: string, id: string) => `{board:${game}}:season:${id}:unpaid`,
 };
 
-/** The queue of seasons by the time of their payment. A member is `<game> <season>`. */
+/** The name of the queue of seasons, in which a season is due at the time of its payment. A member is `<game> <season>`. */
 export const SEASONS_DUE = 'seasons:due';
 
 /** The id of a season: `2026-11-23` for a daily, `2026-W48` (ISO 8601) for a weekly, `2026-11` for a monthly season. */
@@ -139,7 +142,7 @@ export function gameOf(channel: string): string | undefined {
 const ENTRIES_A_REQUEST = 20;
 
 /**
- * Counts a read of many entries as several requests.
+ * Counts a read of many entries as several requests of the client.
  * @throws Refusal `rate_limited`, before the read
  */
 export function chargeEntries(entries: number, meta: Pick<RequestMeta, 'charge'>): void {
@@ -148,7 +151,7 @@ export function chargeEntries(entries: number, meta: Pick<RequestMeta, 'charge'>
   if (waitMs > 0) throw rateLimited(waitMs);
 }
 
-/** The library of scripts that read or change a board. */
+/** Lua functions for every script that reads or changes a board. */
 export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url), {
   formats: [boardMember, playerEntry],
   constants: { PLACE_LENGTH, HEAD_LENGTH },
@@ -159,12 +162,12 @@ export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url),
  * blanks, best first.
  */
 export const seasonThreshold = defineFormat('threshold', '<least>:<coins>', {
-  /** `*` for any score. */
+  /** The least score; `*` if any score wins. */
   least: word,
   coins: whole,
 });
 
-/** The library of scripts that handle seasons. */
+/** Lua functions for every script that reads or changes a season. */
 export const seasonLibrary = defineLibrary(new URL('season.lua', import.meta.url), {
   formats: [seasonPayout, seasonPrize, seasonThreshold],
 });

@@ -1,4 +1,4 @@
--- Reads an account's entry on a board, even if it is hidden.
+-- Reads an account's entry on a board, even if the entry is hidden.
 -- KEYS scores, players, secret
 -- ARGV account_id
 -- Library board.lua: entry_of_account, score_of

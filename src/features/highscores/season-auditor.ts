@@ -8,8 +8,8 @@ import { memberOf, playerEntry } from './entry.ts';
 import { seasonKeys, SEASONS_DUE, seasonThreshold } from './model.ts';
 
 /**
- * The most by which the clocks of processes and of Redis may differ, in milliseconds, when the audit compares the time at which a season is
- * due.
+ * How long after the time at which a season is due the queue may still hold it unhandled, in milliseconds, before the audit reports a
+ * finding. The clocks of processes and of Redis may differ by a minute.
  */
 const LATE_MS = 60_000;
 
@@ -129,7 +129,7 @@ async function isNewestClosed(game: string, endsAt: string, probe: Probe): Promi
   return states.every((state) => state === null || state === 'open');
 }
 
-/** Compares the payouts of a closed season with its final board. */
+/** Checks the payouts of a closed season: their texts, their sum, and the season's final board. */
 async function checkPayouts(game: string, season: string, probe: Probe): Promise<Finding[]> {
   const subject = subjectOf(game, season);
   const fields = (await probe.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];

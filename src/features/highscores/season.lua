@@ -17,7 +17,7 @@
 --   paid    every payout has its outcome
 local DAY_MS = 86400000
 
--- Redis's clock, in microseconds since 1970.
+-- The present time by Redis's clock, in microseconds since 1970.
 local function redis_time()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
@@ -29,7 +29,7 @@ local function season_key(scores, name) return string.sub(scores, 1, -7) .. name
 -- The number of days from 1970-01-01 to the first day of a month. `month` may be 13: January of the next year.
 local function days_to(year, month)
   if month > 12 then year, month = year + 1, month - 12 end
-  -- For the sum the year begins in March, so that the leap day is the last day of the year.
+  -- Months are counted from March, so that the leap day is the last day of the year.
   if month <= 2 then year, month = year - 1, month + 12 end
   local of_months = math.floor((153 * (month - 3) + 2) / 5)
   return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400) + of_months - 719468

@@ -91,7 +91,7 @@ export interface SeasonsOptions {
   readonly now: () => number;
 }
 
-/** Closes seasons after their end, pays their prizes, and deletes old boards. */
+/** Closes seasons after their end, pays their prizes, and deletes the boards of old seasons. */
 export class Seasons {
   readonly #options: SeasonsOptions;
   readonly #journal: Journal;

@@ -48,7 +48,8 @@ local function read_best(of_scores, of_players, ascending)
 end
 
 local held, best, is_better, player_id = read_best(scores, players, is_ascending)
--- The service never deletes a board, so a board's first score counts against the limit of creations, as the creation of an account does.
+-- The service never deletes a board. So a board's first score counts against the limit of creations of the client's address, as a new
+-- account does.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end

@@ -37,7 +37,10 @@ function pairs(from: string, to: string): [string, string][] {
   return [...from].map((character, index) => [character, letters[index]!]);
 }
 
-/** Letters of Cyrillic, Greek and Latin that look like plain Latin letters (Unicode's confusables.txt). `l` often looks like `I`. */
+/**
+ * Letters of Cyrillic, Greek and Latin that look like plain Latin letters, with these letters (Unicode's confusables.txt). `l` is read as
+ * `i`, because it often looks like `I`.
+ */
 const ALIKE: Readonly<Record<string, string>> = Object.fromEntries([
   ...pairs('асекмнорухіјѕԁһіԛԝвт', 'acekmhopyxijsdhiqwbt'),
   ...pairs('αβεγικνορτυχηωμ', 'abeyikvoptuxnwu'),

@@ -33,7 +33,7 @@ export class GivenNames {
     this.#poll = setInterval(() => void this.#read(), POLL_INTERVAL_MS);
   }
 
-  /** The name that operators gave the account. Undefined: none. */
+  /** The name that operators gave an account. Undefined: the account has no given name. */
   of(accountId: string): string | undefined {
     return this.#names.get(accountId);
   }
@@ -56,7 +56,7 @@ export class GivenNames {
       this.#lastProblem = undefined;
     } catch (error) {
       const { message } = error as Error;
-      // The main connection logs outages.
+      // Failures of Redis are logged at `debug`, because the main connection logs outages.
       const level = redisFailure(error) === undefined ? 'warn' : 'debug';
       if (message !== this.#lastProblem) this.#options.log[level]({ reason: message }, 'the given names could not be read');
       this.#lastProblem = message;

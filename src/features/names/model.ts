@@ -11,7 +11,8 @@ export const nameFields = heldFields('later', 'nameGivenAt', 'nameGiven', 'nameG
 
 /**
  * The key of the index of given names, a hash: the given name by account id, and the field `version`, which rises with each change. Each
- * change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score costs no read.
+ * change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score needs no read of
+ * Redis.
  */
 export const GIVEN_NAMES = '{given-names}';
 

@@ -86,7 +86,10 @@ function isWithin(word: readonly number[], counts: readonly number[], at: number
 const BETWEEN = /[^\p{L}\p{M}\p{N}]+/u;
 const LEETS = /[\d@$!|+€]/g;
 
-/** The words of a folded name. `the BadWord` has `the`, `bad` and `word`, and `badword` too, because a capital may not begin a word. */
+/**
+ * The words of a folded name. A capital inside a text may begin a word or not, so both readings are among the words: `the BadWord` has
+ * `the`, `bad`, `word` and `badword`.
+ */
 function tokensOf(text: string): string[] {
   const tokens = text.split(BETWEEN);
   return text.includes(CASE_CHANGE) ? [...tokens, ...text.replaceAll(CASE_CHANGE, '').split(BETWEEN)] : tokens;

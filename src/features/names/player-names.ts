@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import { AllowedNames } from './allowed-names.ts';
 import { GivenNames, type GivenNamesOptions } from './given-names.ts';
 
-/** The names under which players are shown on boards, in rooms and to the browsers that they sign in. */
+/** Finds the names under which players are shown: on boards, in rooms, and to browsers that a player signs in by a pairing. */
 export class PlayerNames {
   readonly #allowed: AllowedNames;
   readonly #given: GivenNames;
@@ -14,7 +14,8 @@ export class PlayerNames {
   }
 
   /**
-   * The name under which an account is shown: the name that operators gave it, else the name that it sends.
+   * The name under which an account is shown: the name that operators gave the account, else the name that its player sends.
+   * @param name the name that the player sends. Undefined: the player sends none, and none is shown
    * @throws Refusal `invalid_request` for a name with a word of NAME_WORDS_FILE
    */
   shown<Name extends string | undefined>(accountId: string | undefined, name: Name): Name | string {

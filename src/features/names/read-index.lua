@@ -1,4 +1,4 @@
--- Reads the index of given names, unless the caller has it already.
+-- Reads the index of given names, unless the caller has the present version of the index.
 -- KEYS index
 -- ARGV known (the version that the caller has, or '')
 -- Answers same index(version, account id, name …)

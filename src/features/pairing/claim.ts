@@ -93,7 +93,7 @@ export const claimPairing = endpoint({
   },
 });
 
-/** The kind of the session that the asking browser gets. */
+/** The kind of the session that the asking browser gets. `passed`: the caller's own session comes from a pairing. */
 function kindOf({ session }: Pick<Caller, 'session'>): PairedKind {
   return session?.kind === 'pairing' ? 'passed' : 'pairing';
 }

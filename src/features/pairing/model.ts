@@ -35,7 +35,7 @@ export function mayBePairToken(token: string): boolean {
   return /^[\w-]{24}$/.test(token);
 }
 
-/** The content of the QR code: the page that a phone opens. */
+/** The content of the QR code: the URL of the page that a phone opens. */
 export function pairingUrl(base: string, token: string): string {
   return `${base}/pair?token=${token}`;
 }

@@ -32,7 +32,7 @@ export class QrImages {
     if (waitMs > 0) throw rateLimited(waitMs);
     this.#drawn.set(token, true);
     const image = new Encoded(this.draw(url));
-    // Drops the oldest image.
+    // The cache is full: drops the oldest image.
     if (this.#images.size === MOST_IMAGES) this.#images.delete(this.#images.keys().next().value!);
     this.#images.set(url, image);
     return image;

@@ -68,7 +68,7 @@ export const pairingStatus = endpoint({
       });
       if (!found) return refuse('pair_not_found');
     }
-    // A HEAD reads the status only: its answer has no body for the token, and the session is given once.
+    // A HEAD request gets no session: its answer has no body with the token, and a pairing gives its session only once.
     const secretHashes = meta.isHead ? '' : givenSecrets(meta).map(secretHash).join(' ');
     const read = (claimantState: string) =>
       scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantState });

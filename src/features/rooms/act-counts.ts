@@ -28,7 +28,7 @@ export class ActCounts {
     });
   }
 
-  /** Does an act, and counts its outcome. */
+  /** Performs an act by calling `act`, and counts the outcome. */
   async counted(action: ActionName, path: ActPath, act: () => Promise<Done>): Promise<Done> {
     const counts = this.#counts.get(action)![path];
     try {

@@ -68,7 +68,7 @@ function actions.kick()
 end
 
 function actions.transfer()
-  -- A server's room must stay without a host: a room with a host ends when its players leave.
+  -- Nobody can become the host of a server's room: a room with a host ends when all players leave, and a server's room must not.
   if not found.host or not is_seated(found, player_id) then return 'invalid_request' end
   if found.host ~= player_id then set_host(found, player_id) end
 end

@@ -7,8 +7,7 @@
 -- Answers created taken
 --
 -- fields  the fields of the room: a line with the name and a line with the text, in turn. Each line ends with a line break, because a text
--- may
---         be empty
+--         may be empty
 if find_room(room) then return {'taken'} end
 if account_id ~= '' and not open_account(account, creation_barred) then return {'rate_limited'} end
 redis.call('DEL', room)

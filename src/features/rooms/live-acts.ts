@@ -20,7 +20,7 @@ const { name: _, order: __, ...fields } = actFields;
 /** By action the schema of its fields. To check an act against the fields of all actions would take three times as long. */
 const shapes = new Map(actionNames.map((name) => [name, fieldsShapeOf(name)]));
 
-/** The schema of an act in the API description. */
+/** The schema of the message `act` on a channel, for the API description. */
 export const ActMessage = z.object({
   type: z.literal('act'),
   order: Order,

@@ -24,7 +24,7 @@ const createScript = defineScript({
   durable: true,
 });
 
-/** The most random codes that are tried for a new room. If half of all codes are taken, one creation in a million fails. */
+/** The most random codes that are tried for a new room. If half of all codes are taken, one new room in a million gets no code. */
 const CODE_TRIES = 20;
 
 export interface LobbySettings {

@@ -80,7 +80,7 @@ export function weeksInPlace(at: number): number[] {
 }
 
 export const roomKeys = {
-  /** A hash; `room.lua` lists its fields. Changes and messages are published on a channel of the same name. */
+  /** A hash: the room, with the fields that `room.lua` lists. Changes and messages are published on a channel with the name of the key. */
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
@@ -101,7 +101,7 @@ export const roomLibrary = defineLibrary(new URL('room.lua', import.meta.url), {
 /** The Lua libraries of scripts that act for a caller in a room. */
 export const roomLibraries = [standingLibrary, roomLibrary];
 
-/** Any JSON, but for numbers and texts that the service cannot keep as they were sent. */
+/** Accepts any JSON, but refuses numbers and texts that the service cannot keep as they were sent. */
 export const FreeJson = z.unknown().superRefine((value, context) => {
   const unkept = unkeptIn(value);
   if (unkept !== undefined) context.addIssue({ code: 'custom', message: unkept.message, path: [...unkept.path] });
@@ -128,7 +128,7 @@ export function withoutProto<Members extends z.ZodType>(members: Members) {
   }, members);
 }
 
-/** The game's public state. */
+/** A game's public state in a request. Gives the state's JSON text. */
 export const StateText = jsonText(STATE_LIMIT_BYTES).meta({
   description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.`,
 });
@@ -137,7 +137,7 @@ export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 
 export const PlayerId = z
   .string()
-  // Scripts get ids in lines and separated by blanks, so an id must contain neither.
+  // Scripts get player ids in lines and separated by blanks, so an id must contain no line break and no blank.
   .regex(/^p[1-9]\d{0,14}$/, 'Must be the id of a player')
   .meta({ description: "The player's id in this room: p1, p2, … in the order of joining. No id is given twice.", example: 'p2' });
 
@@ -290,7 +290,7 @@ export function ttlMsOf({ ROOM_TTL_SECONDS }: Pick<Config, 'ROOM_TTL_SECONDS'>):
   return ROOM_TTL_SECONDS * 1000;
 }
 
-/** A seat in an answer or a message. */
+/** The caller's seat, as answers and messages show it. */
 export interface OwnSeat {
   readonly playerId: string;
   readonly host: boolean;
@@ -308,7 +308,7 @@ export function roomReply(fields: RoomFields): Encoded {
   return new Encoded(`{"ok":true,"room":${roomJson(fields)}}`);
 }
 
-/** @param you the caller's seat; after `leave`, the seat given up */
+/** The answer to an act. @param you the caller's seat; after `leave`, the seat that the caller gave up */
 export function seatedReply(fields: RoomFields, you: OwnSeat, isReplayed = false): Encoded {
   return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)}${isReplayed ? ',"replayed":true' : ''}}`);
 }

@@ -10,7 +10,10 @@ export type FieldsBefore = ReadonlyMap<string, string | undefined>;
 const REPLACED_WHOLE = 128;
 
 /**
- * The operations of a JSON Patch (RFC 6902: `add`, `replace`, `remove`), as JSON text, that turn the room as it was into the room as it is.
+ * The operations of a JSON Patch (RFC 6902: `add`, `replace`, `remove`) that turn a room's JSON before the changes into its present JSON,
+ * as JSON text.
+ * @param before the changed fields, with their texts before the changes
+ * @param now the room's present fields
  */
 export function patchOps(before: FieldsBefore, now: RoomFields): string {
   const ops: string[] = [];

@@ -66,7 +66,7 @@ interface Connected {
   readonly lost: Lost;
 }
 
-/** A hello whose script has not answered yet. */
+/** A hello that is running. */
 interface Greeting {
   /**
    * Whether the caller's account was published on STANDINGS_CHANNEL since the hello began. The script of the hello may have checked the
@@ -120,7 +120,11 @@ export class Presence {
   }
 
   /**
-   * Marks the caller connected in a room, until `bye`, or until the session ends or the account moves, is banned or deleted.
+   * Grants a connection a lease, and so marks the caller's player as connected in the room. The lease is renewed until `bye`, or until the
+   * caller's session ends or the account moves, is banned or deleted.
+   * @param connectionId the id of the connection, unique among all processes
+   * @param tab the tab whose last order is wanted
+   * @returns the caller's seat, or why the caller has none
    * @throws SessionEnded if the caller's session was signed out
    * @throws Refusal `sign_in_required` if the caller's account moved into another, `account_banned`, `account_deleted`
    */
@@ -173,7 +177,7 @@ export class Presence {
     await this.#end(code, [member]);
   }
 
-  /** Resolves when the running checks have ended. */
+  /** Stops renewals and checks. Resolves when the running checks of rooms have ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#queue.close();

@@ -28,12 +28,13 @@ export function seatedIn(players: string): string[] {
  * of host.
  */
 export const playerRecord = defineFormat('seat', '"ready":<ready>,"connected":<connected>,"joinedAt":"<joinedAt>","name":<name>', {
-  /** `true` or `false`, as `connected`. */
+  /** Whether the player has said to be ready: `true` or `false`. */
   ready: letters,
+  /** Whether the player has a connection on the room's channel: `true` or `false`. */
   connected: letters,
-  /** ISO 8601. */
+  /** When the player took the seat, in ISO 8601. */
   joinedAt: unquoted,
-  /** JSON text. */
+  /** The player's name, as JSON text. */
   name: rest,
 });
 
@@ -90,7 +91,7 @@ const members = {
   expiresAt: 'time',
   nextCode: 'text',
   stateSeq: 'json',
-  // `state` is the last member of the JSON, because its text is the longest.
+  // `state` is the last member of the JSON: it can be the longest text by far.
   state: 'json',
 } as const satisfies Record<Exclude<(typeof roomFields)[number], 'players' | 'privateSeq'>, string>;
 
@@ -156,7 +157,7 @@ export function leastLengthOf(fields: RoomFields): number {
 export const privatePart = defineFormat('private', '<seq> <text>', {
   /** The `seq` of the change that set the private part. */
   seq: whole,
-  /** JSON text. */
+  /** The private part, as JSON text. */
   text: rest,
 });
 

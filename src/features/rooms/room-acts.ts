@@ -17,7 +17,7 @@ import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
 const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
 
-/** The error codes of all acts, without the codes of every request. */
+/** The error codes that acts may get, without the codes that any request may get. */
 export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_state', 'invalid_request'] as const;
 
 /**
@@ -97,9 +97,9 @@ export interface Act {
   readonly body: ActBody;
   /** The actor: a player, or a server that acts as the host. */
   readonly by: Caller | ServerKey;
-  /** The seat for which the caller's channel was welcomed. Without it the script searches for the seat. */
+  /** The player id of the seat for which the caller's channel was welcomed. Undefined: the script searches for the caller's seat. */
   readonly seatId?: string;
-  /** Whether the answer includes the whole room. */
+  /** Whether the result has all public fields of the room. */
   readonly isWhole: boolean;
   readonly address: string;
 }
@@ -316,16 +316,18 @@ export class RoomActs {
   /**
    * Opens the lobby of a rematch.
    *
-   * A script can neither count a creation against its limit nor draw random codes until a code is free, as `openLobby` does. So a rematch
-   * takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, and `act.lua` writes the lobby's code into the room
-   * as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose code is in no room expires.
+   * A script can neither count the new room against the limit of its client address nor draw random codes until a code is free. So a
+   * rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, and `act.lua` writes the lobby's code into
+   * the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose code is in no room
+   * expires.
    * @param words the figures of the answer `lobby_wanted`
    * @returns the lobby's code
    */
   async #openNextLobby({ by, address }: Act, [hostId, seatedId, startWhenFull, ...words]: readonly string[]): Promise<string> {
     const fields = fieldsOf(words);
     const host = isKey(by) ? await this.#hostOf(seatedId!, address) : by;
-    // The lobby counts against the limit of creations, as any new room does. Otherwise rematches would bypass this limit.
+    // The lobby counts against the limit of rooms and accounts that a client address may create, as any new room does. Otherwise rematches
+    // would bypass this limit.
     const waitMs = (await host?.reserveCreation()) ?? 0;
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
@@ -334,7 +336,7 @@ export class RoomActs {
   }
 
   /**
-   * The host as the caller for whom a server's rematch opens the lobby. The creation is not counted against a client address.
+   * The host as the caller for whom a server's rematch opens the lobby. The new room is not counted against the limit of a client address.
    * @param seatedId the account in the host's seat, which may be a guest that has moved since. '' in a room without a host
    */
   async #hostOf(seatedId: string, address: string): Promise<Caller | undefined> {
@@ -347,7 +349,10 @@ export class RoomActs {
 /** The actions that may change a list of rooms. Their scripts always answer with the whole room, so that its summary can be written. */
 const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
 
-/** In place of the text from which a merge began. No room has this text, so `write.lua` answers with the room's present text. */
+/**
+ * What `write.lua` gets as the text from which a merge began, if this process does not know the room's text. No room has this text, so the
+ * script answers with the room's present text.
+ */
 const NOT_KNOWN = '-';
 
 /** The most tries of a merge. A merge has to be repeated whenever another process writes the same room at the same time. */
@@ -370,7 +375,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
     accountId: isKey(by) ? '' : by.accountId,
     keyGame: isKey(by) ? (by.game ?? '*') : '',
     seatId,
-    // A player who joins has no seat yet that could remember an order.
+    // A `join` has no order: the seat remembers the orders of its tabs, and a player who joins has no seat yet.
     order: action === 'join' ? '' : (body.order ?? ''),
     tab: body.tab ?? '',
     isWhole: isWhole ? '1' : '',

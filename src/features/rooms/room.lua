@@ -227,7 +227,7 @@ end
 -- the accounts that were kicked first.
 local MOST_KICKED_BYTES = 16384
 
--- Frees the seat of a player, and bars the account from joining again. Returns the account.
+-- Frees the seat of a player, and bars the account in this seat from joining the room again. Returns the account's id.
 local function kick_out(room, id)
   local account_id = redis.call('HGET', room.key, id .. ':account')
   local kicked = kicked_accounts(room) .. account_id .. ' '

@@ -4,7 +4,7 @@ import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe 
 import { roomKeys, SEATS_KEPT_SECONDS } from './model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 
-/** Checks the seats of rooms against the accounts that have them. `roomAuditor` checks the fields of a room against each other. */
+/** Checks the seats of rooms against the accounts in these seats. `roomAuditor` checks the fields of a room against each other. */
 export const seatAuditor: Auditor = {
   keys: [
     { pattern: /^\{room:([^}]*)\}$/, check: ([code], probe) => checkSeats(code!, probe) },

@@ -138,7 +138,7 @@ const ROOMS_A_CALL = 5;
 /**
  * Reads some of the seats of an account and of the guests that moved into the account. Two pages may have the same seat.
  * @param owners the account, then its guests
- * @param cursor of `pageOfSets`
+ * @param cursor of the page, from the answer for the page before; `0.0` for the first page (`pageOfSets`)
  * @returns `reads`: the cost of the call, as a number of reads of one board or purchase
  */
 export async function seatsPage(

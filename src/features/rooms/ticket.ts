@@ -7,7 +7,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { isRoomCode, PlayerId, RoomCode, roomKeys, roomLibraries } from './model.ts';
 
-/** For the endpoints that sign and verify tickets. */
+/** The services of the endpoints that sign and verify tickets. */
 export type TicketServices = Pick<Services, 'scripts' | 'tokens' | 'now'>;
 
 const findSeat = defineScript({
@@ -24,7 +24,7 @@ const findSeat = defineScript({
 /** How long a ticket is valid. */
 export const TICKET_SECONDS = 60;
 
-/** The contents of a ticket. */
+/** The contents of a ticket, which proves to a game's own server that a player has a seat in a room. */
 export interface Ticket {
   readonly code: string;
   readonly playerId: string;

@@ -5,7 +5,7 @@ import { Reply, type RequestMeta } from '../../server/http/endpoint.ts';
 import { sessionCookie, type StartedSession } from '../../server/identity/sessions.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 
-/** For endpoints that start, check or end sessions. */
+/** The services of endpoints that start, check or end sessions. */
 export type SessionServices = Pick<Services, 'scripts' | 'sessions'>;
 
 /** A session's token, for clients without cookies: the text that the cookie svc_session holds. */
@@ -25,7 +25,7 @@ export const SessionForm = z
       'A request with a bearer always gets the token.',
   });
 
-/** The field of a reply that hands a session over. */
+/** The field `sessionToken` of a reply that hands a session over. */
 export const HandedToken = SessionToken.optional().meta({
   description: 'The token of the new session, if the request asked for it: a bearer secret, for `Authorization: Bearer` and for `hello`.',
 });
@@ -41,7 +41,7 @@ export function handOver<Body extends object>(
   return new Reply(body, { cookies: sessionCookie(token, meta.cookieScope) });
 }
 
-/** A session as its account's owner sees it. */
+/** A session, as the owner of its account sees it. */
 export const SignedInBrowser = z
   .object({
     id: z.string().meta({ description: 'For `POST /v1/sessions/end`. It opens nothing.', example: '0.Zl8yqvJ0c3T1mXbN' }),
@@ -69,7 +69,7 @@ export const SignedInBrowser = z
     },
   });
 
-/** A session as operators see it. */
+/** A session, as operators see it. */
 export const OperatorSession = SignedInBrowser.omit({ current: true })
   .extend({ expiresAt: z.iso.datetime().meta({ description: 'When it ends, unless it is renewed.' }) })
   .meta({

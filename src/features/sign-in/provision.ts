@@ -164,7 +164,7 @@ const MOST_TRIES = 5;
 
 /**
  * Signs in to the account of the app store's user, and moves the caller's guest into that account. If the user deletes the account
- * meanwhile, the sign-in opens the user's next account.
+ * meanwhile, the sign-in opens a new account for the user.
  * @throws Refusal `account_banned`; `store_unavailable` after MOST_TRIES accounts
  */
 async function signIn(subject: string, caller: Caller | undefined, services: SignInServices & { store: AppStore }): Promise<SignedIn> {

@@ -1,4 +1,4 @@
--- Starts a device's trial if it never had one.
+-- Starts a device's trial, if the device has never had a trial.
 -- KEYS device
 -- ARGV now
 -- Answers started(at)

@@ -7,7 +7,7 @@ import { capitals, defineFormat, padded, rest, whole, word, type Parsed } from '
 
 /** The entry of a room in lists: its creation and its code. Entries sort by creation. A later room with the same code has another entry. */
 export const listEntry = defineFormat('list_entry', '<createdAt><code>', {
-  /** Milliseconds since 1970, with as many digits as times have until 2286. */
+  /** When the room was created, in milliseconds since 1970. Always 13 digits, as times have until the year 2286. */
   createdAt: padded(13),
   code: capitals(5),
 });
@@ -19,9 +19,9 @@ export const listedRoom = defineFormat('listed', '<seq> <summary>', { seq: whole
 export const roomSummary = defineFormat('summary', '<players> <maxPlayers> <game> <tags>', {
   players: whole,
   maxPlayers: whole,
-  /** `-` for a room without a game. */
+  /** The game's id; `-` for a room without a game. */
   game: word,
-  /** JSON text. */
+  /** The room's tags, as JSON text (`tagsText`). */
   tags: rest,
 });
 
@@ -92,7 +92,7 @@ function summaryIn(text: string): Parsed<typeof roomSummary> {
   return roomSummary.parse(listedRoom.parse(text)!.summary)!;
 }
 
-/** A room in a list. */
+/** A room of a list, as clients see it. */
 export const ListedRoom = z
   .object({
     code: z.string(),

@@ -16,8 +16,12 @@
 --
 -- A list is in another slot than its rooms, so processes write the state of rooms into the list after acts. Each write has the room's seq,
 -- and a write with an older seq changes nothing.
-local CLOSED_MS = 15000 -- no write takes longer to arrive
-local KEPT_MS = 120000 -- longer than any lease (SERVER_PRESENT_MS of room-list.ts), so that lists of dead games leave nothing
+
+-- How long a room that is not open is remembered, in milliseconds: longer than a write with an older seq takes to arrive.
+local CLOSED_MS = 15000
+-- How long the keys of a list live after the last write, in milliseconds: longer than any act or socket keeps a room listed
+-- (SERVER_PRESENT_MS of room-list.ts). So the keys of a game that nobody plays any more expire.
+local KEPT_MS = 120000
 
 -- The keys of a list, for the functions of this library. `matches`: '1' for the list of a game, '' for the list of all games.
 local function list_of(order, untils, rooms, version, free, reserved, taken, matches)
@@ -108,7 +112,7 @@ end
 -- Ends the reservation of a seat, because the account has taken the seat or will not take it.
 local function release(list, entry, account)
   if redis.call('ZREM', list.reserved, entry .. ' ' .. account) == 0 then return end
-  -- If the entry was removed meanwhile, `taken` has no number for it.
+  -- `taken` has no number if the entry was removed from the list while the seat was reserved.
   if tonumber(redis.call('HGET', list.taken, entry) or 0) <= 1 then redis.call('HDEL', list.taken, entry)
   else redis.call('HINCRBY', list.taken, entry, -1) end
   local _, summary = remembered(list, entry)

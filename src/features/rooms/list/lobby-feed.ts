@@ -53,7 +53,7 @@ class Snapshot {
     this.mostRooms = mostRooms;
   }
 
-  /** The rooms that match a query, as JSON text. */
+  /** The message with the rooms that have all wanted tags, as JSON text. */
   find(wanted: Query['wanted']): string {
     const { rooms } = this.page;
     const texts: string[] = [];

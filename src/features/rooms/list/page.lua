@@ -34,8 +34,10 @@ local function passes(summary)
   return true
 end
 
-local FIRST_AT_A_TIME = 25 -- enough for a page of the default size. A hundred rooms with the longest tags would be 300 KB
-local MOST_AT_A_TIME = 100 -- entries that are read together
+-- The most entries that the first call to Redis reads: enough for a page of the default size. A hundred rooms with the longest tags are 300
+-- KB.
+local FIRST_AT_A_TIME = 25
+local MOST_AT_A_TIME = 100 -- the most entries that each further call reads
 local answer, found, bytes, seen, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
 limit, most_rooms, most_read, most_bytes = tonumber(limit), tonumber(most_rooms), tonumber(most_read), tonumber(most_bytes)
 local last, is_more, chunk = from, false, math.min(limit + 1, FIRST_AT_A_TIME)

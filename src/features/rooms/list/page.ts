@@ -23,7 +23,7 @@ export const BYTES_A_ROOM = 160;
 export const MOST_PAGE_BYTES = 32 * 1024;
 
 export interface PageQuery {
-  /** A game, or ALL_GAMES. */
+  /** The list: a game, or ALL_GAMES. */
   readonly game: string;
   /** The most rooms in the page. */
   readonly limit: number;

@@ -65,7 +65,7 @@ export interface PresentSocket {
 
 /** A socket whose room this process renews in lists. */
 interface Renewed {
-  /** The id of the player, or `server`. */
+  /** The id of the socket's player, or `server`. */
   readonly playerId: string;
   readonly socket: PresentSocket;
 }

@@ -62,7 +62,7 @@ const TRIES_IN_ROOMS = 4;
 /** The number of seats of a new room if the caller asks for any number. */
 const DEFAULT_MAX_PLAYERS = 8;
 
-/** The room that a player asks for. */
+/** What a player asks for in a quick match. */
 export interface Wanted {
   readonly game: string;
   readonly tags: z.output<typeof Tags>;
@@ -70,7 +70,7 @@ export interface Wanted {
   readonly minPlayers: number;
   /** The number of seats. Undefined: any number, and DEFAULT_MAX_PLAYERS or `minPlayers` in a new room. */
   readonly maxPlayers: number | undefined;
-  /** Whether a new room starts when it is full. */
+  /** Whether a new room starts when its last free seat is taken. */
   readonly startWhenFull: boolean;
 }
 
@@ -112,7 +112,7 @@ interface Refused {
   readonly entry: string;
   /** The `seq` of a room that is not open any more. With this seq the list is told that the room is closed. */
   readonly closedAt?: string;
-  /** The room does not exist. */
+  /** `true` if the room does not exist. */
   readonly isGone?: boolean;
 }
 

@@ -7,11 +7,11 @@
 --
 -- Within ASKED_MS a repeated call of an account gets the same entry, because the first answer may have been lost. The answer is `reserved`
 -- while the account's seat is reserved, and `asked` after that.
-local RESERVED_MS = 5000 -- longer than a request takes
+local RESERVED_MS = 5000 -- how long a seat is reserved, in milliseconds: longer than a request takes
 local ASKED_MS = 10000
-local PENDING_MS = 10000 -- a new room that is not created within this time is dropped from the list
-local LAPSED = 50
-local MOST_READS = 100 -- the first rooms may be ones to avoid, or entries past their time
+local PENDING_MS = 10000 -- how long the list keeps a new room that nobody has created yet
+local LAPSED = 50 -- the most lapsed reservations that one call ends
+local MOST_READS = 100 -- the most rooms that one call tries, because the first rooms may be avoided or past their time
 
 local list = list_of(order, untils, rooms, version, free, reserved, taken, '1')
 lapse(list, LAPSED)
