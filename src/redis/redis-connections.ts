@@ -100,7 +100,7 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, access
       await main.opened();
       if (!main.isUsable) return;
       await checkDataAtStart(redis).catch(onlySettings);
-      await Promise.all([link.opened(), durable?.opened()]);
+      await Promise.all([link.opened(), durable?.opened(), subscriber.opened()]);
     },
     disconnect() {
       subscriber.disconnect();
