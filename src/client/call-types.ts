@@ -49,7 +49,7 @@ export interface Calls {
     readonly balance: Call<'GET /v1/balance'>;
     /** Gives coins, once per idempotency key. The client makes a key, keeps the operation, and finishes it after an outage or a crash. */
     readonly credit: Call<'POST /v1/coins/credit'>;
-    /** Gives coins that were bought, as `credit` does. */
+    /** Gives coins that were bought, once per idempotency key, and finishes the operation as `credit` does. */
     readonly purchase: Call<'POST /v1/coins/purchase'>;
     /**
      * Takes coins, once per idempotency key, and never more than the balance (`insufficient_coins`). The client finishes the operation
@@ -79,8 +79,8 @@ export interface Calls {
   };
   readonly purchases: {
     /**
-     * Books coins that were bought in an app store. Like `coins.credit`, the purchase is finished after an outage or a crash. `pending`: the
-     * client will send it again, because the store is down or the product is not in the catalogue yet.
+     * Books coins that were bought in an app store. Like `coins.credit`, the purchase is finished after an outage or a crash. `pending`:
+     * the client will send the purchase again, because the store is down or the product is not in the catalogue yet.
      */
     readonly buy: Call<'POST /v1/purchases'>;
     /** The caller's purchases, newest first, in pages. */
@@ -91,7 +91,7 @@ export interface Calls {
     readonly open: Call<'POST /v1/pair/new'>;
     /** Signs in another screen as the caller, in two steps: `scan`, then `confirm` or `deny`. */
     readonly claim: Call<'POST /v1/pair/claim'>;
-    /** Reads the status of a pairing. With the `secret` of `open`, the claimed status gives the session. */
+    /** Reads the status of a pairing. With the `secret` of `open`, the status `claimed` comes with the session. */
     readonly status: Call<'GET /v1/pair/status'>;
   };
   readonly rooms: {

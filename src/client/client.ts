@@ -29,7 +29,7 @@ export interface Options {
   /** The id of the install, which is a secret. By default the client makes one and keeps it in the store. */
   installId?: string;
   /**
-   * Stores the install, the session and unfinished operations. The default is the page's localStorage. `null`: memory, which is lost
+   * The store of the install, the session and unfinished operations. The default is the page's localStorage. `null`: memory, which is lost
    * with the page or process.
    */
   store?: Store | null;

@@ -72,7 +72,7 @@ export function identityOf(
   const load = async (): Promise<Me> =>
     (await read()) ?? exclusive(name, async () => (await read()) ?? save({ installId: given ?? randomText() }));
 
-  /** Asks about the session, and stores its account and its new token. */
+  /** Asks the service about the session, and stores the account and the new token from the answer. */
   const renew = async (token: string): Promise<void> => {
     asked = performance.now();
     const { accountId, sessionToken = token } = (await ask(byToken(token))) as SessionReply;

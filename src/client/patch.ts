@@ -38,6 +38,6 @@ function changed(value: unknown, [part, ...path]: string[], op: string, given: u
 
 /** Freezes a room, so that a listener cannot change it: the next patch must apply to the room that the service has. */
 export function freeze(value: unknown): void {
-  // The parts of a frozen value are frozen already.
+  // If a value is frozen, its parts are frozen too, so they are skipped.
   if (!Object.isFrozen(value)) Object.values(Object.freeze(value) as Members).forEach(freeze);
 }

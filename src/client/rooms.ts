@@ -51,7 +51,7 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
 }
 
 export interface QuickMatch<G extends Game = Game> {
-  /** The room, as from `playRoom`. */
+  /** The room, as `playRoom` returns it. */
   room: PlayedRoom<G>;
   /** Whether the player opened the room, and is its first host. */
   created: boolean;

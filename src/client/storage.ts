@@ -23,7 +23,7 @@ export function pageStore(): Store | undefined {
 /** A store that cannot fail: values that the given store does not accept are kept in memory. */
 export type SafeStore = ReturnType<typeof safeStore>;
 
-/** @param warn called once, at the first failure of the store */
+/** Makes a store that cannot fail. @param warn called once, at the first failure of the store */
 export function safeStore(store: Store | null | undefined, warn: (message: string) => void) {
   /** The values that the store has not accepted. Undefined: the store has not removed the key yet. */
   const memory = new Map<string, string | undefined>();

@@ -12,7 +12,7 @@ export interface Watch {
 }
 
 export interface Watcher extends Watch {
-  /** To be called when the device wakes up or has a network again. */
+  /** Checks the connection, or connects at once. Called when the device wakes up or has a network again. */
   wake(): void;
   /** Sends `hello` again on the open socket. */
   greet(): void;

@@ -30,13 +30,13 @@ export class CostlyWork {
     return turn;
   }
 
-  /** Only for `CostlyTurn`. */
+  /** Adds a turn to those that wait. Only `CostlyTurn` calls this method. */
   wait(turn: CostlyTurn): void {
     this.#lines[turn.kind].add(turn);
     this.#next();
   }
 
-  /** Only for `CostlyTurn`. */
+  /** Ends a turn, whether it runs or waits. Only `CostlyTurn` calls this method. */
   leave(turn: CostlyTurn): void {
     if (turn !== this.#running) return this.#lines[turn.kind].remove(turn);
     this.#running = undefined;
@@ -120,7 +120,7 @@ export class CostlyTurn {
     return this.#begun.promise;
   }
 
-  /** Only for `CostlyWork`. */
+  /** Lets the request begin. Only `CostlyWork` calls this method. */
   run(): void {
     this.#begun.resolve();
   }

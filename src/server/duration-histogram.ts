@@ -37,7 +37,7 @@ export class DurationHistogram {
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** @returns a function that observes a duration in milliseconds */
+  /** Adds a set of labels. @returns a function that observes a duration in milliseconds under these labels */
   series(labels: Readonly<Record<string, string>>): (milliseconds: number) => void {
     const series = new Series(labels);
     this.#series.push(series);

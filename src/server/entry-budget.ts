@@ -56,7 +56,7 @@ export class EntryBudget {
     return bundle.asked;
   }
 
-  /** Gives back an entry that was not written. */
+  /** Gives back an entry that `take` gave and that was not written. */
   giveBack(group: string): void {
     const bundle = this.#bundles.get(group) ?? this.#open(group);
     if (bundle.left + 1 < this.#bundleSize) {
@@ -78,7 +78,7 @@ export class EntryBudget {
       .toSorted((one, other) => other.entries - one.entries);
   }
 
-  /** Notes that entries reported by `grown` were written to Redis. */
+  /** Notes that entries which `grown` has reported were written to Redis. */
   told(group: string, entries: number): void {
     const bundle = this.#bundles.peek(group);
     if (bundle !== undefined) bundle.told += entries;

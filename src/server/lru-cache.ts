@@ -41,7 +41,7 @@ export class LruCache<Key, Value> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** All entries. Must not be used while the cache changes. */
+  /** All entries. The cache must not change while the caller goes through them. */
   *entries(): Generator<[Key, Value]> {
     yield* this.#young;
     for (const entry of this.#old) if (!this.#young.has(entry[0])) yield entry;

@@ -38,7 +38,7 @@ export class RateLimit {
 
   /**
    * Counts as many requests as may pass, `most` at most.
-   * @returns their number, or 0 and the milliseconds until one may pass
+   * @returns the number of requests that may pass; if it is 0, `waitMs` is the time until one may pass
    */
   takeUpTo(address: string, now: number, most: number): { readonly count: number; readonly waitMs: number } {
     const waitMs = this.take(address, now);
@@ -59,7 +59,7 @@ export class RateLimit {
     return 0;
   }
 
-  /** Number of addresses remembered. */
+  /** The number of addresses that the limit remembers. */
   get size(): number {
     return this.#theoreticalArrival.size;
   }

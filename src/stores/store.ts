@@ -111,7 +111,7 @@ export interface StorePurchase extends StoreSubscription {
 
 /** One-time products that a user may buy again and again, such as coins. */
 export interface OneTimeProducts {
-  /** The name of the store in the catalogue's products and in requests. */
+  /** The name of this store, as the catalogue's products and requests have it. */
   readonly sellsAs: SellingStore;
   /** The apps whose purchases the service accepts, as in `Subscriptions`. Empty: it accepts none. */
   readonly packageNames: readonly string[];
@@ -150,7 +150,7 @@ export interface SoldProduct {
    */
   readonly id: string;
   readonly packageName: string;
-  /** The store's id of the product. */
+  /** The id of the product in the store. */
   readonly sku: string;
 }
 

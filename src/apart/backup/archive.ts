@@ -5,7 +5,7 @@ import { createTarHeader, readTarHeader, BLOCK_BYTES, paddingOf } from './tar.ts
 
 /**
  * The file of a backup: a tar archive (POSIX.1-1988 "ustar"), so that `tar xf` opens it without coinop. The last member, SHA256SUMS, has
- * the checksums of the others in the format of `sha256sum --check`. A truncated file has no last member.
+ * the checksums of the other members in the format of `sha256sum --check`. A truncated file has no last member.
  */
 
 /** Why a file is not a complete backup. The message is a sentence for the operator. */

@@ -6,9 +6,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 
-/**
- * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
- */
+/** This file is about accounts that were deleted. A backup from before a deletion still has the account, so a restore deletes it again. */
 
 /** The index of deleted accounts. The private Redis is a single Redis, so there is one index. */
 const INDEX = tombstoneKeys(1)[0]!;

@@ -121,7 +121,7 @@ async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<st
   return folder;
 }
 
-/** @throws Failure if a Redis serves the data of this folder */
+/** Refuses the restore while a Redis serves the data of this folder. @throws Failure */
 async function refuseRunningRedis(folder: string): Promise<void> {
   const socketPath = socketPathFor(folder);
   if (await isListening(socketPath))

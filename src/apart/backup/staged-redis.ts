@@ -68,7 +68,7 @@ export async function startStaged(folder: string): Promise<StagedRedis> {
     };
   } catch (error) {
     await server.stop();
-    // No log file means that this machine has no redis-server.
+    // Redis creates the log file when it starts, so without the file this machine has no redis-server.
     if (!existsSync(logFile)) throw error;
     throw new Failure(`Redis does not load the data of the backup: ${lastLine(readFileSync(logFile, 'utf8')) ?? (error as Error).message}`);
   }

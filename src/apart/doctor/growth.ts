@@ -81,7 +81,7 @@ export function growthOf(
   const sum = (pick: (row: { entries: number; ofDay: number }) => number): number => rows.reduce((total, row) => total + pick(row), 0);
   const entries = sum((row) => row.entries);
   const partADay = sum((row) => row.ofDay) / entries;
-  // The standard error of a ratio of two sums.
+  // Twice the standard error of a ratio of two sums.
   const error = (2 * Math.sqrt(sum((row) => (row.ofDay - partADay * row.entries) ** 2))) / entries;
   return { partADay, error, ledgers: rows.length, isOfDay: windowMs === DAY_MS };
 }

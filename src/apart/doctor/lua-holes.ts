@@ -1,4 +1,7 @@
-/** Known security holes in the Lua of Redis or Valkey, and the first release of each series without them. Later series never had them. */
+/**
+ * Known security holes in the Lua of Redis or Valkey, and for each series of releases the first release without them. Series later than the
+ * listed ones never had them.
+ */
 interface Hole {
   readonly names: string;
   readonly effect: string;

@@ -26,18 +26,18 @@ export interface AnswerLogSettings {
 }
 
 /**
- * Writes the log lines of answers: one for each answer of status 500 and above, and one for each slow one. Answers of status 503 are the
+ * Writes the log lines of answers: one for each answer of status 500 and above, and one for each slow answer. Answers of status 503 are the
  * only ones that say `outcome: "unknown"`. Refusals by limits and failures of an outage come in thousands, so they are sampled. Any other
  * answer writes no line, because a line takes 3 µs, half of the time of a request. With LOG_REQUESTS each answer that the setting names has
  * one line, and no answer is sampled.
  *
- * A line never holds what the client sent, except its x-request-id of at most 128 letters, digits, dots and dashes, and the trace id
- * of its traceparent.
+ * A line never holds what the client sent, except its x-request-id of at most 128 letters, digits, dots and dashes, and the trace id of its
+ * traceparent.
  */
 export class AnswerLog {
   readonly #log: Logger;
   readonly #slowMs: number;
-  /** Answers of this status and above have a line. */
+  /** The status from which on an answer has a line. */
   readonly #fromStatus: number;
   readonly #samples: boolean;
   readonly #refused: SampledLines;
@@ -57,7 +57,7 @@ export class AnswerLog {
   }
 
   /**
-   * Called once for each request, after its answer.
+   * Logs an answer, if it needs a line. Called once for each request, after its answer.
    * @param status 0: the client aborted first
    * @param now on the clock of `performance.now()`
    */

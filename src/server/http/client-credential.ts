@@ -86,7 +86,7 @@ export class ClientCredentials {
   }
 }
 
-/** A session, or the installId of a request without one. */
+/** The credential of a request without a server key: a session, or the installId if there is no session. */
 class ClientCredential implements Credential {
   readonly key = undefined;
   readonly session: Session | undefined;

@@ -46,9 +46,9 @@ export interface EndpointDeclaration {
   readonly method: Method;
   /** The path, with parameters in braces: `/v1/rooms/{code}`. */
   readonly path: string;
-  /** The operation's name in OpenAPI. Generated clients name their methods after it. Default: made of method and path. */
+  /** The name of the operation in OpenAPI, after which generated clients name their methods. Default: made of method and path. */
   readonly operationId?: string;
-  /** Other paths of the same operation. */
+  /** Other paths at which the endpoint answers too. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
   /**
@@ -90,7 +90,7 @@ export interface EndpointDeclaration {
   readonly bodyLimitBytes?: number;
   /** Whether an empty body is read as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
   readonly emptyBody?: boolean;
-  /** The fields of the reply beside `ok`. */
+  /** The shape of the reply, without the field `ok`. */
   readonly reply: z.ZodObject;
   /** The error codes that the handler may return, beyond those that follow from the rest of the declaration (`declaredErrors`). */
   readonly errors?: readonly ErrorCode[];
@@ -127,7 +127,9 @@ export interface EndpointDeclaration {
   readonly pageUnless?: string;
   /** Whether pages of every origin may read the answer. They send no cookies. */
   readonly anyOrigin?: boolean;
-  /** Further request headers that the handler reads, each with a description. With `if-none-match` it may answer 304. */
+  /**
+   * Further request headers that the handler reads, each with a description. If `if-none-match` is among them, the handler may answer 304.
+   */
   readonly headers?: Readonly<Record<string, string>>;
   /** A curl command that works against a local service; `$base` stands for its address. */
   readonly example: string;
@@ -145,7 +147,7 @@ export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 
   readonly value: string;
   /** False: a request with a server key is refused for this value. */
   readonly takesKey?: boolean;
-  /** The codes of the endpoint's `errors` that apply to this value, in place of all of them. */
+  /** The codes among the endpoint's `errors` that apply to this value. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -335,7 +337,7 @@ export interface Wire<Route extends string, Input, ReplyBody, Code extends Error
   readonly route: Route;
   /** Path parameters, query and body of the request as one object. */
   readonly input: Input;
-  /** The fields of the reply beside `ok`. */
+  /** The fields of the reply, without `ok`. */
   readonly reply: ReplyBody;
   readonly code: Code;
 }
@@ -413,7 +415,7 @@ export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (option
   return endpoint.caller === 'session' ? 'session (required)' : 'session (optional)';
 }
 
-/** Every error code of the endpoint: the declared codes, and those that follow from the rest of the declaration. */
+/** Every error code that the endpoint may answer with: its `errors`, and the codes that follow from the rest of its declaration. */
 export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   const codes = new Set<ErrorCode>(endpoint.errors ?? []);
   if (endpoint.method === 'POST') {

@@ -112,7 +112,7 @@ export class Exchange {
     return this.#isReading;
   }
 
-  /** @param now on the clock of `performance.now()` */
+  /** Whether the exchange is past its deadline. @param now on the clock of `performance.now()` */
   isOverdue(now: number): boolean {
     return now >= this.#deadline;
   }
@@ -132,7 +132,7 @@ export class Exchange {
     return this.#refusal;
   }
 
-  /** The account that the request's credentials name, for the log. Undefined without credentials, or before they are read. */
+  /** The account that the request's credentials name, for the log. Undefined without credentials, or before the credentials are read. */
   get accountId(): string | undefined {
     return this.#accountId;
   }
@@ -259,8 +259,8 @@ export class Exchange {
       if (isLast || isTooLarge) this.#isReading = false;
       if (isTooLarge) return done(undefined);
       this.#bodyIsComplete = isLast;
-      // The bytes of another request may follow in the same TCP segment. uWS reads them in this turn of the event loop, and
-      // closes the connection, because this request is still pending. So the body is handled one turn later.
+      // The bytes of another request may follow in the same TCP segment. uWS reads these bytes in this turn of the event loop, and closes
+      // the connection if the present request is still pending. So the body is handled one turn later.
       if (isLast && this.#isLast) {
         const body = Buffer.concat([...(chunks ?? []), Buffer.from(chunk)]);
         return void setImmediate(() => this.#isFinished || done(body));
@@ -268,7 +268,7 @@ export class Exchange {
       // The chunk's memory belongs to uWS until this callback returns. `done` parses a body of one chunk before the callback returns, so no
       // copy is needed.
       if (isLast && chunks === undefined) return done(Buffer.from(chunk));
-      // The inner call shares the chunk's memory, the outer one copies it.
+      // The inner `Buffer.from` makes a view of the chunk's memory, the outer one copies the bytes.
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
       if (isLast) done(Buffer.concat(chunks, sizeBytes));
     });
@@ -295,8 +295,8 @@ export class Exchange {
     if (this.#isFinished || this.#isWriting) return;
     this.#refusal = refusal;
     if (!this.#isLast) return this.#answer(status, body, headers);
-    // The answer leaves one turn of the event loop later. Until then uWS runs no request that follows in the same bytes, and
-    // closes the connection instead.
+    // The answer leaves one turn of the event loop later. Because the answer is pending until then, uWS does not run a request that follows
+    // in the same bytes, and closes the connection instead.
     this.#isWriting = true;
     this.setDeadline(WRITE_DEADLINE_MS, Infinity);
     setImmediate(() => this.#isFinished || this.#answer(status, body, headers));
@@ -304,8 +304,8 @@ export class Exchange {
 
   #answer(status: number, body: string | Buffer, headers: string): void {
     const isBodiless = status === 304 || status === 204;
-    // uWS has no call that closes the connection after an answer without a body. If bytes of the request's body still arrive,
-    // its close resets the connection, and the client may lose the answer.
+    // uWS has no call that closes the connection after an answer without a body. If bytes of the request's body still arrive, uWS's close
+    // resets the connection, and the client may lose the answer.
     if (this.#isLast && (isBodiless || this.isHead || this.#bodyMayContinue)) {
       const head = { statusLine: statusLine(status), headers: `x-request-id: ${this.requestId}${headers}` };
       answerAndLinger(this.#response, head, isBodiless ? undefined : body, this.isHead);
@@ -317,10 +317,10 @@ export class Exchange {
     if (done) this.#finish(status);
   }
 
-  /** @returns whether the client took the whole answer */
+  /** Writes the whole answer. @returns whether the client took all of it */
   #write(status: number, body: string | Buffer, headers: string, isBodiless: boolean): boolean {
     const response = this.#response;
-    // uWS writes `200 OK` itself.
+    // The status line is written only for other statuses, because uWS writes `200 OK` itself.
     if (status !== 200) response.writeStatus(statusLine(status));
     // One call into uWS writes all header lines, because uWS writes a value unchanged, line breaks included. Calls into uWS
     // are the main cost of an answer.
@@ -338,7 +338,7 @@ export class Exchange {
       response.endWithoutBody();
       return true;
     }
-    // Only `end` can close the connection. But it declares the answer complete before the client has read it (see `#tryEnd`).
+    // Only `end` can close the connection. But `end` declares the answer complete before the client has read it (see `#tryEnd`).
     if (!this.#isLast || uwsCloses) return this.#tryEnd(status, body);
     response.end(body, true);
     return true;
@@ -392,7 +392,7 @@ export class Exchange {
     this.#leavePlace();
   }
 
-  /** Closes the connection at once, without an answer or in the middle of it. */
+  /** Closes the connection at once, even if the answer was not sent or only in part. */
   closeNow(): void {
     if (this.#isFinished) return;
     this.#response.close();
@@ -440,7 +440,7 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * Bytes of the limit for which a body may have one piece (a chunk or a TCP segment): with a limit of 16 KiB a body may come in 64 pieces.
+ * Bytes of a body's limit per piece (a chunk or a TCP segment) that the body may have: with a limit of 16 KiB it may come in 64 pieces.
  * Each piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
 const LEAST_PIECE_BYTES = 256;

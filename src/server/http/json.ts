@@ -43,7 +43,7 @@ export function unkeptIn(value: unknown): UnkeptBelow | undefined {
   return typeof value === 'object' && value !== null ? (value as { [BELOW]?: UnkeptBelow })[BELOW] : undefined;
 }
 
-/** Why the value at this path of the parsed JSON cannot be kept; undefined if it can. */
+/** Why the value at a path of the parsed JSON cannot be kept. Undefined if the value can be kept. */
 export function unkeptAt(json: unknown, path: readonly PropertyKey[]): string | undefined {
   let value = json;
   for (const name of path) value = typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[name] : undefined;
@@ -90,7 +90,7 @@ class Marking {
     return root[0];
   }
 
-  /** @returns the index of the last character that was read */
+  /** Reads the next part of the text. @returns the index of the last character that was read */
   #read(at: number): number {
     const character = this.#text[at]!;
     if (character === '"') return this.#readText(at);
@@ -154,7 +154,7 @@ class Marking {
     return start + (letter === 'f' ? 'false' : 'true').length - 1;
   }
 
-  /** Replaces the current member, and notes its path on the lists and objects around it. */
+  /** Replaces the present member by `Unkept`, and notes its path on the lists and objects around it. */
   #mark(problem: Unkept | undefined): void {
     if (problem === undefined) return;
     const depth = this.#around.length - 1;

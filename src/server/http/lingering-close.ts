@@ -3,9 +3,9 @@ import { UnreadBody } from './unread-body.ts';
 
 /** The part of an answer before its body. */
 export interface AnswerHead {
-  /** `400 Bad Request` */
+  /** The status text, such as `400 Bad Request`. */
   readonly statusLine: string;
-  /** `name: value` lines, joined by CRLF. */
+  /** The header lines, such as `name: value`, joined by CRLF. */
   readonly headers: string;
 }
 

@@ -50,7 +50,7 @@ export class Overload {
     this.#held.push({ exchange, untilMs: exchange.startedAt + HELD_MS });
   }
 
-  /** Begins the next interval. @param now on the clock of `performance.now()` */
+  /** Begins the next interval, and sends refusals that were held back. @param now on the clock of `performance.now()` */
   sweep(now: number): void {
     this.#left = REFUSALS_AT_ONCE;
     let sent = 0;

@@ -7,7 +7,7 @@ import type { HttpRequest } from '../uws.ts';
 export class Paths {
   readonly #byPattern = new Map<string, { readonly pattern: RegExp; readonly methods: string[] }>();
 
-  /** @param path with parameters in braces: `/v1/rooms/{code}` */
+  /** Adds a path. @param path with parameters in braces: `/v1/rooms/{code}` */
   add(path: string, methods: readonly string[]): void {
     const source = `^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`;
     const known = this.#byPattern.get(source);

@@ -36,7 +36,7 @@ export interface PipelineOptions<Services> extends AnswersOptions, ClientCredent
   readonly costlyWork: CostlyWork;
   /** Milliseconds that a request may wait for Redis. Default: REDIS_DEADLINE_MS. */
   readonly redisDeadlineMs?: number | undefined;
-  /** Notes in the list of the account's sessions that the caller's session was seen, and how long it lives. */
+  /** Notes in the account's list of sessions that the caller's session was used now, and until when it lives. */
   readonly noteSession: (caller: Caller, userAgent: string) => Promise<void>;
   /** Whether cookies are marked Secure even on a request that arrived over plain http. */
   readonly secureCookies: boolean;
@@ -76,11 +76,12 @@ export class Pipeline<Services> {
     ];
   }
 
-  /** @param params path parameters in the order of the path, as sent */
+  /** Handles a request. @param params the values of the path parameters in the order of the path, as sent */
   serve(exchange: Exchange, params: readonly string[]): void {
     if (this.#endpoint.method === 'GET') return this.#admit({ exchange, params, body: undefined });
     const { headers } = exchange;
-    // uWS hides all headers that follow a header without a name. If it hides Content-Length, it runs the body as a second request.
+    // uWS hides all headers that follow a header without a name. If it hides Content-Length, it would run the body as a second request, so
+    // a POST without that header is the last request of its connection.
     if (headers.contentLength === '') exchange.closeAfterAnswer();
     // A browser attaches cookies by itself, and a bearer only if a page of an allowed origin does (CORS).
     if (headers.cookie !== '' && this.#options.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)

@@ -54,8 +54,9 @@ export function invalidBearer(): Refusal<'session_required'> {
 }
 
 /**
- * @param mayHaveWritten Redis may have applied the request: the reply then says `outcome:"unknown"`
- * @param cause for the log
+ * The refusal if Redis is unavailable.
+ * @param mayHaveWritten whether Redis may have applied the request: the reply then says `outcome:"unknown"`
+ * @param cause the error, for the log
  */
 export function redisUnavailable(mayHaveWritten: boolean, cause?: unknown): Refusal {
   return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) }, cause);

@@ -32,7 +32,7 @@ function decodePercent(text: string): string {
   }
 }
 
-/** @param values path parameters in the order of the path, as sent */
+/** Decodes and validates path parameters. @param values the path parameters in the order of the path, as sent */
 export function checkParams(shape: z.ZodObject | undefined, values: readonly string[]): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
   const params: Record<string, string> = {};
@@ -145,7 +145,7 @@ interface MetaOptions {
   readonly sameSite: CookieScope['sameSite'];
 }
 
-/** The `RequestMeta` of an exchange. The getters compute on demand, because most handlers read none of them. */
+/** The `RequestMeta` of an exchange. Each getter computes its value when it is read, because most handlers read no value. */
 export class ExchangeMeta implements RequestMeta {
   readonly #exchange: Exchange;
   readonly #options: MetaOptions;

@@ -79,7 +79,7 @@ export class RequestHeaders {
     }
   }
 
-  /** Headers about the caller, and the page that it calls from. */
+  /** Adds a header about the caller, or about the page that sends the request. */
   #addOfCaller(name: string, value: string): void {
     switch (name) {
       case 'cookie':
@@ -117,7 +117,7 @@ export class RequestHeaders {
     }
   }
 
-  /** Headers about the message itself, and the answers that the client accepts. */
+  /** Adds a header about the message itself, or about the answers that the client accepts. */
   #addOfMessage(name: string, value: string): void {
     switch (name) {
       case 'x-request-id':

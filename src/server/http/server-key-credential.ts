@@ -102,7 +102,7 @@ export interface KeyTraits {
   readonly takesTypedKey?: boolean;
 }
 
-/** Whether a server key makes no difference to a request. */
+/** Whether a request is handled in the same way with and without a server key. */
 export function ignoresKeys({ keyScope, caller, takesSession = false }: KeyTraits): boolean {
   return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none' || caller === 'public');
 }

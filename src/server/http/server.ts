@@ -115,6 +115,7 @@ export class Server<Services> {
   }
 
   /**
+   * Opens the port of the service.
    * @param port 0 lets the system pick a port
    * @param shared true for a service of several workers, which all listen on the port; false refuses a second listener
    * @returns the port

@@ -19,7 +19,7 @@ export class Unanswered {
     this.#exchanges.push(exchange);
   }
 
-  /** Does nothing if the exchange is not in the list. */
+  /** Removes an exchange from the list, if it is in the list. */
   delete(exchange: Exchange): void {
     const place = exchange.unansweredPlace;
     if (place === undefined) return;
@@ -30,7 +30,7 @@ export class Unanswered {
     last.takeUnansweredPlace(place);
   }
 
-  /** The oldest first. The list may change while the caller goes through them. */
+  /** The exchanges, the oldest first. The list may change while the caller goes through the result. */
   inOrder(): Exchange[] {
     return this.#exchanges.toSorted((one, other) => one.startedAt - other.startedAt);
   }

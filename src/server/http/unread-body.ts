@@ -1,6 +1,6 @@
 /**
- * The most bytes of a body that the service drops while its answer is due or lingers. A client that sends a file to an endpoint that
- * takes JSON still learns that it is too large.
+ * The most bytes of a body that the service drops while its answer is due or lingers. So a client that sends a file to an endpoint that
+ * takes JSON still gets the answer that its body is too large.
  */
 export const MOST_UNREAD_BYTES = 1024 * 1024;
 

@@ -32,7 +32,7 @@ export interface CookieScope {
    * Whether a `lax` cookie is Secure: true unless the service runs in development over plain http. A cookie with `none` is always Secure.
    */
   readonly secure: boolean;
-  /** The Cookie header of the request. */
+  /** The Cookie header of the request, which shows the cookies that the browser has. */
   readonly held: string;
 }
 

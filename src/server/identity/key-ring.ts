@@ -134,7 +134,7 @@ export class KeyRing {
   /** Why a key that `find` found valid is no longer valid; undefined while it is. A request may have waited since `find`. */
   problemOf({ id }: Pick<ServerKey, 'id'>): BadKey | undefined {
     const held = this.#keys?.get(id);
-    // An operator's command removes a key only after its end.
+    // An operator's command has removed the key. That is possible only after the key's end.
     if (held === undefined) return new BadKey('unknown', id);
     if (this.#options.now() < held.end) return undefined;
     return new BadKey(held.isRevoked ? 'revoked' : 'expired', id);
@@ -160,7 +160,7 @@ export class KeyRing {
       this.#lastProblem = undefined;
     } catch (error) {
       const { message } = error as Error;
-      // The main connection logs outages.
+      // The main connection logs an outage of Redis, so this line is only for debugging then.
       const level = redisFailure(error) === undefined ? 'warn' : 'debug';
       if (message !== this.#lastProblem) this.#options.log[level]({ reason: message }, 'the server keys could not be read');
       this.#lastProblem = message;
@@ -229,7 +229,7 @@ export class KeyRing {
       const [word] = await scripts.run(changeServerKeys, { records: SERVER_KEYS, used: SERVER_KEYS_USED }, args);
       if (word === 'changed') log.warn({ keys: ids }, 'redis had forgotten the end of server keys: it was written back');
     } catch (error) {
-      // The next read tries again.
+      // Only a debug line, because the next read of the keys tries again.
       log.debug({ keys: ids, reason: (error as Error).message }, 'the end of server keys could not be written back');
     }
   }

@@ -21,7 +21,9 @@ export class RefusedOrigins {
     this.#monotonic = monotonic;
   }
 
-  /** Called after the answer to each request with an Origin header. */
+  /**
+   * Logs the origin of a request, if it is refused and was not logged yet. Called after the answer to each request with an Origin header.
+   */
   answered({ origin, host }: { readonly origin: string; readonly host: string }): void {
     if (origin.length > MAX_LENGTH || this.#logged.get(origin) !== undefined || !this.#origins.isForeign(origin, host)) return;
     const reason = this.#reason(origin);

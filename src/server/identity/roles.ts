@@ -24,7 +24,7 @@ export function roleIn(words: readonly string[]): Role | undefined {
   return roles.find((role) => words.includes(PREFIX + role));
 }
 
-/** The scope under which a record keeps a role. */
+/** The scope by which the record of a key keeps the role. */
 export function roleWord(role: Role): string {
   return role === 'admin' ? 'admin' : PREFIX + role;
 }

@@ -21,7 +21,7 @@ export class ServedHosts {
     this.#names = new Set(urls.flatMap((url) => (URL.canParse(url) ? nameIn(new URL(url).hostname) : [])));
   }
 
-  /** @param host a Host header of at most 259 characters, with or without a port */
+  /** Whether requests with this Host header are served. @param host at most 259 characters, with or without a port */
   serves(host: string): boolean {
     if (host === this.#lastServed) return true;
     const name = nameIn(host.replace(/:\d*$/, ''));
@@ -43,6 +43,7 @@ export const FOREIGN_HOST =
   'PUBLIC_URL to its address, add its origin to ALLOWED_ORIGINS, or set TRUSTED_PROXIES if a proxy sends it.';
 
 /**
+ * The hosts that a service with these settings serves.
  * @param listening the address of the port
  * @returns undefined if requests with every Host are served: in production, for other machines, and behind a proxy
  */

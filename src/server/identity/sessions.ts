@@ -89,7 +89,7 @@ export class Sessions {
     return token === undefined ? undefined : this.find(token);
   }
 
-  /** The session of a token. Undefined if the token does not verify or its session is known to have ended. */
+  /** The session of a token. Undefined if the token does not verify, or if this process knows that its session has ended. */
   find(token: string): Session | undefined {
     const remembered = this.#recall(token);
     if (remembered === undefined) return this.#verify(token);

@@ -66,7 +66,7 @@ export interface UpgradeCall<Params, Query> {
 
 /** A connected client, as a channel's handlers see it. */
 export interface ChannelSocket<Memory = unknown> {
-  /** Unique across all processes. */
+  /** The id of this connection, which no other connection of any process has. */
   readonly connectionId: string;
   /** The id of the watched thing: a room's code, a pairing's token. */
   readonly id: string;

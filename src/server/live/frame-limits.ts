@@ -1,4 +1,7 @@
-/** The most bytes of a client's message. A larger one closes the socket with 1009. */
+/**
+ * The most bytes of a client's message (a larger message closes the socket with 1009), and the most messages per second (more close it with
+ * 4429). BAD_MESSAGES is the number of messages that are not understood after which the socket is closed with 4400.
+ */
 export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 /**

@@ -86,8 +86,8 @@ export class Hub {
   }
 
   /**
-   * A long-poll: resolves at the first state past `since` (default: the current one), after `waitMs`, or when the client
-   * disconnects. Calls `onFound` as soon as the thing is known to exist.
+   * A long-poll: resolves at the first state past `since` (default: the current one), after `waitMs`, or when the client disconnects. Calls
+   * `onFound` once it is clear that the thing exists.
    * @returns false if the thing does not exist
    */
   async wait(

@@ -64,7 +64,7 @@ export interface LiveSocketOptions<Services> {
   readonly closed: (socket: LiveSocket<Services>) => void;
 }
 
-/** The user data of a uWS socket. uWS copies the fields of the object it is given, so the LiveSocket is a field. */
+/** The user data of a uWS socket. uWS copies the fields of the given object, so the LiveSocket itself must be a field of it. */
 export interface SocketData<Services> {
   readonly live: LiveSocket<Services>;
 }
@@ -205,7 +205,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     return this.#actBytesInWork > ACT_BYTES_WAITING;
   }
 
-  /** @param act the act, or its beginning; undefined for another message */
+  /** Refuses a message before it was handled. @param act the act, or its beginning; undefined for another message */
   #refuseUnread(act: string | undefined, refusal: Refusal): void {
     if (act === undefined) return this.refuse(refusal);
     this.#options.topic.counts.actsUnread++;

@@ -252,7 +252,8 @@ export class Topic {
     this.#message = undefined;
     this.#isFinal = state.isFinal;
     this.#changesAt = state.changesAt;
-    // Most changes postpone the expiry. A timer that sometimes fires too early costs less than a new timer at every change.
+    // The timer is set again only if the change comes earlier. Most changes postpone the expiry, and a timer that sometimes fires too early
+    // costs less than a new timer at every change.
     if (this.#changesAt < this.#checksAt) this.#checkLater();
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
     else state.pushed?.();

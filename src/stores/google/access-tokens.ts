@@ -22,8 +22,8 @@ const Granted = z.object({ access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$
 const GrantRefused = z.object({ error: z.string().regex(/^\w{1,64}$/) });
 
 /**
- * Google refuses the service account, or its key is unreadable. A retry does not help: an operator has to act. The message
- * is a short reason for the log.
+ * Google refuses the service account, or the private key is unreadable. A retry does not help: an operator has to act. The message is a
+ * short reason for the log.
  */
 export class Misconfigured extends Error {}
 
@@ -42,7 +42,7 @@ export class AccessTokens {
   }
 
   /**
-   * The cached token, or a new one. Concurrent callers share one request.
+   * The cached access token, or a new token. Concurrent callers share one request.
    * @throws Fault when a retry may help, Misconfigured when Google refuses the service account
    */
   current(account: () => Promise<ServiceAccount>): Promise<string> {

@@ -72,7 +72,7 @@ function answerTo(url: string, { method = 'GET', headers, body }: BoundedRequest
   });
 }
 
-/** @throws Fault when the text is not JSON */
+/** Parses the JSON of an answer. @throws Fault if the text is not JSON */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -25,14 +25,14 @@ export class Circuit {
     return 0;
   }
 
-  /** @returns whether this success closed the circuit */
+  /** Notes that a call succeeded. @returns whether this success closed the circuit */
   succeeded(): boolean {
     const wasOpen = this.#failures >= FAILURES_TO_OPEN;
     this.#failures = 0;
     return wasOpen;
   }
 
-  /** @returns whether this failure opened the circuit */
+  /** Notes that a call failed. @returns whether this failure opened the circuit */
   failed(now: number): boolean {
     this.#failures++;
     if (this.#failures < FAILURES_TO_OPEN) return false;

@@ -72,7 +72,7 @@ export class GoogleApi {
   }
 
   /**
-   * Resolves with a final status: 200 or 204, or 400, 404 or 410 ("no such resource").
+   * Sends a request, with retries. Resolves with a final status: 200 or 204, or 400, 404 or 410 ("no such resource").
    * @throws Refusal `app_store_unavailable` for every temporary failure, `store_unconfigured` without a service account
    */
   async call(request: ApiRequest): Promise<ApiAnswer> {
@@ -159,7 +159,7 @@ function send({ method, url, body, traceparent }: ApiRequest, token: string, end
   return boundedFetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, timeoutMs);
 }
 
-/** @throws Fault, Misconfigured */
+/** The answer, if its status ends the call. @throws Fault if a retry may help, Misconfigured for any other status */
 function definite({ method }: ApiRequest, { status, text, retryAfterMs }: TextAnswer): ApiAnswer {
   if (DEFINITE.has(status)) {
     if (status < 300 && text === '' && method === 'POST') return { status, body: {} };

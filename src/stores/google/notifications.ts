@@ -90,7 +90,7 @@ async function notice(
   return isRecorded;
 }
 
-/** @throws Refusal `invalid_request` */
+/** Parses the data of a push. @throws Refusal `invalid_request` */
 function notificationOf(data: string): z.output<typeof Notification> {
   try {
     return Notification.parse(JSON.parse(Buffer.from(data, 'base64').toString()));

@@ -109,7 +109,7 @@ export class GoogleKeys {
   }
 }
 
-/** @throws Fault */
+/** Parses a JWK set. @throws Fault if it has no usable key */
 function keysIn(text: string): JSONWebKeySet['keys'] {
   const parsed = KeySet.safeParse(parseJson(text));
   if (!parsed.success) throw new Fault(parsed.error.issues[0]!.message);

@@ -39,6 +39,7 @@ const Purchase = z.object({
   acknowledgementState: z.string().optional(),
   linkedPurchaseToken: z.string().min(1).optional(),
   externalAccountIdentifiers: AccountIdentifiers.optional(),
+  // Set for a purchase made outside the app:
   // https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#outofapppurchasecontext
   outOfAppPurchaseContext: z
     .object({ expiredExternalAccountIdentifiers: AccountIdentifiers.optional(), expiredPurchaseToken: z.string().min(1).optional() })

@@ -27,7 +27,7 @@ const GOOD = 'Redis answers, and its settings keep coins safe.';
 
 function show(kind: 'good' | 'bad', text: string, reason: string): void {
   byId('state-dot').className = `dot ${kind}`;
-  // Set only if it changes: a screen reader reads a live region again each time it is set.
+  // Set only if the text changes, because a screen reader reads a live region again each time it is set.
   if (byId('state').textContent !== text) byId('state').textContent = text;
   byId('state-reason').textContent = reason;
 }

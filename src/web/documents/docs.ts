@@ -12,7 +12,7 @@ export interface Docs {
   readonly asyncapi: Encoded;
   readonly list: Encoded;
   readonly page: Encoded;
-  /** The pages below /docs. */
+  /** The HTML pages below /docs, in the form in which they are sent. */
   readonly pages: () => Promise<ReadonlyMap<'reference' | 'channels' | 'errors', Edition>>;
 }
 

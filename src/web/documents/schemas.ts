@@ -155,7 +155,8 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   // class call a parent that it does not have.
   const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
   if (dialect === 'openapi-3.0' && isClass && isEmpty(cleaned['additionalProperties'])) delete cleaned['additionalProperties'];
-  // zod adds long patterns to dates and UUIDs. The format says enough, and generators for C# match the pattern with a Guid, which does not compile.
+  // zod adds long patterns to dates and UUIDs. The format alone says enough, and generators for C# apply the pattern to a Guid, which does
+  // not compile.
   if (typeof cleaned['format'] === 'string') delete cleaned['pattern'];
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'boolean') describeLiteral(cleaned);
   if (dialect === 'openapi-3.0' && isUnionOfPlainTypes(cleaned)) delete cleaned['anyOf'];

@@ -1,7 +1,7 @@
 import { errors } from '../../errors.ts';
 import { html, type Html } from '../html.ts';
 
-/** Paragraphs and lists of a description. Lines that begin with `- ` are a list; backquotes mark code. */
+/** A description as HTML, with its paragraphs and lines. Lines that begin with `- ` become a list; backquotes mark code. */
 export function paragraphs(text: string): Html[] {
   return text
     .split('\n\n')
