@@ -3,8 +3,8 @@ import { SELLING_STORES } from '../../stores/store.ts';
 import { Coins } from '../coins/model.ts';
 
 /**
- * The id of a product, in the catalogue or in an app store. It fits the rules of both stores: Google's are 1 to 40 of a-z, 0-9, _ and .,
- * Apple's 1 to 100 of letters, digits, _, . and -.
+ * The id of a product, in the catalogue or in an app store. The pattern fits the rules of both stores: Google's are 1 to 40 of a-z, 0-9, _
+ * and ., Apple's 1 to 100 of letters, digits, _, . and -.
  */
 const Sku = z
   .string()

@@ -14,7 +14,7 @@ const addressGrowth = defineScript({
 /** How often a process records in Redis how many ledger entries busy addresses wrote, in milliseconds. */
 const EVERY_MS = 60_000;
 
-/** The most addresses that one call records, the busiest first. The next call records the others. */
+/** The most addresses that one call records, the busiest first. The next call records the remaining addresses. */
 const AT_ONCE = 200;
 
 /**

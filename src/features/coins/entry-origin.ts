@@ -17,7 +17,7 @@ export interface EntryOrigin {
   readonly reason?: string;
 }
 
-/** The prefix of `by` for an entry of a server key. Names of operators cannot begin with it. */
+/** The prefix of `by` for an entry of a server key. Names of operators cannot begin with this prefix. */
 export const KEY_PREFIX = 'key:';
 
 export function originOfKey({ id }: Pick<ServerKey, 'id'>): string {

@@ -128,7 +128,10 @@ export class IndexCheck {
         this.#kinds.find('key_used_twice', `Entries ${seqs[keys.indexOf(key)]} and ${seqs[index]} have the same key "${key}".`);
   }
 
-  /** @param oldestSeq the seq of the ledger's oldest entry now. @param newest the ledger's newest entry now */
+  /**
+   * Reports the hashes and entries that do not match. @param oldestSeq the seq of the ledger's oldest entry now. @param newest the ledger's
+   * newest entry now
+   */
   async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
     const { newestRead } = this.#keys;
     const strange = this.#strange.filter(

@@ -25,7 +25,7 @@ export function halfSipHash(secret: Buffer): KeyHash {
   const k1 = secret.readInt32LE(4);
   /** Hashes the characters of a text as bytes. Undefined for a text that is not ASCII, unless `isBytes`. */
   const hashOf = (key: string, isBytes: boolean): number | undefined => {
-    // The variables are named as in the paper of the algorithm.
+    // The variables of HalfSipHash's state are named as in the paper of the algorithm.
     let [v0, v1, v2, v3] = [k0, k1, k0 ^ 0x6c796765, k1 ^ 0x74656462];
     const { length } = key;
     // Each turn takes a word of four characters. The last word holds the remaining characters and the length. Three more turns finish the

@@ -78,7 +78,7 @@ async function checkGuestLedger(id: string, guest: string, probe: Probe, options
   return [{ kind: 'orphan_ledger', subject: `account ${id}`, text, commands: setAside(key) }];
 }
 
-/** How long a counter of a day's credits is kept, as in ledger.lua. */
+/** How long a counter of a day's credits is kept, in seconds, as in ledger.lua. */
 const CREDITED_KEPT_SECONDS = 2 * 86_400;
 
 /** Checks that the counter of coins credited on a day is a whole number and expires. */

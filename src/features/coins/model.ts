@@ -17,7 +17,7 @@ import {
   type Parsed,
 } from '../../redis/text-format.ts';
 
-/** For the features whose findings name the Redis key of the secret. */
+/** The Redis key of the secret of the hashes, for features whose findings name this key. */
 export { KEY_SECRET } from './secret-keys.ts';
 
 /** The number of ledger entries after which the index of the ledger grows by one bucket. */

@@ -97,7 +97,7 @@ export interface EventReader {
   isRelayed(): Promise<boolean>;
   /**
    * A position before all events that happened at a time or later, in milliseconds since 1970. Some earlier events may have positions after
-   * it too.
+   * it too, because clocks differ.
    */
   positionAt(time: number): Promise<Position>;
   /** Resolves once the log may have events after a position, after `waitMs` milliseconds, or when the signal aborts. Never rejects. */
@@ -112,7 +112,7 @@ export interface EventLogOptions {
   readonly subscriber: Subscriptions;
 }
 
-/** The most entries that one script reads. It blocks Redis for some 3 ms. */
+/** The most entries that one script reads. To read them blocks Redis for some 3 ms. */
 const MOST_ENTRIES_READ = 2000;
 
 /** The most scripts that run for a page backwards, which thus reads 20,000 entries. Other scripts run in between. */

@@ -48,7 +48,7 @@ const forwardEvent = defineScript({
 });
 
 /**
- * Tells how many elements an outbox has, and the time of the oldest of them. Answers counted(elements, microseconds since 1970 of the
+ * Tells how many elements an outbox has, and the time of the oldest element. Answers counted(elements, microseconds since 1970 of the
  * oldest, or '').
  */
 const countOutbox = defineScript({

@@ -10,7 +10,7 @@ export const moveKeys = {
   stagedLedger: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}:ledger`,
 };
 
-/** The reason why a guest did not move. The first two are known before the move begins; the account decides the other two. */
+/** The reason why a guest did not move. The first two reasons are known before the move begins; the account decides the other two. */
 export const notMovedReasons = ['not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'] as const;
 export type NotMovedReason = (typeof notMovedReasons)[number];
 

@@ -33,7 +33,8 @@ export const moveAuditor: Auditor = {
 
 /**
  * Checks that a member of the queue names a move that may still need work: the move is open, or its guest is frozen or has moved. The queue
- * removes any other member at its next check. So such a member is a finding only if it is due later than a new move would be.
+ * removes any other member at its next check. So a member without such a move is a finding only if it is due later than a new move would
+ * be.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [guest = '', target = '', move = ''] = member.split(' ');

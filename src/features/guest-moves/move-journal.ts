@@ -30,7 +30,7 @@ const TAKE_OVER_MS = 10_000;
 const HELP_MS = 1500;
 
 /**
- * In a member of the queue, this word takes the place of the move's id: the member is for the check of data that arrived after the move.
+ * The text in place of the move's id in a member of the queue that stands for the last check, of data that arrived after the move.
  */
 const LATE = 'late';
 

@@ -98,8 +98,8 @@ async function verify(installs: InstallProofs, ...asked: Parameters<InstallProof
 }
 
 /**
- * Records the proof. If the account has written nothing before, it is created, without regard to the limit of new accounts: the request for
- * the nonce was already counted, and a nonce creates one account at most.
+ * Records the proof. If the account does not exist yet, this call creates the account, without regard to the rate limit for new accounts:
+ * that limit has already counted the request for the nonce, and a nonce creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
 async function recordProof(accountId: string, { scripts, now }: ScriptServices): Promise<void> {

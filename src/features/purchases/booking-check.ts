@@ -61,8 +61,8 @@ function keysOf(purchaseId: string, { store, booking, transfer, moves, entries }
 }
 
 /**
- * Compares a purchase's record with the entries that the purchase made in ledgers. The record counts an entry only after a ledger has it,
- * so each counted entry is in a ledger, unless retention has deleted it.
+ * Compares a purchase's record with the entries that the purchase made in ledgers. The record adds an entry to its sums only after a ledger
+ * has the entry. So a ledger has each entry of the sums, unless retention has deleted the entry.
  */
 export async function checkBookings(purchaseId: string, fields: ReadonlyMap<string, string>, probe: Probe, find: FindBookings) {
   const document = documentOf(fields);
@@ -283,7 +283,8 @@ export function ofOwner(purchaseId: string, text: string, owner: string | undefi
 }
 
 /**
- * Checks that the record counts all entries of the ledger. The record counts an entry before a ledger has it, so a ledger never has more.
+ * Checks that a ledger has no entry with a higher number than `entries` of the record. The record raises `entries` before a ledger gets the
+ * entry.
  */
 function checkNumbers({ purchaseId, entries, document, accountId }: Bought): Finding[] {
   const numbers = entries.map(({ key }) => key.split('·')[3] ?? '');

@@ -13,8 +13,8 @@ export const purchaseKeys = {
    * - owner: an account id; after a guest moved still the guest's; `-` once the account was deleted
    * - at (when the purchase was recorded), grantedAt, refundedAt, balanceAfter (of the grant), sums of the ledger entries and the open
    *   entry (`purchase-coins.lua`)
-   * - finished (1 once the store accepted the report of the grant), faults (failed checks in a row), act (the last act that was written
-   *   ahead in the queue)
+   * - finished (1 once the store accepted the report of the grant), faults (failed checks in a row), act (the id of the last change: the
+   *   queue had an entry with this id before the record changed)
    * - moves (JSON: the moves to other accounts by operators), transfer (`<type> <coins> <account> <number>`: the next ledger entry of the
    *   last move)
    * The hash never expires: without it the purchase could be granted again.

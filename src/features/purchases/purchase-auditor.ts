@@ -20,8 +20,8 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { refundsAskedKey } from './refunds-asked.ts';
 
 /**
- * How many milliseconds a new entry of the queue may be older than its purchase's record: the time until takeover, and a minute for clocks
- * that differ.
+ * How far ahead an entry of the queue may be due while its purchase has no record yet, in milliseconds: the time until takeover, and a
+ * minute for clocks that differ.
  */
 const AHEAD_MS = 30_000 + 60_000;
 

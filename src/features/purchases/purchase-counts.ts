@@ -34,7 +34,7 @@ export class PurchaseCounts {
     metrics.gauge({
       name: 'coinop_purchase_refunds_asked_timestamp_seconds',
       help: 'When the app store was last asked for refunds, in seconds since 1970.',
-      // All workers have the same time.
+      // All workers report the same time, so the highest of their values is the time.
       aggregator: 'max',
       value: () => (this.askedAt === 0 ? undefined : this.askedAt / 1000),
     });

@@ -7,8 +7,7 @@ local CLOCKS_DIFFER_MS = 60000
 local known_owner, known_at, product, known_refunded = unpack(redis.call('HMGET', purchase, 'owner', 'checkedAt', 'productId', 'refunded'))
 if (known_owner or '') ~= owner_seen then return {'changed'} end
 
--- No line after this one refuses the answer. It is skipped if a queued check has recorded a later answer of the store before this script
--- ran.
+-- No line after this one refuses the call. If a queued check has already recorded a later answer of the store, the later answer stays.
 redis.call('HSETNX', purchase, 'at', now)
 redis.call('HSET', purchase, 'owner', owner)
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end

@@ -66,8 +66,8 @@ export const releaseScript = defineScript({
 });
 
 /**
- * Makes other Redis keys follow a purchase: its line in the owner's account, the lines in accounts of earlier owners, and the purchase that
- * it replaces.
+ * Updates the Redis keys that depend on the record of a purchase: its line in the owner's account, its lines in accounts of earlier owners,
+ * and the record of the purchase that it replaces.
  *
  * The record of the purchase decides. Its field `todo` lists the steps that are left, so after a crash the next request for the purchase,
  * or the queue, finishes them. Every step may be repeated. Two calls may take the steps at the same time: an account ignores a step of an

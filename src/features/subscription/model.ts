@@ -17,8 +17,8 @@ export const subscriptionKeys = {
    * - state, expiresAt, productId, willRenew and checkedAt as in the account's lines (`purchasesOf`), acknowledged
    * - faults (checks in a row that failed or left the purchase unacknowledged), dueAt (when the next check is due), hintedAt (when the last
    *   notification arrived)
-   * - retiredBy (the purchase that replaced this one), revision and todo (`purchase-todo.lua`), act (the last act that was written ahead in
-   *   the queue)
+   * - retiredBy (the purchase that replaced this one), revision and todo (`purchase-todo.lua`), act (the id of the last change: the queue
+   *   had an entry with this id before the record changed)
    * - if a notification named the purchase before an app sent it: noticedAt, unknowns (answers in a row that the store does not know the
    *   purchase), boughtAt, orderId, follows (the purchases that this one continues)
    *

@@ -93,8 +93,8 @@ export const UnownedPurchase = z
   });
 
 /**
- * The number of purchases that are read of each sorted set of the queue. Invented tokens are checked often, and so come first; they must
- * not hide a purchase that somebody paid for.
+ * The number of purchases that are read of each sorted set of the queue. Invented tokens are checked often, and so come first in the queue.
+ * With fewer reads they could hide a purchase that somebody paid for.
  */
 const MOST_UNOWNED_READ = 500;
 

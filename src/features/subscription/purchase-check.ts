@@ -28,7 +28,8 @@ async function checkDue(hash: string, services: CheckServices): Promise<number |
   const document = await finishPurchase(hash, services);
   // The purchase has no owner, or another purchase replaced it.
   if (document === undefined || document.token === '' || document.owner === '' || document.retiredBy !== '') return undefined;
-  // The queue may be early, because an act was written ahead, or because the record got a later due time.
+  // The queue may be early, because a change put an entry into the queue before it changed the record, or because the record got a later
+  // due time.
   if (document.dueAt !== undefined && document.dueAt > services.now()) return document.dueAt;
   return checkPurchase(hash, '', services);
 }

@@ -63,7 +63,10 @@ export interface PurchaseDocument {
   /** When the purchase was bought, in milliseconds since 1970. Only of a purchase that had no owner when it was checked. */
   readonly boughtAt: number | undefined;
   readonly orderId: string;
-  /** The purchases that this one continues, by `purchaseHash`. If such a purchase gets an owner, the owner gets this one too. */
+  /**
+   * The earlier purchases that this purchase continues, by `purchaseHash`. If an earlier purchase gets an owner, the owner gets this
+   * purchase too.
+   */
   readonly follows: readonly string[];
 }
 

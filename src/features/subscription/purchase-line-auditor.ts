@@ -120,6 +120,6 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   if (isAccount === 0) return [lostAccount(id)];
   const isField = field !== null;
   const text = isField ? `It has no line of its purchase ${hash}.` : 'It has none of the lines of its purchases.';
-  // If another account has the line, a finding about the purchase says that its owner is wrong, and explains this one.
+  // If another account has the line, a finding about the purchase says that its owner is wrong, and explains this finding.
   return [{ kind: 'purchase_without_line', subject: `account ${id}`, text, commands: requeue(hash), explainedBy: [`purchase ${hash}`] }];
 }

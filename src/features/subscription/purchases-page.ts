@@ -15,8 +15,8 @@ const listPurchases = defineScript({
 });
 
 /**
- * Counts the purchases that an account recorded. An account with lines counts as one with a purchase more: a guest that moved in brought
- * lines, whose purchases are not listed. Answers count(number).
+ * Counts the purchases that an account recorded. For an account with purchase lines the number is one higher, because a guest that moved in
+ * brought lines whose purchases are not in the account's set. Answers count(number).
  */
 const countPurchases = defineScript({
   name: 'subscription/count-purchases',

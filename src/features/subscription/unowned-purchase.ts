@@ -56,8 +56,8 @@ const UNKNOWN_TRIES = 4;
 const AFTER_REFUND_MS = 60_000;
 
 /**
- * The shortest and the longest wait, in milliseconds, before the queue checks again whether a purchase that this one continues has an
- * owner. The notifications of both purchases may arrive in any order.
+ * The shortest and the longest wait, in milliseconds, before the queue checks again whether an earlier purchase that a purchase continues
+ * has an owner. The notifications of both purchases may arrive in any order.
  */
 const FIRST_FOLLOWED_MS = 2000;
 const LONGEST_FOLLOWED_MS = 10 * 60_000;
@@ -145,7 +145,10 @@ function isNeverPaid({ state, expiresAt }: StorePurchase): boolean {
   return state === 'expired' && expiresAt === undefined;
 }
 
-/** Whether a purchase that this one continues has an owner now. After a failed check this does not shorten the wait. */
+/**
+ * Whether an earlier purchase that this purchase continues has an owner now, so that a check can find the owner. After a failed check the
+ * result is false, so that the wait stays.
+ */
 async function mayFollow({ follows, faults }: PurchaseDocument, scripts: ScriptRunner): Promise<boolean> {
   if (faults > 0) return false;
   const followed = await Promise.all(follows.map((hash) => readPurchase(hash, scripts)));

@@ -163,7 +163,7 @@ export class Backlog {
   }
 
   /**
-   * Returns the event to send next. It stays in its lane until `settle` or `fail`.
+   * Returns the event to send next. The event stays in its lane until `settle` or `fail`.
    * @param isProbe whether the endpoint is down, so that a waiting account may be tried before its time
    */
   next(now: number, isProbe: boolean): Job | undefined {

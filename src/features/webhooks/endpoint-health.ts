@@ -1,6 +1,7 @@
 /**
- * An endpoint is down once attempts for at least `accounts` accounts failed and none succeeded since, if these were `failures` attempts in
- * a row or went on for `forMs` milliseconds. If an endpoint fails half of the time, the chance of 64 failures in a row is 1 in 10^19.
+ * When an endpoint is down: since its last success, attempts for `accounts` accounts have failed, and either `failures` attempts have
+ * failed or attempts have failed for `forMs` milliseconds. If an endpoint fails half of the time, the chance of 64 failures in a row is 1
+ * in 10^19.
  */
 const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 

@@ -75,7 +75,7 @@ export function parseHook(text: string): HookRecord | undefined {
   }
 }
 
-/** The secrets that sign now, newest first. */
+/** The secrets with which the service signs at the time `now`, newest first. */
 export function secretsOf({ secrets }: Pick<HookRecord, 'secrets'>, now: number): string[] {
   return secrets.filter(({ until = Infinity }) => now < until).map(({ secret }) => secret);
 }

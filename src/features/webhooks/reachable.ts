@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * The addresses to which webhooks may be sent. A person who may add a hook must not reach through it what only this machine can reach: its
- * own services, its network, its cloud's metadata service.
+ * The addresses to which webhooks may be sent. A person who may add a hook must not reach by its webhooks any address that only this
+ * machine can reach: its own services, its network, its cloud's metadata service.
  *
  * Sources: the IANA registries of special-purpose addresses (RFC 6890 and its updates), RFC 6598 (carriers' NAT), RFC 4193 (local IPv6).
  */

@@ -177,7 +177,7 @@ class Unreachable extends Error {
 
 class AnswerTooLarge extends Error {}
 
-/** The answer did not arrive within `answerMs`. */
+/** The endpoint's answer did not arrive within `answerMs` of `SenderOptions`. */
 class Late extends Error {}
 
 function answerTo(request: ClientRequest, body: string, now: () => number): Promise<Omit<Attempt, 'durationMs'>> {

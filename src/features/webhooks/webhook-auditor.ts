@@ -36,6 +36,6 @@ async function checkOwner(key: string, id: string, probe: Probe): Promise<Findin
   if ((await probe.ask('EXISTS', hookKeys.hooks)) === 0)
     return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
   const text = 'Redis keeps deliveries of it, and there is no such webhook.';
-  // If the key of the records has another type than a hash, a finding about that key explains this one.
+  // If the key of the records has another type than a hash, a finding about that key explains this finding.
   return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key), explainedBy: [`key ${hookKeys.hooks}`] }];
 }
