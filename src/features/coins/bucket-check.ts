@@ -43,7 +43,7 @@ export async function checkBucket(id: string, bucket: string, probe: Probe): Pro
 
 /**
  * Checks that a bucket of a guest's ledger belongs to a guest that moved into the account, and that the guest's ledger has the bucket. A
- * filed ledger has no index, and so no bucket.
+ * guest's small ledger that is filed with the account (`file_guest` of ledger.lua) has no index, and so no bucket.
  */
 export async function checkGuestBucket(id: string, guest: string, bucket: string, probe: Probe): Promise<Finding[]> {
   const found = (await standingIn(id, probe)).guests.find((standingGuest) => standingGuest.id === guest);

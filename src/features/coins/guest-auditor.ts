@@ -8,7 +8,10 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries } from './ledger-layout.ts';
 import { coinKeys, entryLetters, filedGuest, type LedgerEntry, ledgerEntry } from './model.ts';
 
-/** Entries that are read of a filed guest's ledger: more than the 100 entries that a filed ledger can have, and the entry of its move. */
+/**
+ * The most entries that are read of the small ledger of a guest that is filed with its account (`file_guest` of ledger.lua): more than the
+ * 100 entries that such a ledger can have, and the entry of the move.
+ */
 const FILED_ENTRIES = 200;
 
 /** Guests whose ledgers are read in parallel. */
@@ -18,8 +21,8 @@ const GUESTS_AT_ONCE = 50;
 const TRIES = 5;
 
 /**
- * Checks the ledgers of guests that moved into an account: a guest's balance is 0, its coins are in the account's ledger, and the keys of
- * filed guests have each of its entries.
+ * Checks the ledgers of guests that moved into an account: a guest's balance is 0, its coins are in the account's ledger, and the entries
+ * of a small ledger are in the keys that `file_guest` of ledger.lua writes.
  */
 export const guestAuditor: Auditor = {
   keys: [
@@ -28,7 +31,10 @@ export const guestAuditor: Auditor = {
   ],
 };
 
-/** Checks that an account with keys of filed ledgers has a filed guest. `checkGuests` checks the content of the keys. */
+/**
+ * Checks that an account with the keys that `file_guest` of ledger.lua writes for small ledgers has a guest with a small ledger.
+ * `checkGuests` checks the content of the keys.
+ */
 async function checkFiledOwner(id: string, probe: Probe): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
   const keys = [filedKeys(id), filedEntries(id), filedGuests(id)];
@@ -56,8 +62,8 @@ async function checkGuests(id: string, probe: Probe): Promise<Finding[]> {
 }
 
 /**
- * Compares the ledgers of the guests that moved into an account with the account's ledger and with the filed entries. A guest's ledger no
- * longer changes after the move.
+ * Compares the ledgers of the guests that moved into an account with the account's ledger and with the keys that `file_guest` of ledger.lua
+ * wrote for small ledgers. A guest's ledger no longer changes after the move.
  */
 class GuestsCheck {
   readonly #id: string;

@@ -7,8 +7,8 @@
 -- Library ledger.lua: guest_ledger
 --
 -- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page begins in each source of entries:
--- - own, guest: a seq. The next page has entries before this seq, of the account's own ledger and of the ledger of each guest that is not
---   filed (guest-moves/accept.lua), in this order.
+-- - own, guest: a seq. The next page has entries before this seq, of the account's own ledger, and then of each guest whose ledger is too
+--   large to be filed (file_guest of ledger.lua).
 -- - filed: a member of the sorted set of filed entries (file_guest of ledger.lua). The next page has the entries after this member.
 -- - guests: the number of guests at the first page. Entries of guests that moved in later are on no page of this cursor.
 --
@@ -83,8 +83,8 @@ local function advance_first()
   sink(1)
 end
 
--- Entries of filed guests. A page reads at most CHUNKS chunks of the sorted set: it skips the entries of guests that moved in since the
--- first page, and there may be thousands of such entries.
+-- Entries of guests whose small ledgers are filed in one sorted set (file_guest of ledger.lua). A page reads at most CHUNKS chunks of the
+-- sorted set: it skips the entries of guests that moved in since the first page, and there may be thousands of such entries.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
 if has_filed_guest(moved_in) and (cursor == '' or guest_count ~= '') then
@@ -95,7 +95,8 @@ local guests_then = tonumber(guest_count) or (filed.is_over and 0 or #unfiled + 
 
 local guests = {}
 
--- Returns the ledger of the filed guest with this number. Called only for guests with entries on the page.
+-- Returns the ledger of the guest with this number, whose small ledger is filed with the account. Called only for guests with entries on
+-- the page.
 local function guest_of(number)
   if not guests[number] then
     local id, entries = string.match(redis.call('HGET', ledger .. ':guests:ids', number), '<filed_guest>')

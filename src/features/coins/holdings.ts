@@ -32,7 +32,7 @@ const eraseScript = defineScript({
 
 /**
  * Ledger entries on a page of the export: some 60 KB, and 1 ms of Redis's time. An account with more than MANY_GUESTS guests gets
- * ENTRIES_WITH_GUESTS, because each entry of a filed guest costs a read of the guest's ledger.
+ * ENTRIES_WITH_GUESTS, because each entry of a guest costs a read of the guest's ledger.
  */
 const ENTRIES_A_PAGE = 500;
 const ENTRIES_WITH_GUESTS = 100;

@@ -52,8 +52,8 @@ export class LedgerCheck {
   readonly #chain: ChainCheck;
 
   /**
-   * @param guest a guest of the account, to check the guest's ledger. A filed ledger has no index: `guest-auditor.ts` checks the keys that
-   * replace it.
+   * @param guest a guest of the account, to check the guest's ledger. A small ledger that is filed with the account (`file_guest` of
+   * ledger.lua) has no index: `guest-auditor.ts` checks the keys that replace it.
    */
   constructor(id: string, probe: Probe, options: LedgerCheckOptions, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;

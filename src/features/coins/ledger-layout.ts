@@ -28,8 +28,8 @@ export function bucketOf(hash: number, lastSeq: number): number {
 export const MERGE_KEY = 'merge:';
 
 /**
- * How an entry of a filed guest is stored with the account: its member in the sorted set of filed entries, and its line in the hash of
- * idempotency keys. The line is empty for an entry of a move, which no key finds.
+ * How an entry of a guest's small ledger is stored with the account (`file_guest` of ledger.lua): its member in the sorted set of filed
+ * entries, and its line in the hash of idempotency keys. The line is empty for an entry of a move, which no key finds.
  */
 export function filed(
   { seq, balance, letter, coins }: LedgerEntry,
@@ -46,11 +46,11 @@ export function bucketName(ledger: string, bucket: number | string): string {
 
 export const ledgerKeys = {
   bucket: (accountId: string, bucket: number | string) => bucketName(coinKeys.ledger(accountId), bucket),
-  /** A hash: the idempotency keys of filed guests → lines of the operations under this key. */
+  /** A hash of guests with small ledgers: an idempotency key → lines of the operations under this key (`filedOperation`). */
   filedKeys: coinKeys.guestKeys,
-  /** A sorted set: the entries of filed guests by time (`filedEntry`). */
+  /** A sorted set: the entries of guests with small ledgers by time (`filedEntry`). */
   filedEntries: (accountId: string) => `{${accountId}}:ledger:guests`,
-  /** A hash: the number of a filed guest → the guest (`filedGuest`). */
+  /** A hash: the number of a guest with a small ledger → the guest (`filedGuest`). */
   filedGuests: (accountId: string) => `{${accountId}}:ledger:guests:ids`,
 };
 

@@ -6,8 +6,8 @@ import { bucketName, bucketOf, ledgerKeys } from './ledger-layout.ts';
 import { coinKeys, ledgerEntry, type LedgerEntry } from './model.ts';
 
 /**
- * An entry that was found by its idempotency key. The time of a filed guest's entry is undefined, because the hash that finds it has no
- * times.
+ * An entry that was found by its idempotency key. The time is undefined for an entry of a guest's small ledger that is filed with the
+ * account (`file_guest` of ledger.lua), because the hash that finds the entry has no times.
  */
 export type FoundEntry = Pick<LedgerEntry, 'letter' | 'coins' | 'balance'> & { readonly at: number | undefined };
 

@@ -38,7 +38,8 @@ local function whole(number) return string.format('%d', number) end
 local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
 
 -- Returns the Redis key of a moved guest's ledger: '{id}:guest:<guest id>:ledger' beside the account's '{id}:ledger', so both are in one
--- slot. A guest's ledger that is not filed has an index of its own, whose names `of_account` makes from the ledger's name too.
+-- slot. A guest's ledger that is too large for file_guest has an index of its own, whose names `of_account` makes from the ledger's name
+-- too.
 local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:' .. guest_id .. ':ledger') end
 
 -- Returns the seq of the last entry and the balance.

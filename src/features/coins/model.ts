@@ -118,7 +118,9 @@ export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
   /** Prefix of the buckets `…0`, `…1`, … that find a ledger entry by its idempotency key. */
   index: (accountId: string) => `{${accountId}}:index:`,
-  /** A hash: the operations of the filed guests that moved into the account, by idempotency key (`file_guest` of `ledger.lua`). */
+  /**
+   * A hash: the operations of the guests that moved into the account with small ledgers, by idempotency key (`file_guest` of `ledger.lua`).
+   */
   guestKeys: (accountId: string) => `{${accountId}}:keys:guests`,
   /** The ledger of a guest that moved into the account. Its Redis key has the account's tag. */
   guestLedger: (accountId: string, guestId: string) => `{${accountId}}:guest:${guestId}:ledger`,
@@ -162,15 +164,22 @@ export const ledgerEntry = defineFormat('entry', '<seq>:<balance> <letter><coins
 export type LedgerEntry = Parsed<typeof ledgerEntry>;
 
 /**
- * An entry of a filed guest in the sorted set of filed entries, which is by time. Read backwards, the set has the order of the history. Among
- * entries of the same time, the guest that moved first comes first: `turn` is 999 minus the guest's number.
+ * A member of the sorted set that has the entries of guests with small ledgers by time (`file_guest` of `ledger.lua`). Read backwards, the
+ * set has the order of the history. Among entries of the same time, those of the guest that moved first come first: `turn` is 999 minus the
+ * guest's number.
  */
 export const filedEntry = defineFormat('filed_entry', '<turn><seq>', { turn: padded(3), seq: padded(15) });
 
-/** A filed guest, by its number: its account id, and the seq of its last entry. */
+/**
+ * The guest with a certain number whose small ledger is filed (`file_guest` of `ledger.lua`): its account id, and the seq of its last
+ * entry.
+ */
 export const filedGuest = defineFormat('filed_guest', '<id> <lastSeq>', { id: word, lastSeq: whole });
 
-/** An operation of a filed guest, by its key. A key may have several, of different guests or of different kinds. */
+/**
+ * An operation of a guest whose small ledger is filed (`file_guest` of `ledger.lua`). An idempotency key may have several operations, of
+ * different guests or of different kinds.
+ */
 export const filedOperation = defineFormat('filed_operation', '<letter><coins> <balance>\n', { letter, coins: integer, balance: integer });
 
 /** Lua functions for every script that changes a balance. */

@@ -34,7 +34,7 @@ interface FrozenMove {
   readonly fields: string;
 }
 
-/** How long the account keeps a move's record, in seconds. A move that is not finished by then is void, and its guest thaws. */
+/** How long the account keeps a move's record, in seconds. A move that is not finished by then is void, and its guest is thawed. */
 const KEPT_SECONDS = 86_400;
 
 /**
@@ -115,7 +115,8 @@ export class MoveFinisher {
       const [word, ...entries] = await scripts.run(readChunk, keys, { moveId, position });
       if (word === 'thawed') return word;
       if (entries.length === 0) return 'copied';
-      // A small ledger is filed, and needs no index. An entry of a move (`m`) is in no index.
+      // A small ledger needs no index, because `file_guest` of ledger.lua stores its keys with the account. An entry of a move (`m`) is in
+      // no index.
       const hashOf = (entry: string): number | '-' => (isSmall || /^\S+ m/.test(entry) ? '-' : keySecret.hashOf(keyOf(entry)));
       const lines = entries.map((entry) => `${hashOf(entry)} ${entry}\n`).join('');
       const [state, length] = await scripts.run(copyChunk, copyKeys, { position, lastSeq: seq, lines, keptSeconds: KEPT_SECONDS });
