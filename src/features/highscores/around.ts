@@ -32,8 +32,10 @@ export const aroundScript = defineScript({
   readOnly: true,
 });
 
-/** The number of entries on each side of the caller's entry if the request does not say, and the most that a request may ask for. */
+/** The number of entries on each side of the caller's entry if the request does not say. */
 const ENTRIES_EACH_SIDE = 10;
+
+/** The most entries on each side that a request may ask for. */
 const MOST_EACH_SIDE = 50;
 
 const PLAYER_RULE = 'Must be the playerId of an entry';

@@ -31,8 +31,10 @@ export const entriesScript = defineScript({
   readOnly: true,
 });
 
-/** The number of entries of a page if the request does not say, and the most that a request may ask for. */
+/** The number of entries of a page if the request does not say. */
 const PAGE_SIZE = 20;
+
+/** The most entries of a page that a request may ask for. */
 const MOST_ENTRIES = 100;
 
 /**

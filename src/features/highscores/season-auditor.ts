@@ -54,8 +54,8 @@ export const seasonAuditor: Auditor = {
 const subjectOf = (game: string, season: string): string => seasonTables(game, season).subject;
 
 /**
- * Says what is wrong with a member of the queue of seasons. A season is put into the queue before its first score. If a minute after it was
- * due it still has no score, the queue should no longer hold it.
+ * Says what is wrong with a member of the queue of seasons. A season is put into the queue before its first score. A
+ * season that still has no score a minute after it was due should no longer be in the queue.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [game = '', season = ''] = member.split(' ');

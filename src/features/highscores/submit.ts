@@ -50,7 +50,8 @@ export const submitScore = endpoint({
     "A score that is no better than the account's best changes neither that score nor its time; the board shows the name given last. " +
     'Repeating a submission is harmless. If REQUIRE_INSTALL_PROOF names `highscores`, accounts whose install was not proven genuine get ' +
     '403 `integrity_failed`; a server key needs no proof. A game whose catalogue entry has `scores: "server"` takes scores from servers ' +
-    'only: without a server key 403 `server_only`. The first score of a board counts as a creation, and a personal best as a ledger entry. With BOARDS=catalogue, only games in the catalogue get a ' +
+    'only: without a server key 403 `server_only`. The first score of a board counts against ' +
+    'the limit of creations (RATE_LIMIT_CREATIONS_PER_MINUTE), and a personal best against the limit of ledger entries (LEDGER_ENTRIES_PER_DAY). With BOARDS=catalogue, only games in the catalogue get a ' +
     'new board: for others 404 `game_not_found`. Existing boards stay. In a game with seasons the answer shows the current season; the ' +
     'board of all time gets the score too.',
   params: BoardParams,

@@ -100,7 +100,7 @@ interface Action {
   readonly required?: readonly Field[];
   /** Two fields of which the body must have exactly one. */
   readonly oneOf?: readonly [Field, Field];
-  /** The error codes with which the action may be refused, without the codes of every request. */
+  /** The error codes with which the action may be refused, without the codes that any request may get. */
   readonly errors: readonly ErrorCode[];
   /** The fields of an example body. */
   readonly example?: object;

@@ -36,7 +36,7 @@ for member in string.gmatch(members, '%S+') do
   else without[#without + 1] = member end
 end
 
--- A lease that ran out was last renewed `lease_ms` before its end. From that time on the player is taken to be away.
+-- A lease that ran out was last renewed `lease_ms` before its end. The player is taken to be away since the last renewal.
 local went_at = {}
 local ended = redis.call('ZRANGEBYSCORE', leases, '-inf', at, 'WITHSCORES')
 for index = 1, #ended, 2 do went_at[account_of(ended[index])] = tonumber(ended[index + 1]) - tonumber(lease_ms) end

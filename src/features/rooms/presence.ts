@@ -26,10 +26,14 @@ const presenceScript = defineScript({
  * How long a lease lasts after its last renewal, in milliseconds. The players of a process that died are marked as away after this time.
  */
 const LEASE_MS = 10_000;
+
+/** How often a process renews its leases, in milliseconds. Two renewals may fail before a lease ends. */
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often each process polls the queue for due rooms, in milliseconds, and the most rooms that it takes in one poll. */
+/** How often each process polls the queue for due rooms, in milliseconds. */
 const POLL_INTERVAL_MS = 1000;
+
+/** The most due rooms that a process takes in one poll. */
 const ROOMS_A_POLL = 1000;
 
 /**

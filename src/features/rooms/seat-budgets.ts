@@ -1,11 +1,15 @@
 import { RateLimit } from '../../server/rate-limit.ts';
 
-/** How many acts one seat may send over channels: in a second on average, and at once. */
+/** The acts a second that one seat may send over channels, on average. */
 const ACTS_PER_SECOND = 30;
+
+/** The most acts that one seat may send over channels at once. */
 const ACTS_AT_ONCE = 60;
 
-/** How many messages one seat may send over channels and HTTP: in a second on average, and at once. */
+/** The messages a second that one seat may send over channels and HTTP, on average. */
 const MESSAGES_PER_SECOND = 20;
+
+/** The most messages that one seat may send over channels and HTTP at once. */
 const MESSAGES_AT_ONCE = 40;
 
 /** The name under which a process keeps the budgets of an account's seat in a room. */

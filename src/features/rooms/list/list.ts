@@ -7,12 +7,13 @@ import { AnsweredPage } from './first-pages.ts';
 import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
-/**
- * The most rooms that are read, and the most bytes of a page, that count as one request: enough for a hundred rooms with ordinary tags. If
- * the page needs more, WHOLE_PAGE_COST further requests are counted.
- */
+/** The most rooms that are read for a page that counts as one request: enough for a page of a hundred rooms. */
 const FREE_ROOMS_READ = 200;
+
+/** The most bytes of a page that counts as one request: enough for a hundred rooms with ordinary tags. */
 const FREE_PAGE_BYTES = 16 * 1024;
+
+/** The number of further requests as which a page counts that needs more rooms or more bytes. */
 const WHOLE_PAGE_COST = 4;
 
 /** The number of rooms of a page if the request does not say. */

@@ -24,15 +24,19 @@ const sweepScript = defineScript({
   library: listLibrary,
 });
 
-/** How long after an act a player is taken to be present in the room, and a server in its own room, in milliseconds. */
+/** How long after an act a player is taken to be present in the room, in milliseconds. */
 const PLAYER_PRESENT_MS = 15_000;
+
+/** How long after an act a server is taken to be present in its own room, in milliseconds. */
 const SERVER_PRESENT_MS = 60_000;
 
 /**
- * How long after the last renewal by its process a socket shows that its player is present, and how often a process renews, in
- * milliseconds. If a process is killed, its rooms leave the lists within 12 s. A process may miss two renewals.
+ * How long after the last renewal by its process a socket shows that its player is present, in milliseconds. If a process is killed, its
+ * rooms leave the lists within this time.
  */
 const SOCKET_PRESENT_MS = 12_000;
+
+/** How often a process renews the rooms of its sockets in lists, in milliseconds. Two renewals may fail before a room leaves the lists. */
 const RENEWAL_INTERVAL_MS = 4000;
 
 /**
@@ -44,8 +48,10 @@ const TOUCH_INTERVAL_MS = 3000;
 /** The most rooms in one call of `put.lua`. Each room takes Redis some 4 µs. */
 const ROOMS_A_CALL = 100;
 
-/** The most entries that one call of `sweep.lua` removes, and the most calls in a row. */
+/** The most entries that one call of `sweep.lua` removes. */
 const SWEPT_A_CALL = 500;
+
+/** The most calls of `sweep.lua` in a row for one list. */
 const MOST_SWEEPS = 400;
 
 /** The number of rooms of which the process remembers when it last wrote them into lists. */

@@ -17,7 +17,7 @@ export const matchRoom = endpoint({
     'The seat is in the oldest room of `GET /v1/rooms` with exactly these tags, and with `maxPlayers` if it is sent. If there is none, ' +
     'the seat is in a new public room with these settings. Many simultaneous calls fill rooms, because the seats of a new room are given ' +
     'out before the room exists. A caller that asks again within 10 s gets the same seat, as long as it has the seat. Each call counts ' +
-    'as a creation.',
+    'against the limit of creations (RATE_LIMIT_CREATIONS_PER_MINUTE).',
   body: z
     .object({
       installId: OptionalInstallId,

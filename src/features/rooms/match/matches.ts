@@ -55,8 +55,10 @@ const seatScript = defineScript({
   durable: true,
 });
 
-/** The most rooms that a match tries. The first TRIES_IN_ROOMS tries may be in existing rooms, the further tries are in new rooms. */
+/** The most rooms that a match tries. */
 const MOST_TRIES = 6;
+
+/** The number of tries of a match that may be in existing rooms. Each further try is in a new room. */
 const TRIES_IN_ROOMS = 4;
 
 /** The number of seats of a new room if the caller asks for any number. */
