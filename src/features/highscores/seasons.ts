@@ -161,7 +161,14 @@ export class Seasons {
 
   /** Books one prize. @returns `<player id> <outcome>` for `settle-payouts.lua` */
   async #payOne(game: string, season: string, playerId: string, payout: string): Promise<string> {
-    const { accountId = '-', coins = 0, outcome } = seasonPayout.parse(payout) ?? {};
+    if (payout === '') return `${playerId} deleted`;
+    const parsed = seasonPayout.parse(payout);
+    if (parsed === undefined) {
+      // The audit reports the damage. Until it is repaired the prize stays unpaid, and nothing is lost.
+      this.#options.log.error({ game, season, playerId, payout }, 'a prize cannot be read, and is not booked');
+      return `${playerId} ${LATER}`;
+    }
+    const { accountId, coins, outcome } = parsed;
     if (outcome !== undefined || accountId === '-') return `${playerId} ${outcome ?? 'deleted'}`;
     const booked = this.#options.bookings.book(accountId, {
       type: 'prize',
