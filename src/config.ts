@@ -197,7 +197,10 @@ const Environment = z.object({
     .string()
     .refine(isAppLink, 'must be an address with {token}, such as https://play.example/open?pair={token} or mygame://pair/{token}')
     .optional(),
-  /** `on`: the page at `/` has the playground, and the page of a pairing link may make a guest. Default: `on`; `off` in production. */
+  /**
+   * Whether the playground is open. `on`: the page at `/` has the playground, and the page of a pairing link may make a guest. Default:
+   * `on`; `off` in production.
+   */
   PLAYGROUND: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** The URL of a Redis 7.0 or newer, or of a Redis Cluster. Default: the service starts a private Redis. */
   REDIS_URL: z
@@ -229,7 +232,7 @@ const Environment = z.object({
    * production.
    */
   SESSION_KEYS: SessionKeys.optional(),
-  /** `on`: any client may ask for the account of a session's token, by `POST /v1/sessions/verify`. */
+  /** `on`: any client may send a session's token to `POST /v1/sessions/verify` and gets the id of its account. */
   SESSION_VERIFY: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /**
    * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address, origins of this
@@ -243,7 +246,7 @@ const Environment = z.object({
   COOKIE_SAME_SITE: z.enum(['lax', 'none'], 'must be lax or none').default('lax'),
   /** Addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the service trusts. */
   TRUSTED_PROXIES: Proxies.default([]),
-  /** `off`: of all limits on a client address only SOCKETS_PER_ADDRESS applies. For load tests. */
+  /** Whether client addresses have limits. `off`: only SOCKETS_PER_ADDRESS applies. For load tests. */
   RATE_LIMIT: z.enum(['on', 'off']).default('on'),
   /** Requests a second from one client address (IPv6: one /64), in each worker. */
   RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
@@ -266,9 +269,9 @@ const Environment = z.object({
    * come at once.
    */
   RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
-  /** `on`: the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
+  /** Whether the service has the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
   ADMIN_API: z.enum(['on', 'off'], 'must be on or off').default('off'),
-  /** `on`: the page for operators at /console, which needs ADMIN_API=on. Default: `on`; `off` in production. */
+  /** Whether the service has the page for operators at /console, which needs ADMIN_API=on. Default: `on`; `off` in production. */
   CONSOLE: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** The most coins that an operator of the role `support` may add or remove by one correction. */
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
@@ -307,11 +310,11 @@ const Environment = z.object({
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   /** The effect of a refund of coins that are already spent. `debt`: the balance becomes negative. `floor`: the balance stays at 0. */
   REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
-  /** `on`: changes of accounts become events, for servers that read `GET /v1/events`. */
+  /** Whether changes of accounts become events, for servers that read `GET /v1/events`. */
   EVENTS: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Number of days for which the log keeps events. */
   EVENTS_DAYS: wholeNumber(1, 365).default(7),
-  /** `on`: webhooks may lead to `http:` and to private addresses. */
+  /** `on`: the URL of a webhook may begin with `http:`, and may lead to a private address. */
   WEBHOOKS_PRIVATE: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Seconds for which a host keeps the host's role after its connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
@@ -459,7 +462,7 @@ const ROOM_BYTES_A_SOCKET = 40 * 1024;
 
 function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
-  // Every client of a sandbox can buy for free, so in production the sandbox needs STORE=sandbox.
+  // In the sandbox store every client can buy for free, so in production the service uses it only with STORE=sandbox.
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
   // The sample catalogue does not list the operator's games: with BOARDS=catalogue none of them could get a board.
   const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');

@@ -77,14 +77,14 @@ export interface Services {
   readonly actCounts: ActCounts;
   readonly metrics: Metrics;
   readonly coinTotals: CoinTotals;
-  /** Ledger entries of the service itself: bought coins and prizes. */
+  /** Writes the ledger entries that the service itself makes, for bought coins and prizes. */
   readonly bookings: Bookings;
-  /** Undefined with EVENTS=off, as is `events`. */
+  /** Tells the relay of events which outboxes have new events. Undefined with EVENTS=off, as is `events`. */
   readonly outboxNews: OutboxNews | undefined;
   readonly events: EventLog | undefined;
   readonly hooks: Hooks;
   readonly webhookCounts: WebhookCounts;
-  /** Undefined with STORE=off. */
+  /** The app store of the setting STORE. Undefined with STORE=off. */
   readonly store: AppStore | undefined;
   /** Makes a subscription's purchase due for a check with the app store. Gives false if the service has no purchase with this token. */
   readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;

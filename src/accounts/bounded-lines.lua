@@ -1,6 +1,7 @@
 -- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines() and join_lines().
 local MOST_LINES = 10
--- Both constants have the same values in purchase-expiry.ts, which says why.
+-- How long a renewing subscription gives access past its end, in milliseconds: until the app store was asked since that end, and if the app
+-- store was asked just after that end. purchase-expiry.ts has both values too, with the reasons.
 local RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS = 24 * 3600000, 2 * 60000
 
 -- Returns a number by which lines are ranked at the time `at`: lines that give access come first, then lines that may give access again,
@@ -37,8 +38,8 @@ local function bound_lines(lines, at, owned)
   return kept
 end
 
--- Joins the lines of an account (`held`) and of a guest that moves into it (`brought`). If both have a line of the same purchase, the
--- account's line stays.
+-- Joins the purchase lines of an account (`held`) and of a guest that moves into it (`brought`). If both have a line of the same purchase,
+-- the account's line stays.
 local function join_lines(held, brought, at, owned)
   local lines, is_listed = {}, {}
   for line in string.gmatch(held .. '\n' .. brought, '[^\n]+') do

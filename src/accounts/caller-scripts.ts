@@ -58,15 +58,16 @@ export class CallerScripts extends ScriptRunner {
 
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes two round
-   * trips, unless `createsFreely`: the first finds no account, then a creation is reserved for the caller's address, and the second creates
-   * the account. If the caller's account is moving, the script runs once the move is done or taken back. On a Cluster a script in a slot of
-   * another primary takes one more round trip, to check the caller. If this function throws one of the following errors, the script did
-   * nothing.
+   * trips, unless `createsFreely`: the first finds no account, then the service reserves a new account within the limit of the caller's
+   * address, and the second creates the account. If the caller's account is moving, the script runs once the move is done or taken back. On
+   * a Cluster a script in a slot of another primary takes one more round trip, to check the caller. If this function throws one of the
+   * following errors, the script did nothing.
    * @throws SessionEnded if the caller's session has ended
-   * @throws SlotsApart if a script without an `apart` form runs on another primary than the caller's
+   * @throws SlotsApart if a script that has no form for a caller in another slot (`Script.apart`) runs on another primary than the caller's
    * @throws Refusal `sign_in_required` if the caller's account moved into another account
    * @throws Refusal `account_deleted`, `account_banned`
-   * @throws Refusal `rate_limited` if the caller's address has used all its creations of the last minute
+   * @throws Refusal `rate_limited` if the caller's address has used up its limit of new accounts, logins, rooms and pairings of the last
+   * minute
    * @throws Refusal `store_unavailable` if the caller's account is still moving
    */
   runAs<Key extends string, Argument extends string, Word extends string>(

@@ -41,7 +41,7 @@ export function timeOf(field: string | undefined): number | undefined {
   return field === '' || field === undefined ? undefined : Number(field);
 }
 
-/** Milliseconds since 1970, as a number or as the text of an account's field, in ISO 8601. Undefined for a field that was never set. */
+/** Milliseconds since 1970 as text in ISO 8601. Undefined for a field of an account that was never set, which is undefined or ''. */
 export function isoTime(field: string | number | undefined): string | undefined {
   return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
 }

@@ -126,7 +126,7 @@ export interface ExportPages {
 export interface ExportPart {
   /** Items of lists in the reply, by the name of the list. */
   readonly lists: Readonly<Record<string, readonly unknown[]>>;
-  /** The place of the next part. Undefined: this is the last part. */
+  /** The text after the letter in the cursor of the next part. Undefined: this is the last part. */
   readonly next: string | undefined;
   /**
    * The cost of the part, in reads of one object. A page of the export ends when its parts reach a bound of reads. Infinity ends the page

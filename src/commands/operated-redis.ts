@@ -11,7 +11,7 @@ import { openRedis } from '../process/opened-redis.ts';
 export interface OperatedRedis {
   readonly connections: RedisConnections;
   readonly scripts: CallerScripts;
-  /** Milliseconds since 1970, by Redis's clock. */
+  /** The time by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
   /** Why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
   readonly degraded: string | undefined;

@@ -23,7 +23,7 @@ const endBackground = defineScript({
 /** The Redis key of a hash that has the lease of the process that audits, and the result of the last complete audit. */
 export const BACKGROUND_AUDIT_KEY = 'audit:background';
 
-/** The result of a complete audit. */
+/** The figures of a complete audit: its length in seconds, and the number of its findings. */
 export interface AuditResult {
   readonly seconds: number;
   readonly findings: number;
@@ -31,7 +31,7 @@ export interface AuditResult {
 
 /** The last complete audit of this Redis by any process. */
 export interface LastAudit extends AuditResult {
-  /** Milliseconds since 1970. */
+  /** When the audit ended, in milliseconds since 1970. */
   readonly endedAt: number;
 }
 

@@ -5,11 +5,11 @@ export interface AuditCounts {
   keysInAll: number;
   /** Number of checked accounts, ledgers, entries and so on, by these names. */
   readonly checked: Record<string, number>;
-  /** Number of keys that match no check, by their form. */
+  /** Number of keys that match no check, by their form: the key with `{…}` for its hash tag and `n` for numbers. */
   readonly unknown: Record<string, number>;
   /** Number of findings so far. */
   drift: number;
-  /** Number of checks that could not be finished, because their data changed during every probe. */
+  /** Number of checks that could not be finished, because their data changed in every run of the check. */
   unsettled: number;
   /** Number of primaries of a Cluster that were read. Undefined: one Redis. */
   primaries: number | undefined;

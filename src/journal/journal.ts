@@ -11,7 +11,7 @@ export interface JournalOptions {
   readonly scripts: ScriptRunner;
   /** Logs the failures of steps after a decision. */
   readonly log?: Logger | undefined;
-  /** Milliseconds since 1970. */
+  /** The time by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
 }
 

@@ -155,7 +155,7 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
     ['cluster-node-timeout', 2000],
     // While one primary is down, the other primaries serve their slots.
     ['cluster-require-full-coverage', 'no'],
-    // Otherwise a replica would wait 5 s for other replicas that want the same copy.
+    // Seconds that a primary waits for further replicas before it copies its data to a new one. Redis's default is 5.
     ['repl-diskless-sync-delay', 0],
     ['appendonly', 'yes'],
     ['appendfsync', appendfsync],

@@ -17,7 +17,7 @@ export interface GuardOptions {
   readonly log: Logger;
   /** Learns Redis's clock from each check. Default: none. */
   readonly clock?: RedisClock;
-  /** For tests: milliseconds by which TIME is ahead of Redis's clock. */
+  /** For tests: milliseconds by which the command TIME in scripts is ahead of Redis's clock. */
   readonly timeAheadMs?: number | undefined;
   /** The secret of the ledgers: its key, its format, and how a new one is made. */
   readonly secret: DataSecret;
@@ -50,7 +50,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   readonly #options: GuardOptions;
   readonly #mayCheck: Promise<boolean>;
   readonly #known: KnownData;
-  /** With REDIS_WAIT_REPLICAS: runs scripts that the replicas have to confirm. Undefined without the setting. */
+  /** Runs scripts whose answers wait for replicas. Undefined without REDIS_WAIT_REPLICAS. */
   readonly #durable: ScriptRunner | undefined;
   readonly #marking: ScriptRunner;
   readonly #cluster: DataOfCluster | undefined;

@@ -116,7 +116,10 @@ const checkDataParts = {
 
 export const checkData = defineScript(checkDataParts);
 
-/** The script `check-data.lua` for a Redis that refuses writes: called so that it writes no id and does not advance the heartbeat. */
+/**
+ * The script `check-data.lua`, declared as a script that only reads, for a Redis that refuses writes. Its callers pass arguments with which
+ * it writes no id and does not advance the heartbeat.
+ */
 export const readData = defineScript({ ...checkDataParts, readOnly: true });
 
 /** Reads the heartbeat durably: the answer waits for the replicas, so the replicas have the heartbeat that it returns. */

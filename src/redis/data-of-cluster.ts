@@ -31,7 +31,7 @@ export interface DataOfClusterOptions {
   readonly newPlace: (own: OwnVerdictOptions) => DataVerdict;
   /** Checks all primaries, as `DataGuard.checkAgain`. */
   readonly checkAgain: () => Promise<unknown>;
-  /** Called after the check of one primary. */
+  /** To call after the check of one primary. */
   readonly checked: () => void;
   readonly askForMarks: () => void;
 }

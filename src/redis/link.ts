@@ -14,9 +14,12 @@ const CHECK_INTERVAL_MS = 250;
 const OPENING_MS = 2000;
 
 interface LinkEvents {
-  /** @param isConcerned tells whether a channel is concerned, as in `Subscriptions`. A link concerns every channel */
+  /**
+   * @param isConcerned tells for a channel whether its subscription has ended, as in `Subscriptions`. With a link all subscriptions end
+   * together
+   */
   ready: [isConcerned: (channel: string) => boolean];
-  /** @param isLost true for every channel */
+  /** @param isLost tells for a channel whether its subscription has ended: always true */
   close: [isLost: (channel: string) => boolean];
   /** A message on a subscribed channel. */
   message: [channel: string, message: string];

@@ -3,7 +3,7 @@ import type { Newest } from './known-data.ts';
 
 /** Data that is older than the state that DATA_DIR knows. Times are in milliseconds since 1970, by Redis's clock. */
 export interface OlderData {
-  /** How far the data is behind, in milliseconds of serving. */
+  /** How far the data is behind the state that DATA_DIR knows, in milliseconds of serving. */
   readonly behindMs: number;
   /** When the data in Redis was last served before it became the older state. */
   readonly endsAt: number;

@@ -11,14 +11,14 @@ interface Form {
 }
 
 /**
- * The beginning of the keys of outboxes. An outbox is a list of events that scripts emit, and a relay carries the events on into the log. A
- * script writes its event in the same EVALSHA as its change, so Redis has both or neither.
+ * The Redis key of the outbox: a list of events that scripts emit. A relay carries the events on into the log. A script writes its event in
+ * the same EVALSHA as its change, so Redis has both or neither.
  *
  * An element of the list is the text of one batch: `<microseconds since 1970, by Redis's clock>`, and a line for each call of `emit`. One
  * RPUSH writes the events of a whole batch: an RPUSH for each call would make a credit a quarter more expensive for Redis.
  *
- * A single Redis has one outbox. A Cluster has an outbox for each slot, under a tag of the slot, so that events of an account stay in one
- * list and move with the slot.
+ * A single Redis has one outbox. A Cluster has an outbox for each slot, whose key is a hash tag of the slot and then this name, so that
+ * events of an account stay in one list and move with the slot.
  */
 export const OUTBOX = 'outbox';
 

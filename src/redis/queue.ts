@@ -50,8 +50,8 @@ const countDue = defineScript({
 });
 
 /**
- * The Redis keys of a queue's sorted sets. One Redis has one sorted set, with the queue's name. A Cluster has a sorted set for each hash
- * tag of queues, and the set with the queue's name for data that was imported from one Redis.
+ * The Redis keys of a queue's sorted sets. One Redis has one sorted set, with the queue's name. A Cluster has a sorted set for each of its
+ * CLUSTER_QUEUE_TAGS hash tags, and the set with the queue's name for data that was imported from one Redis.
  */
 export function queueKeys(name: string, tags: number): string[] {
   return tags === 1 ? [name] : [name, ...Array.from({ length: tags }, (_, tag) => taggedKey(name, tag))];

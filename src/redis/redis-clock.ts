@@ -3,7 +3,7 @@ import type { Cluster } from './cluster-client.ts';
 
 /** One reading of Redis's clock. Ticks are times on a monotonic clock of this process, in milliseconds. */
 export interface ClockReading {
-  /** Milliseconds since 1970, by Redis's clock. */
+  /** The time that Redis's clock showed, in milliseconds since 1970. */
   readonly at: number;
   /** When the command was sent. Redis read its clock between `sentTick` and `receivedTick`, when the answer arrived. */
   readonly sentTick: number;
@@ -47,7 +47,7 @@ export class RedisClock {
     this.#tick = tick;
   }
 
-  /** Whole milliseconds since 1970. */
+  /** The present time by Redis's clock, in whole milliseconds since 1970. */
   readonly now = (): number =>
     this.#bounds === undefined ? this.#wallClock() : Math.floor(this.#tick() + (this.#bounds.low + this.#bounds.high) / 2);
 

@@ -21,7 +21,7 @@ class Batch {
 export interface ScriptBatchesOptions {
   readonly connection: ScriptConnection;
   readonly form: TextForm;
-  /** Milliseconds since 1970. */
+  /** The time that scripts see as `now`, in milliseconds since 1970. */
   readonly now: () => number;
   /** Gives the tag of a slot that the node serves, for keys of which each slot has a copy. Only on a Cluster. */
   readonly place?: (() => string) | undefined;
@@ -55,7 +55,7 @@ export class ScriptBatches {
   readonly #options: ScriptBatchesOptions;
   /** The open batch of each script. There are only a few, so a list is searched: a Map would be rehashed every few turns. */
   #gathered: Batch[] = [];
-  /** Batches that are sent together with the next WAIT. */
+  /** Batches of scripts that wait for replicas. They are sent together with the next WAIT. */
   #round: Batch[] = [];
   #isWaiting = false;
   /** Whether an EVAL ran after the WAIT of the present round. */

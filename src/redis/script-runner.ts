@@ -19,7 +19,7 @@ export interface ScriptShard {
   readonly awaySince: number | undefined;
 }
 
-/** The data on which scripts may run (`data-guard.ts`). */
+/** Decides whether scripts may run on the data in Redis (`data-guard.ts`). */
 export interface DataCheck {
   /**
    * @param shard the primary of a Cluster. Undefined: the single Redis
@@ -42,7 +42,7 @@ export interface ShardMap {
 }
 
 export interface RunnerOptions {
-  /** Milliseconds since 1970. */
+  /** The time that scripts see as `now`, in milliseconds since 1970. */
   readonly now: () => number;
   readonly observe?: (script: string, milliseconds: number) => void;
   /** Called with the message of each error: of a call that Redis did not run, or that failed. */

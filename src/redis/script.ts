@@ -31,7 +31,7 @@ export interface Script<Key extends string, Argument extends string, Word extend
    * slot.
    */
   readonly outboxOf: Key | undefined;
-  /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have the script's writes. */
+  /** Whether the answer waits until the replicas have the script's writes. Applies only with REDIS_WAIT_REPLICAS. */
   readonly durable: boolean;
   /**
    * The same script for a caller whose account is in another slot. `accounts/check-apart.lua` checks the caller before, and its answers are

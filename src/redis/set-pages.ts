@@ -60,7 +60,7 @@ export interface Sets<Of> {
 
 export interface SetsPage<Of> {
   readonly found: readonly (readonly [set: Of, members: readonly string[]])[];
-  /** Undefined after the last page. */
+  /** The cursor of the next page. Undefined: this is the last page. */
   readonly cursor: string | undefined;
   /** The cost of the page, in reads of one object: SIZES_A_READ sizes cost one. */
   readonly reads: number;

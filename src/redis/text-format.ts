@@ -16,7 +16,7 @@ export interface TextFormat<Fields extends Kinds> {
   readonly layout: Layout;
   /** @returns undefined if the text does not have the format */
   readonly parse: (text: string) => ValuesOf<Fields> | undefined;
-  /** Does not check the values: `parse` may not read a text that was written with wrong values. */
+  /** Does not check the values: `parse` cannot read a text that was written with wrong values. */
   readonly write: (values: ValuesOf<Fields>) => string;
   /**
    * Where a field begins and ends, for `slice`. All fields before it must have fixed lengths. End undefined: the field is the rest of the

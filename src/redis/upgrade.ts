@@ -33,7 +33,7 @@ const LEASE_MS = 10_000;
 /** Milliseconds between two checks of the other processes whether the upgrade is done. */
 const LEASE_POLL_MS = 50;
 
-/** Milliseconds between two log lines about the progress. */
+/** Milliseconds between two log lines about the progress of an upgrade. */
 const REPORT_MS = 5000;
 
 /**

@@ -19,7 +19,7 @@ import type { ServiceOptions } from './options.ts';
 export interface BackgroundWork {
   /** Takes no more work from the queues, and waits until the work that has begun is done. */
   closeQueues(): Promise<unknown>;
-  /** Stops the rest. To call after the last request, whose ledger entry must still be added to the count of its address. */
+  /** Stops audits and counts. To call after the last request, whose ledger entry must still be added to the count of its address. */
   close(): Promise<unknown>;
 }
 
@@ -62,7 +62,7 @@ export function startBackgroundWork(
     },
   ].map(({ name, help, queue }) => {
     const waiting = new QueueCount(queue, services);
-    // `max`, because all workers count the same queue.
+    // The metric is the maximum over all workers, not the sum, because all workers count the same queue.
     metrics.gauge({ name, help, aggregator: 'max', value: () => waiting.count ?? 0 });
     return waiting;
   });
