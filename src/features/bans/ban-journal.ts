@@ -78,7 +78,8 @@ export class BanJournal {
       );
       const isBanned = found.word === 'banned';
       const due = `${id} ${isBanned}`;
-      // Nothing to do for a deleted account: the deletion erases its data.
+      // The work is done if the ban has not changed since the data was hidden or shown. A deleted account needs none: the deletion erases
+      // its data.
       if (due === done || found.word === 'deleted') return isBanned ? found.ban.until : undefined;
       const attempts = new Attempts();
       for (const { hide } of holdings) if (hide !== undefined) await attempts.at(hide({ accountId: id, isBanned }, this.#options));

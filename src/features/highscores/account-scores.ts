@@ -176,8 +176,8 @@ export const OwnScore = BoardEntry.omit({ rank: true })
   });
 
 /**
- * The number of boards, archives and seasons that one call of `scoresPage` reads. A game whose archives and seasons are more than this is
- * still read in one call.
+ * The number of boards, archives and seasons after which a call of `scoresPage` begins no further game. All archives and seasons of a game
+ * are read in one call, even if they are more.
  */
 const TABLES_A_CALL = 20;
 

@@ -10,7 +10,7 @@ export const BestScore = BoardEntry.omit({ rank: true }).extend({
   rank: z.number().int().optional().meta({ description: 'Left out: the entry is hidden, because the account is banned.', example: 3 }),
 });
 
-/** The account's best score on the board of all time of each of these games. Includes entries that a ban hides. */
+/** The account's best score on the board of all time of each of `games`. Includes entries that a ban hides. */
 export async function bestScores(
   accountId: string,
   games: readonly string[],

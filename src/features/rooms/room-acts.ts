@@ -361,7 +361,7 @@ const MERGE_TRIES = 20;
 /** The number of rooms whose state a process remembers for the next merge, with at most 8 KiB each. */
 const STATES_REMEMBERED = 1000;
 
-/** The room's present text, from which a merge has to be repeated because it began from another text. */
+/** The room's present text, from which a merge has to be repeated: the merge began from a text that another process has replaced. */
 class MergeFrom {
   readonly text: string;
 

@@ -71,7 +71,8 @@ export const logout = endpoint({
     if (body.everywhere === true) {
       if (caller === undefined) return hasEnded(meta, sessions) ? signedOut : refuse('identity_required');
       if (session?.kind === 'pairing') {
-        // If the session has ended, the pipeline handles the request again as a request without a session.
+        // If the session has ended, the pipeline decides: it handles a request with a cookie again, without the session, and refuses a
+        // bearer.
         if ((await credentialWord(caller, scripts)) === 'session_ended') throw new SessionEnded();
         return refuse('forbidden', { message: ENDS_ONLY_ITSELF, field: 'everywhere' });
       }
