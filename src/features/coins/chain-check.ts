@@ -131,8 +131,9 @@ export class ChainCheck {
   }
 
   /**
-   * The balance before an entry: the balance of the last entry. Retention deletes the oldest entries, and an entry may be missing or in the
-   * wrong place. The balance before is then not known, and the entry's own balance minus its coins is taken for it.
+   * The balance before an entry, which is the balance of the previous entry. If retention has deleted the previous entry, or an entry is
+   * missing or in the wrong place, the balance before is not known. The result is then the entry's balance minus the entry's coins, which
+   * agrees with the entry.
    */
   #before(entry: LedgerEntry, last: LedgerEntry | undefined, text: string): number {
     const unknown = entry.balance - entry.coins;

@@ -135,7 +135,7 @@ class GuestsCheck {
       else if (taken !== coins) this.#findOf(guest, `It took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
     }
     if (!isThere && this.#takenOut.size > 0)
-      return this.#find('lost_ledger', 'Its ledger is lost, and with it the balance: guests gave it coins.');
+      return this.#find('lost_ledger', 'Its ledger is lost, and so is its balance: guests brought coins into the account.');
     // If the ledger does not begin with entry 1, retention may have deleted the entry of the move.
     for (const [guest, coins] of isWhole ? this.#takenOut : [])
       if (!takenIn.has(guest)) this.#findOf(guest, `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);

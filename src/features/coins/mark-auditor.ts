@@ -83,7 +83,7 @@ async function checkSecret(tag: string, probe: Probe): Promise<Finding[]> {
   if (ofSlot === null) return [];
   if (typeof secret === 'string') return [secretFinding(secret)];
   if (ofSlot === secret.text) return [];
-  const text = `Its copy of the secret of the ledgers is another one than ${KEY_SECRET}.`;
+  const text = `Its copy of the secret of the ledgers differs from ${KEY_SECRET}.`;
   return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text, explainedBy: [`key ${KEY_SECRET}`] }];
 }
 

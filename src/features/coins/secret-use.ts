@@ -39,6 +39,6 @@ export class SecretUse {
 
 /** The finding that the secret was replaced. It is the same wherever the secret is compared, so that the audit reports it once. */
 export function otherSecret(): Finding {
-  const text = 'It is another secret than that of older data: a service would take used keys for new ones.';
+  const text = 'Older entries were written with another secret: a service would take used idempotency keys for new ones.';
   return { kind: 'changed_key_secret', subject: `key ${KEY_SECRET}`, text };
 }

@@ -81,7 +81,7 @@ async function checkAccount(accountId: string, events: readonly EventRecord[], f
     findings.push({
       kind: 'event_without_entry',
       subject,
-      text: `The event ${id} tells of the entry ${seq}, which the ledger does not have so.`,
+      text: `The event ${id} tells of the entry ${seq}, and the ledger has no such entry.`,
     });
   }
   for (const { seq, at } of entries.values())

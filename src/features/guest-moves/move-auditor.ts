@@ -58,7 +58,7 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   if (await isQueued(guest, into, probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
-  const text = `It ${what} into ${into}${rest}, but ${moveKeys.unfinished} does not hold its move.`;
+  const text = `It ${what} into ${into}${rest}, but the queue ${moveKeys.unfinished} has no entry for its move.`;
   // The queue finishes the move of a guest that has moved whatever the id of the move is.
   const member = `${guest} ${into} ${moveId}`;
   return notQueued({ queue: moveKeys.unfinished, member, subject: `account ${guest}`, text }, probe);
@@ -117,6 +117,6 @@ async function checkStaged(id: string, move: string, key: string, probe: Probe):
   if (state === 'open') return [];
   const [ofGuest, isThere] = (await probe.together(['GET', standingKey(guest ?? '')], ['EXISTS', key])) as [string | null, number];
   if (parseStanding(ofGuest).moving?.moveId === move || isThere === 0) return [];
-  const text = `It has a copy for the move ${move}, which is ${state}.`;
+  const text = `It has a copy of a guest's ledger for the move ${move}, which is ${state}.`;
   return [{ kind: 'orphan_staging', subject: `account ${id}`, text, commands: setAside(key) }];
 }

@@ -36,7 +36,7 @@ export function isReadable(fields: ReadonlyMap<string, string>): boolean {
 
 /** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
 export function lostPurchase(purchaseId: string): Finding {
-  const text = 'Its record is lost, and other keys name it: its store would let the coins be granted again.';
+  const text = 'Its record is lost, and other Redis keys name the purchase: its coins could be granted again.';
   return { kind: 'lost_purchase', subject: subjectOf(purchaseId), text };
 }
 

@@ -89,7 +89,7 @@ export class KeptNotices {
     return true;
   }
 
-  /** Repeats kept notifications when they are due, until the returned queue is closed. */
+  /** Handles kept notifications again when they are due, until the returned queue is closed. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log);
   }

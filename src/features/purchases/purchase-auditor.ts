@@ -74,7 +74,7 @@ async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]>
     ...dueAnywhereCommands(queue, purchaseId, act === null ? [] : [act]),
   );
   if (exists === 0 || dueAtOf(times) !== undefined) return [];
-  const text = `A notification of it is kept, but ${queue} does not hold it, so the app store is never asked again.`;
+  const text = `A notification of it is kept, but the queue ${queue} has no entry for it, so the app store is never asked again.`;
   return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
 }
 
@@ -150,7 +150,7 @@ async function findingsOf(purchaseId: string, probe: Probe, find: FindBookings, 
   const differs = await checkBookings(purchaseId, record, probe, find);
   if (differs.length > 0) return differs;
   if (stuck !== undefined && !isDue) {
-    const text = `It is ${stuck}, but ${due} does not hold it, so no service checks it again.`;
+    const text = `It is ${stuck}, but the queue ${due} has no entry for it, so no service checks it again.`;
     return notQueued({ queue: due, member: purchaseId, subject, text }, probe);
   }
   if (owner === '-' || isDue) return [];

@@ -67,12 +67,12 @@ async function findingsOf(hash: string, probe: Probe, whenDue: typeof dueCommand
   // Between the two reads, an account became the owner of the purchase.
   if ((owner === null) !== (ownerSeen === null)) return [];
   const find = (text: string): Promise<Finding[]> => notQueued({ queue: due, member: hash, subject, text }, probe);
-  if (owner === null) return find(`Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`);
-  if (todo !== null) return find(`Other keys still have to follow it (${todo}), but ${due} does not hold it.`);
+  if (owner === null) return find(`No account owns it, but the queue ${due} has no entry for it, so no service searches for its owner.`);
+  if (todo !== null) return find(`A change of it has steps left (${todo}), but the queue ${due} has no entry for it.`);
   // `retire` also marks purchases that were never recorded. Such a purchase has an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
   if (retiredBy !== null || !mayChange(state!, ends, probe.now() + CLOCKS_DIFFER_MS)) return [];
-  return find(`Its state is ${state}, but ${due} does not hold it, so it is never checked again.`);
+  return find(`Its state is ${state}, but the queue ${due} has no entry for it, so it is never checked again.`);
 }
 
 /** Whether `nextCheckAt` and `checkPurchase` always schedule another check. */

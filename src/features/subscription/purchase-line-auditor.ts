@@ -67,7 +67,7 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
 
 /** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
 export function lostPurchase(hash: string): Finding {
-  const text = 'Its record is lost, and other keys name it: nothing follows the subscription any more.';
+  const text = 'Its record is lost, and other Redis keys name the purchase: the service no longer checks the subscription.';
   return { kind: 'lost_purchase', subject: `purchase ${hash}`, text };
 }
 

@@ -71,8 +71,8 @@ export function isDelivered({ status, error }: Attempt): boolean {
 /**
  * Sends signed events to the endpoint of one hook.
  *
- * It resolves the endpoint's name, checks the addresses, and connects to a checked address, so that a name whose address changes in between
- * cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
+ * A sender resolves the endpoint's name, checks the addresses, and connects to a checked address, so that a name whose address changes in
+ * between cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
  */
 export class Sender {
   readonly #options: SenderOptions;

@@ -27,7 +27,7 @@ async function checkRecords(probe: Probe): Promise<Finding[]> {
   probe.count('webhooks', records.length);
   return records.flatMap(([id, text]) => {
     if (HOOK_ID.test(id) && parseHook(text) !== undefined) return [];
-    return [{ kind: 'unreadable_webhook', subject: `webhook ${id}`, text: 'Its record cannot be read: it gets nothing.' }];
+    return [{ kind: 'unreadable_webhook', subject: `webhook ${id}`, text: 'Its record cannot be read: the webhook gets no events.' }];
   });
 }
 
@@ -35,7 +35,7 @@ async function checkOwner(key: string, id: string, probe: Probe): Promise<Findin
   if ((await probe.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];
   if ((await probe.ask('EXISTS', hookKeys.hooks)) === 0)
     return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
-  const text = 'Redis keeps deliveries of it, and there is no such webhook.';
+  const text = 'Redis has the state of its deliveries, and no webhook has this id.';
   // If the key of the records has another type than a hash, a finding about that key explains this finding.
   return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key), explainedBy: [`key ${hookKeys.hooks}`] }];
 }
