@@ -91,7 +91,7 @@ class Edition {
   }
 }
 
-/** The catalogue of CATALOGUE_FILE. Without this setting it is the sample in `sample.json`. */
+/** The catalogue of CATALOGUE_FILE. Without this setting, the sample in `sample.json`. */
 export class Catalogue {
   readonly #file: WatchedFile<Edition> | undefined;
   readonly #sample: Edition | undefined;

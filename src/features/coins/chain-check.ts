@@ -7,7 +7,10 @@ import { type EntryPage } from './ledger-layout.ts';
 import { entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE } from './model.ts';
 import { isServiceKey } from './service-key.ts';
 
-/** The most entries of purchases of one ledger that the audit compares with the purchases. Also the most keys of operators' entries. */
+/**
+ * The most entries of one ledger that the audit compares with the purchases that made them, and the most idempotency keys of operators'
+ * entries that it keeps for the comparison.
+ */
 const MOST_BOUGHT = 100_000;
 
 /**

@@ -14,7 +14,7 @@ const SLOTS_AT_ONCE = 1000;
 
 const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
 
-/** What the guard of the data knows. */
+/** What `DataGuard` knows about the data in Redis. */
 interface MarksOfData {
   readonly id: string;
   /** Whether the data is complete, so that a slot without marks has lost its data. */

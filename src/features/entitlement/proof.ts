@@ -61,8 +61,8 @@ export class Proofs {
   }
 
   /**
-   * A proof of an entitlement. It expires no later than the access that it shows. The caller has to check first whether the account may get
-   * a proof.
+   * Makes or returns the proof of an entitlement. A proof expires no later than the access that it shows. The caller has to check first
+   * whether the account may get a proof.
    * @param at milliseconds since 1970, by this machine's clock: apps compare the times in a proof with their own clocks
    */
   of(accountId: string, { state, access, expiresAt }: Proven, at: number): string {

@@ -76,7 +76,7 @@ async function checkAccount(accountId: string, events: readonly EventRecord[], f
     told.add(seq);
     const entry = entries.get(seq);
     const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
-    // The last entry of a guest that moved is in the ledger of the account into which it moved.
+    // A guest's last event tells of its move, and the entry of the move is in the ledger of the account into which the guest moved.
     if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
     findings.push({
       kind: 'event_without_entry',

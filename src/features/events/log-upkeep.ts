@@ -52,7 +52,7 @@ export class LogUpkeep {
     this.#options = options;
   }
 
-  /** Drops chunks, or sweeps a chunk, if it is time. */
+  /** Drops old chunks of the log, and sweeps one chunk for data of deleted accounts, each if its interval is over. */
   async step(): Promise<void> {
     const { scripts, config, now } = this.#options;
     const { state, chunks, forgotten } = eventKeys;

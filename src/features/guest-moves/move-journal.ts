@@ -44,7 +44,7 @@ const OPEN_SECONDS = 30;
  *
  * A move is a journal of steps. Each step touches the guest's slot or the account's slot, and can be repeated. Redis has all data that a
  * step needs, so any process can finish the move or take it back (docs/decisions/moves-as-a-journal.md). The request that began the move
- * does so, or a later request of the guest, or the queue.
+ * finishes it, or a later request of the guest, or the queue.
  */
 export class MoveJournal {
   readonly #options: MoveOptions;

@@ -29,7 +29,8 @@ export const purchaseKeys = {
   /**
    * A hash: a notification of the app store whose purchase cannot be recorded yet (`kept-notices.ts`). Fields: store, id (the store's own,
    * a secret), packageName, noticedAt and hintedAt (when the first and the latest notification arrived), unknowns (answers of the store
-   * that it does not know the purchase), faults (attempts in a row), dueAt, act (the last act that was written ahead in the queue).
+   * that it does not know the purchase), faults (attempts in a row), dueAt, act (the id of the last change: the queue had an entry with
+   * this id before the hash changed).
    */
   notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
   /** The queue of kept notifications: sorted sets of ids of `purchaseIdOf` by the time at which the store is asked again. */

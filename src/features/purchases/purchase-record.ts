@@ -98,7 +98,7 @@ interface Recording {
    * have granted it.
    */
   readonly product: { readonly productId: string; readonly coins: number } | undefined;
-  /** The id of the journal's act that this call belongs to; '' for a check that the queue started. */
+  /** The id of the change in the queue's entry (`journal/`); '' for a check that the queue started. */
   readonly act: string;
 }
 

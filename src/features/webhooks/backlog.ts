@@ -17,10 +17,10 @@ export const MOST_READ = 1000;
  */
 const PROBE_AGAIN_MS = 300_000;
 
-/** The key of the lane of events without an account. */
+/** The key of the lane for events without an account. A lane has the events of one account in order. */
 const NO_ACCOUNT = '-';
 
-/** The prefix of a lane's key for an event that an operator wants delivered again. */
+/** The prefix of the key of a lane with only one event, which an operator wants delivered again. */
 const ASKED = '!';
 
 interface Entry {

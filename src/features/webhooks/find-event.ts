@@ -8,7 +8,7 @@ const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
 const MOST_PAGES = 50;
 const PAGE = 1000;
 
-/** Finds an event of the log by its id. The time in the id gives the position at which the search begins. */
+/** Finds an event of the log by its id. The id begins with a time, which gives the position at which the search begins. */
 export async function findEvent(
   id: string,
   events: Pick<EventSource, 'read' | 'positionAt'>,
