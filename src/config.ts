@@ -235,8 +235,8 @@ const Environment = z.object({
   /** `on`: any client may send a session's token to `POST /v1/sessions/verify` and gets the id of its account. */
   SESSION_VERIFY: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /**
-   * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address, origins of this
-   * machine may too.
+   * Origins, besides the service's own, whose pages may send cookies and read answers (CORS). In development on a loopback address, pages
+   * from all origins of this machine may do so too.
    */
   ALLOWED_ORIGINS: Origins.default([]),
   /**
@@ -248,7 +248,7 @@ const Environment = z.object({
   TRUSTED_PROXIES: Proxies.default([]),
   /** Whether client addresses have limits. `off`: only SOCKETS_PER_ADDRESS applies. For load tests. */
   RATE_LIMIT: z.enum(['on', 'off']).default('on'),
-  /** Requests a second from one client address (IPv6: one /64), in each worker. */
+  /** The most requests a second from one client address (IPv6: one /64), in each worker. */
   RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
   /** The most requests that one client address may send at once, in each worker. */
   RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
@@ -262,11 +262,11 @@ const Environment = z.object({
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
   /** Acts a second over live channels of one client address, in each worker. Twice as many may come at once. */
   RATE_LIMIT_ACTS_PER_SECOND: wholeNumber(1, 1_000_000).default(300),
-  /** Requests a second with one server key, in each worker. Twice as many may come at once. */
+  /** The most requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /**
-   * New connections, requests for /health and the sandbox store, and refused requests a second of one client address. Twice as many may
-   * come at once.
+   * The most new connections, requests for /health and the sandbox store, and refused requests of one client address, a second. Twice as
+   * many may come at once.
    */
   RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** Whether the service has the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
@@ -300,13 +300,13 @@ const Environment = z.object({
   NAME_WORDS_FILE: z.string().min(1).optional(),
   /** The games that get a board: all (`open`), or only games of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
-  /** `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */
+  /** Who may credit coins. `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */
   COIN_AUTHORITY: z.enum(['client', 'server'], 'must be client or server').default('client'),
   /** The most coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. Server keys have no cap. */
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
   /** The most ledger entries that one client address may write in a day without a server key, over all workers. 0: no limit. */
   LEDGER_ENTRIES_PER_DAY: wholeNumber(0, 1_000_000_000).default(100_000),
-  /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
+  /** Number of days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   /** The effect of a refund of coins that are already spent. `debt`: the balance becomes negative. `floor`: the balance stays at 0. */
   REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
@@ -333,11 +333,11 @@ const Environment = z.object({
   ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).optional(),
   /** Seconds for which a room lives after its last change. */
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
-  /** `ignore`: an app's unverified report of a subscription gives no access. */
+  /** Whether an app's unverified report of a subscription gives access. `ignore`: it does not. */
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   /** Length of a device's trial, in days. */
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
-  /** The app store. Default: `sandbox`; `google` in production. */
+  /** The app store that the service uses. Default: `sandbox`; `google` in production. */
   STORE: z.enum([...STORE_NAMES, 'off'], 'must be google, sandbox or off').optional(),
   /**
    * `on`: purchases that nobody paid for (by licence testers, in app review) give coins in production too. In development they always do.
@@ -498,8 +498,8 @@ export function allowsLoopbackOrigins({ production, HOST }: Pick<Config, 'produc
 }
 
 /**
- * Whether a host name or address always means this machine. @param host an address, with or without brackets, or a name (RFC 6761, section
- * 6.3)
+ * Whether a host name or address always means this machine.
+ * @param host an address, with or without brackets, or a name (RFC 6761, section 6.3)
  */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, '$1');

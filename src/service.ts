@@ -60,7 +60,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // main.ts ends the process.
   const problems = settingProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
-  // Workers do not warn, because their primary does.
+  // Only the primary process warns, so that each warning is logged once and not by every worker.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
   const doors = await openDoors(config);

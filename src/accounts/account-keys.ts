@@ -1,12 +1,14 @@
 /**
- * A Redis key of the account. All keys of an account share its hash tag, so a Redis Cluster keeps them in one slot. @param name `ledger`
+ * A Redis key of the account. All keys of an account share its hash tag, so a Redis Cluster keeps them in one slot.
+ * @param name `ledger`
  */
 export function keyOfAccount(accountId: string, name: string): string {
   return `{${accountId}}:${name}`;
 }
 
 /**
- * The pattern of a whole Redis key of an account. Its first group is the account's id. @param name such as `ledger`, or a pattern of names
+ * The pattern of a whole Redis key of an account. Its first group is the account's id.
+ * @param name such as `ledger`, or a pattern of names
  */
 export function accountKeyPattern(name: string | RegExp): RegExp {
   return new RegExp(`^\\{([^}:]+)\\}:${typeof name === 'string' ? name : name.source}$`);

@@ -41,7 +41,7 @@ export interface ScriptCaller {
   giveBackCreation(): void;
 }
 
-/** The caller's session has ended. The pipeline repeats the call without the session. */
+/** Thrown when the caller's session has ended. The pipeline then handles the request once more, without the session. */
 export class SessionEnded extends Error {}
 
 /** Runs scripts for callers. */
@@ -258,7 +258,7 @@ class ApartCall extends CallOfCaller {
 
   /**
    * @param checked the answer of `check-apart.lua`
-   * @param open creates the account, and lists in it the object that the script will write
+   * @param open creates the account, and adds the object that the script will write to a set of the account
    */
   constructor(
     caller: ScriptCaller,

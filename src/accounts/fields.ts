@@ -26,7 +26,7 @@ export function fieldValues(words: readonly string[]): FieldValues {
   return Object.fromEntries(pairsOf(words));
 }
 
-/** The values of some fields, by name. A field that was never set is ''. */
+/** The values of the named fields of an account, by name. A field that was never set is ''. */
 export function valuesOf<const Name extends string>(values: FieldValues, names: readonly Name[]): Record<Name, string> {
   return Object.fromEntries(names.map((name) => [name, values[name] ?? ''])) as Record<Name, string>;
 }

@@ -22,7 +22,7 @@ export interface Holding {
    * `isLast`
    */
   readonly handOver?: (move: Handover, services: HoldingServices) => Promise<boolean>;
-  /** Erases data of a deleted account in other slots, or data that is too large for one script. Safe to repeat, and to stop anywhere. */
+  /** Erases a deleted account's data that is in other slots, or too large for one script. Safe to repeat, and to stop anywhere. */
   readonly erase?: (account: DeletedAccount, services: HoldingServices) => Promise<void>;
   /** Hides a banned account's data from others, or shows it again. Safe to repeat, and to stop anywhere. */
   readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, services: HoldingServices) => Promise<void>;
@@ -38,7 +38,7 @@ export interface Holding {
 export interface HoldingServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
-  /** Gives for each game whether the lower (`asc`) or the higher (`desc`) score is better. */
+  /** Tells for a game whether the lower (`asc`) or the higher (`desc`) score is better. */
   readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
   /** The time by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;

@@ -8,8 +8,8 @@ export const MAX_REASON_LENGTH = 120;
 const MOST_RAW = 1024;
 
 /**
- * The shape of text for ledgers, logs and operators' tables: trimmed, in Unicode's form NFC, without control characters. @param most
- * characters
+ * The shape of text for ledgers, logs and operators' tables: trimmed, in Unicode's form NFC, without control characters.
+ * @param most characters
  */
 export const plainText = (most: number) =>
   z

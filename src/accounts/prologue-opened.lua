@@ -1,5 +1,5 @@
 -- Replaces prologue-open.lua in a script that runs in another slot than the caller's account. When the script answers {'rate_limited'}, the
--- service creates the account in its slot, and runs the script again.
+-- service creates the account in the account's own slot, and runs the script again.
 -- KEYS -
 -- ARGV is_open, creation_barred, proven
 -- Library account-events.lua: tell_event

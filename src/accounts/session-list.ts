@@ -122,7 +122,7 @@ export function timesOf(now: number): { createdAt: number; endsAt: number } {
   return { createdAt: now, endsAt: now + SESSION_LIFE_MS };
 }
 
-/** A session as its token describes it. */
+/** A session as its token describes it. Times are milliseconds since 1970. */
 interface Seen {
   readonly id: string;
   readonly kind: SessionKind;
@@ -177,8 +177,8 @@ export async function listedSessions(
 }
 
 /**
- * As `listedSessions`, also for a banned, moving or moved account. @param operator the caller of the request, with the keys of the account
- * to read
+ * As `listedSessions`, also for a banned, moving or moved account.
+ * @param operator the caller of the request, with the keys of the account to read
  */
 export async function sessionsForOperator(
   operator: ScriptCaller & { readonly accountId: string },

@@ -83,7 +83,7 @@ function stillMoving(cause?: unknown): Refusal {
 /** The answer of a script, and the account on which it acted: for a guest that moved, the account that the guest moved into. */
 export interface ActedOn<Word> {
   readonly word: Word;
-  /** The rest of the script's answer, after its word. */
+  /** The values behind the word in the script's answer. */
   readonly figures: readonly string[];
   readonly accountId: string;
 }

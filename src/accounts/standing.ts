@@ -56,7 +56,7 @@ export interface Standing {
   readonly unreadable: number;
 }
 
-/** Times are milliseconds since 1970. */
+/** A ban of an account. Times are milliseconds since 1970. */
 export interface Ban extends BanEnd {
   readonly since: number;
   readonly reason: string;

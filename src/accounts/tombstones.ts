@@ -35,8 +35,8 @@ export const DELETIONS_DUE = 'deletions:due';
 export const TOMBSTONES = 'tombstones';
 
 /**
- * The Redis keys of the sorted sets of the index. @param tags `queueTags` of the runner. `CLUSTER_QUEUE_TAGS` gives the keys of a single
- * Redis and of a Cluster
+ * The Redis keys of the sorted sets of the index.
+ * @param tags `queueTags` of the runner. `CLUSTER_QUEUE_TAGS` gives the keys of a single Redis and of a Cluster
  */
 export function tombstoneKeys(tags: number): string[] {
   return queueKeys(TOMBSTONES, tags);

@@ -16,8 +16,8 @@ export interface AuditConnection {
 }
 
 /**
- * Makes the connection of an audit to one Redis. @param share the part of the time in which Redis may work for the audit, above 0, at most
- * 1
+ * Makes the connection of an audit to one Redis.
+ * @param share the part of the time in which Redis may work for the audit, above 0, at most 1
  */
 export function readRedis(redis: Redis, share: number): AuditConnection {
   const reader = new Reader(redis, share);
@@ -25,7 +25,8 @@ export function readRedis(redis: Redis, share: number): AuditConnection {
 }
 
 /**
- * @param share as of `readRedis`, for each primary
+ * Makes the connections of an audit to a Cluster.
+ * @param share the part of the time in which each primary may work for the audit, above 0, at most 1
  * @param open for tests: makes the connection to a node
  */
 export function readCluster(

@@ -3,7 +3,7 @@ import type { Reply } from '../redis/resp.ts';
 /** A command of Redis and its arguments. */
 export type Command = readonly [command: string, ...words: (string | number)[]];
 
-/** Drift: one part of the data contradicts another part. */
+/** A finding of the audit: one part of the data contradicts another part (drift). */
 export interface Finding {
   /** The kind of drift, such as `broken_chain`. Programs may rely on this text. */
   readonly kind: string;
@@ -36,7 +36,7 @@ export class Unfinished extends Error {}
  * the wrong type reads as if it did not exist, and is a finding (`wrong-types.ts`).
  */
 export interface Probe {
-  /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
+  /** Gives the reply to one command. @throws Error with which Redis replied, or because the connection was lost */
   ask(...command: Command): Promise<Reply>;
   /**
    * Reads fields of a hash; null for a field that does not exist. Reads of the same key in one turn of the event loop share one command.
@@ -69,7 +69,7 @@ export const CLOCKS_DIFFER_MS = 60_000;
 export interface KeyCheck {
   /** The pattern of the whole key. Several checks may have the same pattern. */
   readonly pattern: RegExp;
-  /** Name of these keys in the report's counts. Left out: the keys are not counted. */
+  /** The name under which the report counts these keys. Left out: the keys are not counted. */
   readonly counted?: string;
   /**
    * The type in Redis that the keys must have. If several checks have the same pattern, only one of them names the type. Left out: any type

@@ -39,7 +39,7 @@ export class ClusterNodes {
   }
 }
 
-/** @param share as of `Reader` */
+/** Makes the connection of an audit to a node. @param share the part of the time in which Redis may work for the audit */
 export function openNode(address: NodeAddress, options: NodeOptions, share: number): Reader {
   return new Reader(new Redis({ ...OPTIONS, ...options, ...address, lazyConnect: true }), share);
 }

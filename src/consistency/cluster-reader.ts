@@ -42,7 +42,7 @@ export class ClusterReader implements AuditReader {
   /** The number of each connection, by which a cursor names the connection that gave it. */
   readonly #numbers = new WeakMap<NodeReader, number>();
   #connections = 0;
-  /** Called when a node says that a slot has moved or is moving. */
+  /** Called when a node's answer shows that a slot has moved or is moving. */
   onMoved: (slot: number) => void = () => {};
 
   constructor(map: SlotMap, nodes: Pick<ClusterNodes, 'reader'>, patienceMs = PATIENCE_MS) {
@@ -149,7 +149,10 @@ interface Redirection {
   readonly isAsk: boolean;
 }
 
-/** @param asked the node that answered. If it does not know its own host, the redirection has no host, and means this host */
+/**
+ * @param asked the node that answered. A node that does not know its own host leaves the host out of a redirection, which then leads to the
+ * node itself
+ */
 function redirectionOf({ message }: Error, asked: NodeAddress | undefined): Redirection | undefined {
   const [, word, host, port] = /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(message) ?? [];
   if (word === undefined) return undefined;

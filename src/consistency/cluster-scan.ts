@@ -31,7 +31,7 @@ const RETRY_MS = 50;
  */
 const ALL_KEYS = 2 ** 31 - 1;
 
-/** The map of a Cluster and its primaries. */
+/** A Cluster: the map of its slots, its primaries, and events about slots that moved. */
 export interface ScannedCluster extends SlotMap {
   readonly shards: readonly { readonly address: NodeAddress }[];
   on(event: 'moved', listener: (isMoved: (slot: number) => boolean) => void): unknown;
@@ -189,8 +189,8 @@ export class ClusterScan {
   }
 
   /**
-   * Reads the keys of a slot, some of which may have moved to another node already. @returns undefined if the slot's nodes changed
-   * meanwhile
+   * Reads the keys of a slot, some of which may have moved to another node already.
+   * @returns undefined if the slot's nodes changed meanwhile
    */
   async #keysAtRest(slot: number): Promise<Set<string> | undefined> {
     const owner = this.#cluster.shardOf(slot)?.address;

@@ -168,8 +168,8 @@ class Audit implements KeyVisitor {
   }
 
   /**
-   * Repeats a check while it finds drift, and keeps the drift that every run has found. @param foundBefore the drift of the first run;
-   * undefined: not known
+   * Repeats a check while it finds drift, and keeps the drift that every run has found.
+   * @param foundBefore the drift of the first run; undefined: not known
    */
   async #settle(work: Work, typed: TypedKey | undefined, foundBefore: readonly Finding[] | undefined): Promise<void> {
     const { counts, signal } = this.#options;

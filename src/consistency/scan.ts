@@ -8,7 +8,7 @@ const KEYS_A_SCAN = 200;
 /** The most checks that run at the same time. The bound limits the memory: a check has a page of entries or two. */
 const CHECKS_AT_ONCE = 500;
 
-/** The reads that the probes of an audit need. */
+/** Reads Redis for the probes of an audit. */
 export interface AuditReader {
   /** @param command with a key, or TIME */
   ask(command: Command): Promise<Reply>;

@@ -23,8 +23,8 @@ export interface CutTail {
 }
 
 /**
- * Reads from a line of Redis's log that Redis drops the end of a file. Undefined for any other line. @param sizes of the files before the
- * start
+ * Reads from a line of Redis's log that Redis drops the end of a file. Undefined for any other line.
+ * @param sizes of the files before the start
  */
 export function cutTailOf(line: string, sizes: ReadonlyMap<string, number>): CutTail | undefined {
   const [, file, at] = /Truncating the AOF (?:file )?(\S+) at offset (\d+)/.exec(line) ?? [];

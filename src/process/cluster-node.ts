@@ -28,7 +28,7 @@ export interface NodeSettings {
   readonly settings?: readonly string[];
   /** Called with the text that a node writes to stderr. A node's log is in its folder. */
   readonly complained?: (node: ClusterNode, text: string) => void;
-  /** Called when a node ends without `stop`. */
+  /** Called when a node ends although `stop` was not called. */
   readonly ended?: (node: ClusterNode, code: number | null, signal: NodeJS.Signals | null) => void;
 }
 
@@ -37,13 +37,13 @@ export interface KnownNode {
   readonly id: string;
   /** The port for clients that the node announces. */
   readonly port: number;
-  /** `myself`, `master`, `slave`, `fail?`, `fail`, `handshake`, `noaddr` … */
+  /** The flags of the node: `myself`, `master`, `slave`, `fail?`, `fail`, `handshake`, `noaddr` … */
   readonly flags: readonly string[];
   /** The id of the node's primary. Undefined: the node is a primary. */
   readonly primaryId: string | undefined;
   readonly configEpoch: number;
   readonly isConnected: boolean;
-  /** Ranges of slots, both ends included. */
+  /** The ranges of slots that the node serves, both ends included. */
   readonly slots: readonly (readonly [number, number])[];
 }
 

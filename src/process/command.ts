@@ -10,7 +10,9 @@ export function flagProblem({ message }: Error, help: string): string {
 }
 
 /**
- * Parses the value of a flag. @returns undefined without the flag. @throws Failure if the text is not a whole number from `least` to `most`
+ * Parses the value of a flag.
+ * @returns undefined without the flag.
+ * @throws Failure if the text is not a whole number from `least` to `most`
  */
 export function wholeNumber(flag: string, text: string | undefined, least: number, most: number): number | undefined {
   if (text === undefined) return undefined;

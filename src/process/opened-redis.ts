@@ -156,7 +156,7 @@ function isWhole(cluster: Cluster): boolean {
   return true;
 }
 
-/** Whether a Redis listens on the socket. */
+/** Whether a Redis listens on a Unix socket. */
 export function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => resolve(true));

@@ -11,7 +11,7 @@ export class PrimaryConnection implements Reservations {
   #nextId = 0;
   #ownMetrics: () => Promise<unknown> = async () => [];
 
-  /** Resolves when the primary has sent the settings. */
+  /** Resolves with the settings when the primary has sent them. */
   settings(): Promise<WorkerSettings> {
     return new Promise((resolve) => {
       process.on('message', (message: Message) => {

@@ -12,7 +12,8 @@ const STANDING_MS = 10_000;
 const PROBE = Buffer.alloc(65_536);
 
 /**
- * Watches the private Redis for a serving process, besides its connections. Every worker needs this, because the primary runs the Redis.
+ * Reads facts about the private Redis without asking Redis: its last end, the room on its disk, and the machine's memory. Every worker
+ * reads them itself, because only the primary process runs Redis.
  */
 export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
   const record = new RedisRecord(dataDir);
@@ -21,7 +22,7 @@ export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
     trouble() {
       const { last } = record;
       if (last === undefined) return undefined;
-      // An end in the future means that the clock was set back since it was noted.
+      // A negative age means that the machine's clock was set back since the end of Redis was noted.
       const ageMs = Date.now() - last.at.getTime();
       return (ageMs >= 0 && ageMs < STANDING_MS) || disk.isFullSince(last) ? last.trouble : undefined;
     },

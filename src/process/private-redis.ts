@@ -104,7 +104,7 @@ export class PrivateRedis {
       const delayMs = Math.min(50 * 2 ** this.#restarts++, LONGEST_PAUSE_MS);
       this.#tellEnd(code, signal, delayMs);
       setTimeout(() => {
-        // A start that fails also ends the server, which triggers the next start.
+        // If this start fails, redis-server ends too, and its end leads to the next start.
         if (!this.#isStopping) this.#startServer().catch(() => {});
       }, delayMs);
     });

@@ -22,8 +22,8 @@ export interface RedisServerOptions {
   /** Called with the text that Redis writes to stdout, which is its log if `settings` name no file. Left out: the log is dropped. */
   readonly said?: (text: string) => void;
   /**
-   * The message for the operator if the redis-server at the path `server` does not start. @param isRunning true if it runs but does not
-   * answer
+   * The message for the operator if the redis-server at the path `server` does not start.
+   * @param isRunning true if it runs but does not answer
    */
   readonly adviceFor: (server: string, isRunning: boolean) => string;
 }

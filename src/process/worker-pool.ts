@@ -162,7 +162,7 @@ class Tally {
     else this.#counts.delete(name);
   }
 
-  /** Yields each name as many times as its count. */
+  /** Yields each name as often as it was counted. */
   *all(): Iterable<string> {
     for (const [name, count] of this.#counts) for (let index = 0; index < count; index++) yield name;
   }

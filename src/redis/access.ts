@@ -13,7 +13,7 @@ export interface Access {
 /** The page of the documentation that lists the rights of the Redis user. */
 export const ACCESS_PAGE = 'docs/operating.md#the-redis-user';
 
-/** The Redis user lacks rights that coinop needs. */
+/** Thrown when the Redis user lacks rights that coinop needs. */
 export class MissingAccess extends Error {
   /** The missing rights, in the notation of `ACL SETUSER`: `+info`, `~data:*`, `&0:*`. */
   readonly rules: readonly string[];

@@ -189,7 +189,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     }
   }
 
-  /** The maps that arrive until LATE_MS after the first. */
+  /** The maps of slots that nodes send within LATE_MS after the first map. */
   async #views(): Promise<NodeView[]> {
     const asked = [...this.#shards.values()].map(({ redis, address }) => ({ redis, address }));
     for (const [name, redis] of this.#scouts) asked.push({ redis, address: this.#addressOf(name) });

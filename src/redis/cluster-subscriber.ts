@@ -60,7 +60,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Never fails: if the node cannot be reached, the subscription has ended with the connection. */
+  /** Never rejects: if the node cannot be reached, the subscription has ended with its connection. */
   async unsubscribe(...channels: string[]): Promise<void> {
     for (const channel of channels) this.#refused.delete(channel);
     await this.#leave(channels.filter((channel) => this.#places.has(channel)));
@@ -183,7 +183,7 @@ function isSharded(channel: string): boolean {
   return channel.startsWith('{');
 }
 
-/** Groups channels by slot. Undefined: channels of the whole Cluster. */
+/** Groups channels by slot. Channels of the whole Cluster are in the group `undefined`. */
 function bySlot(channels: readonly string[]): Map<number | undefined, string[]> {
   return Map.groupBy(channels, (channel) => (isSharded(channel) ? slotOf(channel) : undefined));
 }

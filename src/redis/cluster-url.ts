@@ -1,9 +1,12 @@
 import type { NodeAddress, NodeOptions } from './shard.ts';
 
-/** `redis-cluster://` and `rediss-cluster://` (TLS), each with `user:password@` and one or more `host:port`, separated by commas. */
+/**
+ * The form of a Cluster's URL: `redis-cluster://` or `rediss-cluster://` (TLS), each with optional `user:password@` and one or more
+ * `host:port`, separated by commas.
+ */
 const CLUSTER_URL = /^redis(s?)-cluster:\/\/(?:([^@/]*)@)?([^@/?#]+)\/?$/;
 
-/** `host`, `host:port` or `[IPv6]:port`. */
+/** One node in the URL: `host`, `host:port` or `[IPv6]:port`. */
 const NODE = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/;
 
 const DEFAULT_PORT = 6379;

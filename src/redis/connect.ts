@@ -23,8 +23,8 @@ export const OPTIONS = {
 } satisfies RedisOptions;
 
 /**
- * A connection that fails fast. While Redis is down or silent, it refuses commands at once instead of queueing them, and it
- * never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
+ * Opens a connection that fails fast. While Redis is down or silent, the connection refuses commands at once instead of queueing them, and
+ * it never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
  */
 export function connectRedis(location: RedisLocation, log: Logger): UsableConnection {
   return keepUsable(redisAt(location), { log });
@@ -35,7 +35,7 @@ export function redisAt(location: RedisLocation): Redis {
 }
 
 interface KeepUsableOptions {
-  /** The rights that the Redis user needs. Default: they are not checked. */
+  /** The rights that the Redis user needs. Default: the rights are not checked. */
   readonly access?: Access | undefined;
   readonly log: Logger;
 }
@@ -56,7 +56,7 @@ export function checkOf(access: Access | undefined): (redis: Redis) => Promise<v
   };
 }
 
-/** @throws SettingError if Redis is too old */
+/** Checks the version of Redis. @throws SettingError if it is older than 7.0 */
 async function checkVersion(redis: Redis): Promise<void> {
   // If the user may not use INFO, the version stays unknown: the check of the rights reports the missing right.
   const server = await redis.info('server').catch((error: Error) => {

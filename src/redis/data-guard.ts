@@ -15,7 +15,7 @@ const POLL_INTERVAL_MS = 1000;
 
 export interface GuardOptions {
   readonly log: Logger;
-  /** Learns Redis's clock from each check. Default: none. */
+  /** Gets Redis's time from each check. Default: none. */
   readonly clock?: RedisClock;
   /** For tests: milliseconds by which the command TIME in scripts is ahead of Redis's clock. */
   readonly timeAheadMs?: number | undefined;
@@ -137,7 +137,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     void this.check();
   }
 
-  /** Checks the data of all primaries that answer. Does not throw. @returns false if none could be checked */
+  /** Checks the data of all primaries that answer. Does not throw. @returns false if no primary could be checked */
   check(): Promise<boolean> {
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }

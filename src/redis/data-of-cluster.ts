@@ -21,7 +21,7 @@ const POLL_MS = 500;
 /** Shortest time between two reads of the data ids in all slots (the marks), in milliseconds. */
 const MARKS_INTERVAL_MS = 5000;
 
-/** The functions and values that `DataGuard` gives its Cluster. */
+/** What `DataGuard` gives to the part of it that handles a Cluster. */
 export interface DataOfClusterOptions {
   readonly known: KnownData;
   /** Whether the known id of the data comes from DATA_DIR. */
@@ -29,7 +29,7 @@ export interface DataOfClusterOptions {
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
   readonly newPlace: (own: OwnVerdictOptions) => DataVerdict;
-  /** Checks all primaries, as `DataGuard.checkAgain`. */
+  /** Checks the data of all primaries, as `DataGuard.checkAgain`. */
   readonly checkAgain: () => Promise<unknown>;
   /** To call after the check of one primary. */
   readonly checked: () => void;
@@ -139,14 +139,17 @@ export class DataOfCluster {
     return true;
   }
 
-  /** Whether DATA_DIR names data that the Cluster does not have, because it was emptied or replaced. False without an id in DATA_DIR. */
+  /**
+   * Whether DATA_DIR names data that the Cluster does not have, because the Cluster was emptied or replaced. False without an id in
+   * DATA_DIR.
+   */
   async #isGone(): Promise<boolean> {
     const { known, isRemembered } = this.#options;
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
     if (!isRemembered || home?.status !== 'ready') return false;
     try {
       const id = idIn(await readId(home));
-      // Imported data may have been accepted since this process last had it.
+      // An operator may have accepted imported data since this process last had the data.
       if (id !== undefined && succeeds(id, known.id!)) known.id = id;
       return id !== known.id;
     } catch {
@@ -211,8 +214,8 @@ export class DataOfCluster {
 }
 
 /**
- * The values of the data id in slots of a primary, undefined for a slot that is moving to another primary.
- * @throws Error if it does not answer
+ * The values of the data id in slots of a primary. Undefined for a slot that is moving to another primary.
+ * @throws Error if the primary does not answer
  */
 function idsOf({ scripts }: Shard, slots: readonly number[]): Promise<(string | null | undefined)[]> {
   return Promise.all(

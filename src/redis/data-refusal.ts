@@ -18,7 +18,7 @@ import { timeOf } from './older-than-data-dir.ts';
  */
 export interface DataRefusal {
   readonly kind: 'older' | 'secret';
-  /** A hash of the secret with which the data may be served again. '-': no secret makes it right. */
+  /** A hash of the secret with which the data may be served again. '-': the data may not be served with any secret. */
   readonly rightSecret: string;
   /** The reason in words that follow the name of a Redis: `has another secret of the ledgers than …`. */
   readonly reason: string;

@@ -11,7 +11,7 @@ export class DataVerdict {
   readonly #options: DataVerdictOptions;
   readonly #check: DataCheck;
   readonly #marks: RefusalMarks;
-  /** Whether the last check found the known data. On a Cluster it is also false after the connection to the primary was lost. */
+  /** Whether the last check found the known data. On a Cluster `isChecked` is also false after the connection to the primary was lost. */
   isChecked = false;
   /**
    * Whether this is a primary of a Cluster whose slots have no copies of the data id yet: a first start, or data of a release without ids.

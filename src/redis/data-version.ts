@@ -74,7 +74,7 @@ export function dataWithoutVersion(): SettingError {
   return new SettingError(`The data in this Redis has ledgers and no ${DATA_VERSION_KEY}, so it has version 1, ${TOO_OLD}`);
 }
 
-/** @throws ForeignValue if the key has a value of another type than text */
+/** Reads the version of the data. @throws ForeignValue if the key has a value of another type than text */
 export function readDataVersion(redis: Redis): Promise<string | null> {
   return readText(redis, DATA_VERSION_KEY, WRITE_VERSION);
 }

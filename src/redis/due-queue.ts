@@ -11,7 +11,7 @@ export interface DueQueueOptions {
    * throws, the member is due again after the lease.
    */
   readonly work: (member: string) => Promise<number | undefined>;
-  /** Milliseconds that the work of a member may take before another process may take it over. */
+  /** Milliseconds that the work of a member may take before another process may take over the member. */
   readonly leaseMs: number;
   /** How often each process checks for due members, in milliseconds. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
@@ -29,7 +29,10 @@ export interface DueQueueOptions {
   readonly now: () => number;
 }
 
-/** A queue of due work in Redis, shared by all processes. A process takes work under a lease; if it dies, another takes over. */
+/**
+ * A queue of due work in Redis, shared by all processes. A process takes work under a lease; if the process dies, another process takes
+ * over the work.
+ */
 export class DueQueue extends Queue {
   readonly #options: DueQueueOptions;
   readonly #timer: NodeJS.Timeout;

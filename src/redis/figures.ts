@@ -11,7 +11,7 @@ export interface RedisFigures {
   readonly takesWrites: boolean;
   /** Memory that the system has given to Redis. With fragmentation, and during a fork, it is more than `usedBytes`. */
   readonly residentBytes: number;
-  /** Size of the append-only file. Undefined: there is none. */
+  /** Size of the append-only file. Undefined: Redis writes none. */
   readonly appendOnlyBytes: number | undefined;
   /** False if Redis's last write, rewrite or snapshot on disk failed. */
   readonly persists: boolean;

@@ -48,7 +48,7 @@ export interface KnownData {
   stands: boolean;
 }
 
-/** Why data is not served, and the id with which an operator accepts it. */
+/** Why data is not served, and the id with which an operator accepts the data. */
 export interface DataProblem {
   readonly kind: 'empty' | 'other' | 'older' | 'secret' | 'slot';
   readonly text: string;
@@ -65,7 +65,7 @@ export interface DataVerdictOptions {
   readonly marking: Pick<ScriptRunner, 'run'>;
   /** Whether Redis would survive a write. */
   readonly mayWrite: () => boolean;
-  /** Learns Redis's clock from each check. */
+  /** Gets Redis's time from each check. */
   readonly clock: RedisClock | undefined;
   readonly known: KnownData;
   /** The keys of the data id and of the secret. Undefined for a primary that serves no slots. */

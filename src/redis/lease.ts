@@ -1,4 +1,4 @@
 import { defineLibrary } from './script.ts';
 
-/** Lua functions for work that one process at a time does. */
+/** Lua functions for work that only one process may do at a time. */
 export const leaseLibrary = defineLibrary(new URL('lease.lua', import.meta.url));

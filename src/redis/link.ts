@@ -21,7 +21,7 @@ interface LinkEvents {
   ready: [isConcerned: (channel: string) => boolean];
   /** @param isLost tells for a channel whether its subscription has ended: always true */
   close: [isLost: (channel: string) => boolean];
-  /** A message on a subscribed channel. */
+  /** A message arrived on a subscribed channel. */
   message: [channel: string, message: string];
   /** The node of a Cluster ended the subscription to a channel, because its slot moved. */
   sunsubscribed: [channel: string];
@@ -53,7 +53,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
    */
   protected constructor(redis: Redis, options: Partial<RedisOptions>, access?: Access) {
     super();
-    // The socketTimeout of ioredis only counts commands of ioredis; #checkSilence replaces it.
+    // The socketTimeout of ioredis covers only the commands that ioredis sends; #checkSilence replaces it.
     const connector = redis.options.tls === undefined ? { Connector: BufferedConnector } : {};
     this.#connection = redis.duplicate({ ...options, ...connector, socketTimeout: undefined });
     // The main connection logs outages; the link's connection gets no logger.
@@ -94,13 +94,13 @@ export abstract class Link extends EventEmitter<LinkEvents> {
 
   protected abstract received(reply: Reply): void;
 
-  /** Called when the connection breaks: commands without a reply will get none. */
+  /** Called when the connection breaks. Commands that wait for a reply will get none. */
   protected abstract lost(): void;
 
   /** Called after all replies of one piece of data were received. */
   protected pieceEnded(): void {}
 
-  /** @throws Error if the link is disconnected; then nothing was sent */
+  /** Sends a command. @throws Error if the link is disconnected; then nothing was sent */
   protected send(command: string, words: readonly (string | number)[]): void {
     // `redisFailure()` recognises this message, which ioredis uses too.
     if (this.#stream?.writable !== true) throw new Error("Stream isn't writeable");

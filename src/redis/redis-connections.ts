@@ -25,7 +25,7 @@ export interface RedisUse {
 
 /** A process's connections to one Redis, or to a Redis Cluster. */
 export interface RedisConnections {
-  /** The connection on which a ScriptRunner runs scripts. */
+  /** The connection to one Redis, or the map of a Cluster, on which a ScriptRunner runs scripts. */
   readonly scripts: ScriptConnection | ShardMap;
   /** The connection for scripts that wait for replicas. Undefined without REDIS_WAIT_REPLICAS, and on a Cluster. */
   readonly durable: ScriptConnection | undefined;

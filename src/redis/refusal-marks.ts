@@ -63,7 +63,7 @@ export class RefusalMarks {
       const [word] = await change(keysOf(names.id));
       return word !== 'changed';
     } catch {
-      // Redis does not answer or refuses writes, or a slot is moving.
+      // Redis does not answer or refuses writes, or a slot is moving. The next check tries again.
       return false;
     } finally {
       this.#isBusy = false;

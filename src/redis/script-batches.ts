@@ -27,7 +27,7 @@ export interface ScriptBatchesOptions {
   readonly place?: (() => string) | undefined;
   /** Gives the id and the least heartbeat of the data on which a batch may run. @throws Error while no batch may run */
   readonly data?: (() => readonly [id: string, leastHeartbeat: string]) | undefined;
-  /** Number of replicas that must have the writes before the calls are answered. */
+  /** Number of replicas that must have the writes before the calls are answered. 0: answer without replicas. */
   readonly replicas: number;
   /** @param answers the list of answers, or the error with which the whole command failed */
   readonly settle: (script: AnyScript, calls: readonly Call[], answers: unknown) => void;
@@ -104,7 +104,7 @@ export class ScriptBatches {
     if (batch.calls.length === MOST_CALLS) this.#leaveEarly(batch);
   }
 
-  /** The batch that a call with these arguments joins. */
+  /** Finds or makes the batch for a call of the script with these arguments. */
   #batchOf(script: AnyScript, args: Record<string, string | number>): Batch {
     const gathering = this.#gathered.find((batch) => batch.script === script);
     if (gathering !== undefined) {

@@ -2,7 +2,7 @@ import type { Script } from './script.ts';
 
 export type AnyScript = Script<string, string, string>;
 
-/** Sends a command and resolves with the reply: a ScriptLink, or ioredis. */
+/** A connection that sends a command and resolves with the reply: a ScriptLink, or ioredis. */
 export interface ScriptConnection {
   call(command: string, words: (string | number)[]): Promise<unknown>;
   /** The number of the database that the connection uses. Default: 0. */

@@ -295,7 +295,7 @@ function withoutCommand(error: Error): Error {
   return error;
 }
 
-/** The errors with which Redis refuses a script before its first write. */
+/** Errors of a script that has written nothing: Redis, a batch's check or the connection refused it before its first write. */
 const REFUSED_BEFORE_RUNNING =
   /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|ELSEWHERE|OTHERDATA|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Stream isn't writeable)/;
 

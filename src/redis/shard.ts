@@ -34,13 +34,13 @@ export interface ShardOptions {
 export class Shard implements ScriptShard {
   readonly address: NodeAddress;
   readonly name: string;
-  /** The connection for commands about the node. */
+  /** The connection for commands that are no scripts, such as INFO and CLUSTER SLOTS. */
   readonly redis: Redis;
   readonly connection: UsableConnection;
   readonly scripts: ScriptLink;
   readonly durable: ScriptLink;
   readonly subscriber: Subscriber;
-  /** The slots that it serves, in the last map. */
+  /** The slots that the primary serves, by the last map of slots. */
   slots: readonly number[] = [];
   wasConnected = false;
   #place = '';

@@ -59,8 +59,8 @@ export class Subscriber extends Link implements Subscriptions {
   }
 
   /**
-   * Subscribes to channels of one slot of a Cluster. @throws Error if the connection is down or is lost, or the node does not serve the
-   * slot
+   * Subscribes to channels of one slot of a Cluster.
+   * @throws Error if the connection is down or is lost, or the node does not serve the slot
    */
   subscribeSharded(channels: readonly string[]): Promise<void> {
     return this.#ask('SSUBSCRIBE', channels, channels.length);

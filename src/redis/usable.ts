@@ -101,7 +101,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     }
   }
 
-  /** @throws SettingError as `opened` */
+  /** Throws the error of the connection if an operator has to change something first. @throws SettingError as `opened` */
   throwIfSetting(): void {
     if (!this.isUsable && this.#failure instanceof SettingError) throw this.#failure;
   }

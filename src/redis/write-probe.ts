@@ -10,7 +10,8 @@ const PROBE = '#!lua\nreturn 1';
 
 /**
  * Do not use it on a replica: its answer READONLY makes the connection search for the primary (`OPTIONS` of connect.ts).
- * @returns why Redis refuses writes; undefined if it accepts them. @throws Error if Redis is unavailable
+ * @returns why Redis refuses writes; undefined if it accepts them.
+ * @throws Error if Redis is unavailable
  */
 export async function refusalOfWrites(redis: Redis): Promise<string | undefined> {
   try {
@@ -26,8 +27,8 @@ export async function refusalOfWrites(redis: Redis): Promise<string | undefined>
 }
 
 /**
- * Tests a Redis that `checkRedis` found healthy with a write too: a Redis that refuses writes is not healthy. @param check the result of
- * `checkRedis`
+ * Tests a Redis that `checkRedis` found healthy with a write too: a Redis that refuses writes is not healthy.
+ * @param check the result of `checkRedis`
  */
 export async function withWrites(check: Promise<RedisHealth>, redis: Redis): Promise<RedisHealth> {
   const health = await check;
