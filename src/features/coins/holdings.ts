@@ -67,7 +67,7 @@ export const coinHolding = {
   name: 'coins',
   keys: [
     { name: 'ledger', type: 'list', whenMoved: 'handed_over', whenDeleted: 'erased' },
-    // Bucket 0 exists in every index, so it shows that the account has an index.
+    // Every index has the bucket 0, so its key shows that the account has an index.
     { name: /index:(.*)/, type: 'hash', namesAt: () => ['index:0'], whenMoved: 'handed_over', whenDeleted: 'erased' },
     { name: /guest:([^}:]+):ledger/, type: 'list', whenMoved: 'stays', whenDeleted: 'erased' },
     { name: /guest:([^}:]+):index:(.*)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'erased' },

@@ -36,7 +36,10 @@ export class LedgerFindings {
     this.#kinds.get(kind)!.commands.push(...commands);
   }
 
-  /** Marks all findings as consequences of a finding about another subject. The audit hides them if it has a finding about that subject. */
+  /**
+   * Marks all findings as consequences of a finding about another subject. If the audit has a finding about that subject, it only adds the
+   * number of these findings to it.
+   */
   explainBy(subject: string): void {
     this.#explainedBy = [subject];
   }

@@ -28,7 +28,7 @@ export class OutboxNews {
   /** Gives the relay of this process the tags of outboxes with new events. Undefined while this process does not relay. */
   #relays: ((tags: Iterable<string>) => void) | undefined;
 
-  /** @param scripts a function, because the runner is made later */
+  /** @param scripts gives the runner of scripts, which does not exist yet when this class is constructed */
   constructor(scripts: () => ScriptRunner, subscriber: Subscriptions) {
     this.#scripts = scripts;
     subscriber.on('ready', (isConcerned) => {

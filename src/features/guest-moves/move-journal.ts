@@ -30,7 +30,8 @@ const TAKE_OVER_MS = 10_000;
 const HELP_MS = 1500;
 
 /**
- * The text in place of the move's id in a member of the queue that stands for the last check, of data that arrived after the move.
+ * The queue checks a guest once more LATE_MS after its move, for data that arrived after the move. In the queue's member for this check,
+ * LATE takes the place of the move's id.
  */
 const LATE = 'late';
 

@@ -160,7 +160,7 @@ async function retire(
   await queued(linked, services, async (act) => {
     const keys = { purchase: subscriptionKeys.purchase(linked) };
     await services.scripts.run(retireScript, keys, { by, newOwner: document.owner, act });
-    // Two purchases that name each other as replaced would lead in circles.
+    // If two purchases name each other as replaced, this call would never end.
     if (!chain.includes(linked)) await finishPurchase(linked, services, [...chain, by]);
     return undefined;
   });
