@@ -48,9 +48,9 @@ export async function standingIn(id: string, probe: Probe): Promise<Standing> {
 }
 
 /**
- * Finds out why keys belong to an account of which the fields, the standing or both are missing. The finding is the same wherever the
- * account is named, so that the audit reports each loss once.
- * @returns undefined if the account has a standing
+ * Finds out why keys belong to an account of which the fields, the record of its standing (open, moved, banned, deleted) or both are
+ * missing. The finding is the same wherever the account is named, so that the audit reports each loss once.
+ * @returns undefined if the account has a record of its standing
  */
 export async function missingAccount(id: string, probe: Probe): Promise<Finding | undefined> {
   const [isThere, standing] = await probe.together(['EXISTS', accountKey(id)], ['GET', standingKey(id)]);
@@ -60,10 +60,10 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
     : { ...lostAccount(id), kind: 'lost_standing', text: 'Keys of guests that moved into it are there, and its standing is lost.' };
 }
 
-/** @param target the account whose standing names the lost account as its guest */
+/** @param target the account that lists the lost account among the guests that moved into it */
 export function lostAccount(id: string, target?: string): Finding {
   const text = 'Other keys name it, and neither its fields nor its standing are there.';
-  // The lost standing of a moved guest consists of the account that the guest moved into, so it can be written again.
+  // The lost record of a moved guest had only the id of the account that the guest moved into, so it can be written again.
   const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };
 }

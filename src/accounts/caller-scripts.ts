@@ -41,7 +41,10 @@ export interface ScriptCaller {
   giveBackCreation(): void;
 }
 
-/** Thrown when the caller's session has ended. The pipeline then handles the request once more, without the session. */
+/**
+ * Thrown when the caller's session has ended. The pipeline handles a request with a cookie once more, without the session, and refuses a
+ * bearer.
+ */
 export class SessionEnded extends Error {}
 
 /** Runs scripts for callers. */

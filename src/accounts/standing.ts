@@ -30,10 +30,10 @@ export const standingFormats = {
   guest: defineFormat('guest', '<id> <lastSeq><mark><number>\n', { id: word, lastSeq: whole, mark, number: someDigits }),
 };
 
-/** Lua functions for every script that reads an account's standing. */
+/** Lua functions for every script that reads whether an account is open, moved, banned or deleted. */
 export const standingLibrary = defineLibrary(new URL('standing.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
-/** Lua functions for every script that changes an account's standing. */
+/** Lua functions for every script that moves, bans or deletes an account, or ends its sessions. */
 export const standingChanges = defineLibrary(new URL('standing-changes.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
 /** The standing of an account, as `parseStanding` reads it. Only this file and the two Lua libraries know how Redis keeps it. */

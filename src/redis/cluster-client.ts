@@ -90,7 +90,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #problems = new Map<string, string>();
 
   /**
-   * @param replicas the number of replicas for which durable scripts wait, on a connection of their own. 0: durable scripts do not wait
+   * @param replicas the number of replicas for which scripts declared `durable` wait, on a connection of their own. 0: no script waits
    * @param access the rights that the Redis user needs before a primary is used. Default: the rights are not checked
    */
   constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger, access?: Access) {

@@ -52,7 +52,7 @@ export interface RedisConnections {
 }
 
 /**
- * @param replicas the number of replicas for which durable scripts wait, on a connection of their own. 0: durable scripts do not wait
+ * @param replicas the number of replicas for which scripts declared `durable` wait, on a connection of their own. 0: no script waits
  * @param accessTo the rights that the Redis user needs before a connection is used. Default: the rights are not checked
  */
 export function openConnections(location: RedisLocation, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {

@@ -49,9 +49,9 @@ export interface RunnerOptions {
   readonly failed?: (message: string) => void;
   /** Decides on which data scripts may run. Default: on any data. */
   readonly data?: DataCheck | undefined;
-  /** Number of replicas that must have the writes of durable scripts before the scripts are answered. Default: 0. */
+  /** Number of replicas that must have the writes of a script declared `durable` before the script is answered. Default: 0. */
   readonly replicas?: number;
-  /** On one Redis with `replicas`: the connection for durable scripts, on which a WAIT delays the commands after it. */
+  /** The connection to one Redis for scripts that wait for replicas. A WAIT delays all commands after it on the connection. */
   readonly durable?: ScriptConnection;
   /**
    * Called after each answer of a script that may have emitted an event to an outbox (`outbox.ts`). Default: scripts emit no events.

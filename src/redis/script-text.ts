@@ -29,7 +29,10 @@ export interface TextForm {
   database?: number;
   /** A batch first checks that Redis has the data with the known id, and not an older state of the data (`data-guard.ts`). */
   checksData?: boolean;
-  /** A batch of a durable script begins with a write. So WAIT also waits for all earlier writes that the batch's answers show. */
+  /**
+   * A batch of a script that waits for replicas begins with a write. So WAIT also waits for all earlier writes that the batch's answers
+   * show.
+   */
   waits?: boolean;
   /** Scripts emit events to outboxes (`outbox.ts`). Default: scripts emit no events. */
   outbox?: boolean;
