@@ -107,7 +107,11 @@ describe('on three primaries', () => {
     })();
     // For a moment after a move no node may claim the slot. Then the next move follows.
     for (let round = 0; round < 6; round++) await nodes.moveSlot(3, round % 2 === 0 ? to : from).catch(() => pause(50));
-    while ((await nodes.primaryOf(3).catch(() => to)) !== from) await nodes.moveSlot(3, from).catch(() => pause(50));
+    // Moves that follow each other so fast may leave the slot without an owner for good, which Redis's gossip does not mend.
+    for (let owner; (owner = await nodes.primaryOf(3).catch(() => undefined)) !== from; await pause(50)) {
+      if (owner !== undefined) await nodes.moveSlot(3, from).catch(() => {});
+      else for (const node of nodes.nodes) await node.call('CLUSTER', 'SETSLOT', 3, 'NODE', from.id).catch(() => {});
+    }
     isMoving = false;
     await subscribing;
     await vi.waitFor(async () => {
