@@ -19,8 +19,10 @@ export const pageModule = endpoint({
   errors: ['not_found'],
   example: `curl -s $base/pages/modules/home.js`,
   async handle({ params: { name }, meta }, { pageModules }: Pick<Services, 'pageModules'>) {
-    let module;
-    for (const modules of [ofPages, ...pageModules]) module ??= (await modules()).get(name);
-    return module === undefined ? refuse('not_found') : sendEdition(module, meta, ASKED_EACH_TIME);
+    for (const modules of [ofPages, ...pageModules]) {
+      const module = (await modules()).get(name);
+      if (module !== undefined) return sendEdition(module, meta, ASKED_EACH_TIME);
+    }
+    return refuse('not_found');
   },
 });
