@@ -28,6 +28,11 @@ export const REFUSED = 'refused: ';
  */
 export const MOST_BEHIND_MS = 10_000;
 
+/** Whether the first heartbeat is so far behind the second that data with the first must not be served after the second was seen. */
+export function isTooOld(heartbeat: number, seen: number): boolean {
+  return seen - heartbeat > MOST_BEHIND_MS;
+}
+
 export const DATA_ID_FORMAT = /^[A-Za-z0-9_-]{22}$/;
 
 /** Digits of the heartbeat. The number is fixed, because scripts compare heartbeats as texts. */

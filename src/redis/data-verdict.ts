@@ -1,4 +1,4 @@
-import { acceptData, heartbeatText, idIn, isSameData, MOST_BEHIND_MS, readHeartbeat, succeeds, successorOf } from './data-id.ts';
+import { acceptData, heartbeatText, idIn, isSameData, isTooOld, MOST_BEHIND_MS, readHeartbeat, succeeds, successorOf } from './data-id.ts';
 import { DataCheck, type Found } from './data-check.ts';
 import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type MarkedRefusal } from './data-refusal.ts';
 import type { DataProblem, DataVerdictOptions } from './known-data.ts';
@@ -140,11 +140,11 @@ export class DataVerdict {
     }
     const seen = known.heartbeats.get(key) ?? 0;
     const last = known.found.get(key) ?? 0;
-    const isBack = found.heartbeat - last > MOST_BEHIND_MS;
+    const isBack = isTooOld(last, found.heartbeat);
     known.found.set(key, found.heartbeat);
     // Another process that never saw the newer state may advance the count of serving time (the heartbeat) in the older data. The data is
     // still older then.
-    if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
+    if (isTooOld(found.heartbeat, seen) || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret)
       return this.#refuse(found, refusalOfSecret(this.#secret));
     if (problem?.kind === 'slot') return;

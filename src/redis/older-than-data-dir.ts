@@ -1,4 +1,4 @@
-import { heartbeatIn, idIn, MOST_BEHIND_MS } from './data-id.ts';
+import { heartbeatIn, idIn, isTooOld } from './data-id.ts';
 import type { Newest } from './known-data.ts';
 
 /** Data that is older than the state that DATA_DIR knows. Times are in milliseconds since 1970, by Redis's clock. */
@@ -21,7 +21,7 @@ export async function findOlder(id: string, newest: Newest, read: (key: string) 
     Object.entries(newest.heartbeats).map(async ([key, known]) => {
       const value = await read(key);
       const found = idIn(value) === id ? heartbeatIn(value) : undefined;
-      if (found === undefined || known - found.heartbeat <= MOST_BEHIND_MS) return [];
+      if (found === undefined || !isTooOld(found.heartbeat, known)) return [];
       return { behindMs: known - found.heartbeat, endsAt: found.at, knownUntil: newest.times[key] ?? 0 };
     }),
   );
