@@ -173,7 +173,7 @@ export interface ProductPurchase extends SoldProduct {
   readonly orderId: string | undefined;
   /** The buyer's account, as the app named it to the store: Google's obfuscatedExternalAccountId, Apple's appAccountToken. */
   readonly buyer: string | undefined;
-  /** Whether the store knows that the buyer has what was bought. */
+  /** Whether the store has recorded that the buyer received the purchase. Google records it when the service consumes the purchase. */
   readonly isFinished: boolean;
   /** Whether nobody paid for the purchase: it is a licence tester's, or was made in the store's own sandbox. */
   readonly isTest: boolean;

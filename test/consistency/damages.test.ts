@@ -103,7 +103,10 @@ test('the version of the data is not expected of an empty Redis', async () => {
 /** Makes a damage. @returns its finding */
 const made = async (damage: Damage) => ({ kind: damage.kind, subject: await makeOf(damage)(), isMended: 'mended' in damage });
 
-/** Expects these findings and no others. The advice of each must repair what it promises to repair, and no other data. */
+/**
+ * Expects the audit to report exactly the expected findings. Then carries out the advice of each finding: a finding with `isMended` must be
+ * gone afterwards, and every other finding must stay.
+ */
 async function expectFindings(
   expected: readonly (Pick<Finding, 'kind' | 'subject'> & { isMended?: boolean })[],
   location: { socketPath: string },

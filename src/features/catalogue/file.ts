@@ -85,7 +85,7 @@ class Edition {
     return this.#seasons.get(game);
   }
 
-  /** The games that pay prizes for scores that any client may submit. */
+  /** The games with prizes whose scores any client may submit. */
   get openlyPrized(): string[] {
     return [...this.#seasons].flatMap(([game, { prizes }]) => (prizes !== '' && !this.#serverScored.has(game) ? [game] : []));
   }
@@ -149,7 +149,7 @@ export class Catalogue {
     return this.edition.seasonsOf(game);
   }
 
-  /** Logs a warning about games with prizes that any client can win by a score of its own making. */
+  /** Warns in the log of each game whose prizes any client can win with an invented score. */
   warnOfPrizes(): void {
     const games = this.edition.openlyPrized;
     if (games.length > 0)

@@ -86,8 +86,8 @@ async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
 const LISTED = 100;
 
 /**
- * Says what is wrong with a member of the queue of deletions. A deletion writes the member before it marks the account as deleted, and the
- * queue removes the member when the account is erased.
+ * The fault of a member of the queue of deletions. Undefined: the member is right. A deletion first writes the member and then marks the
+ * account as deleted. The queue removes the member once the account is erased.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [id = ''] = member.split(' ');

@@ -8,7 +8,7 @@
 local answer, closed = {'dropped'}, {}
 for _, id in ipairs(redis.call('ZREVRANGE', seasons, 0, -1)) do
   local facts = redis.call('HMGET', season_key(scores, 'season:' .. id), 'state', 'keep')
-  -- A season whose hash is lost is treated as closed, so that it is deleted too.
+  -- A season may have lost its hash. The script then counts the season as closed, and deletes its board too.
   if facts[1] ~= 'open' and facts[1] ~= 'paying' then closed[#closed + 1] = {id = id, keep = tonumber(facts[2])} end
 end
 local keep = closed[1] and closed[1].keep or 0

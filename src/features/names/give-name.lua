@@ -1,4 +1,4 @@
--- Gives an account a name in place of its own, or removes the given name.
+-- Gives an account a name that replaces the name that the player chose. With an empty `name` it removes the given name.
 -- KEYS account, standing
 -- ARGV name (or ''), given_at, by, reason
 -- Library standing.lua: standing_of

@@ -7,7 +7,7 @@ import { nameFields, noteGivenName, readGiven } from './model.ts';
 
 const GivenName = z.object({ name: z.string(), givenAt: z.iso.datetime() });
 
-/** The name that operators gave an account in place of its own. */
+/** The name that an operator gave an account. It replaces the name that the player chose. */
 export const nameHolding = {
   name: 'given name',
   fields: [nameFields],

@@ -81,7 +81,10 @@ export async function postponeNotice(
   await scripts.run(postponeNoticeScript, keysOf(purchaseId), wait);
 }
 
-/** Drops a kept notification. @returns false if another notification of the purchase arrived after `askedAt`, so that it is kept */
+/**
+ * Drops a kept notification, unless another notification of the same purchase arrived after `askedAt`.
+ * @returns whether the notification was dropped
+ */
 export async function dropNotice(purchaseId: string, askedAt: number | '', scripts: ScriptRunner): Promise<boolean> {
   const [word] = await scripts.run(dropNoticeScript, keysOf(purchaseId), { askedAt });
   return word === 'dropped';

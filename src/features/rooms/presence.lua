@@ -63,8 +63,8 @@ for place, id in ipairs(ids) do
   if here and not successor then successor = id end
 end
 
--- When an absent host's role is handed over. A host who was never on the channel has no away time: the host plays over HTTP only, and stays
--- host.
+-- The time at which an absent host loses the role of host. nil: the host keeps the role. A host who plays over HTTP only was never on the
+-- channel, so this host has no away time and keeps the role.
 local host_due = not host_is_here and host_away_since and host_away_since + tonumber(grace_ms) or nil
 if host_due and host_due <= at and successor and found.phase ~= 'ended' then set_host(found, successor) end
 if host_due and host_due <= at then host_due = nil end

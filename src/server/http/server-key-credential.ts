@@ -22,7 +22,7 @@ export interface ServerKeyCredentialOptions {
   readonly followMove: (accountId: string) => Promise<string>;
 }
 
-/** A request with a server key: its key, and what names its account. */
+/** A request with a server key, and the parts of the request that may name an account. */
 interface KeyedRequest {
   readonly key: ServerKey;
   readonly exchange: Exchange;

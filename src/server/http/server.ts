@@ -430,7 +430,7 @@ interface Route extends ExchangeRoute {
   readonly takesTypedKey: boolean;
 }
 
-/** A route as the metrics count it: one for each endpoint, whatever path or method (GET, HEAD) a request uses. */
+/** The route under which the metrics count a request. All paths and methods (GET, HEAD) of an endpoint have one route. */
 interface MeteredRoute extends RouteName {
   /** Records the answer in the metrics. Status 0: the client aborted first. */
   readonly record: (status: number, milliseconds: number) => void;

@@ -92,7 +92,7 @@ client.watchRoom('BCDFG', (room) => {
 function section(id: string, channel: Channel, { operations, components }: AsyncapiParts): Html {
   const { address, summary, description, messages, parameters = {}, bindings } = channel;
   const { query, headers } = bindings.ws;
-  // The list of refused upgrades is cut off, because the page has a list of its own for refused upgrades.
+  // The description ends with a list of the errors of refused upgrades. The page lists these errors below, under a heading of their own.
   const [about = ''] = description.split(/\n*A refused upgrade gets/);
   return html`<section class="tag" aria-labelledby="${id}-title">
     <div class="operation" id="${id}">
