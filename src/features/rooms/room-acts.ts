@@ -13,8 +13,10 @@ import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BY
 import { fieldsOf, privatePart, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
-/** The error codes with which scripts may refuse any act in a room, and those of the acts of `act.lua`. */
+/** The error codes with which the script of every act may refuse. */
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
+
+/** Further error codes of `lobby-act.lua`. */
 const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
 
 /** The error codes that acts may get, without the codes that any request may get. */
@@ -27,7 +29,7 @@ export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_sta
 const ofAct = ['accountId', 'seatId', 'order', 'tab', 'isWhole'] as const;
 
 const lobbyScript = defineScript({
-  file: new URL('act.lua', import.meta.url),
+  file: new URL('lobby-act.lua', import.meta.url),
   keys: ['room', 'seats'],
   args: ['action', 'code', ...ofAct, 'name', 'playerId', 'nextCode', 'settings', 'nowText', 'ttlMs'],
   shared: ['keyGame', 'seatsKeptSeconds'],
@@ -53,7 +55,7 @@ const lobbyScript = defineScript({
 });
 
 const writeScript = defineScript({
-  file: new URL('write.lua', import.meta.url),
+  file: new URL('write-game-data.lua', import.meta.url),
   keys: ['room'],
   args: ['action', ...ofAct, 'from', 'text', 'ifStateSeq', 'private', 'ttlMs'],
   shared: ['keyGame'],
@@ -167,7 +169,7 @@ export class RoomActs {
     if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields, who);
   }
 
-  /** Performs an act of `act.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */
+  /** Performs an act of `lobby-act.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */
   async #change(act: Act, nextCode = ''): Promise<Done> {
     const { action, body, by, code } = act;
     const { scripts, config, now } = this.#options;
@@ -194,7 +196,7 @@ export class RoomActs {
       case 'replayed':
         return doneOf(word, words);
       case 'lobby_wanted':
-        if (nextCode !== '') throw new Error('act.lua answered lobby_wanted to a call with a nextCode');
+        if (nextCode !== '') throw new Error('lobby-act.lua answered lobby_wanted to a call with a nextCode');
         return this.#change(act, await this.#openNextLobby(act, words));
       case 'wrong_settings':
         throw invalid(
@@ -220,7 +222,7 @@ export class RoomActs {
     const isOfState = action !== 'data';
     if (body.merge === undefined) {
       const written = await this.#writeText(act, '', (isOfState ? body.state : body.data) ?? '');
-      if (written instanceof MergeFrom) throw new Error('write.lua answered merge_from to an act without a merge');
+      if (written instanceof MergeFrom) throw new Error('write-game-data.lua answered merge_from to an act without a merge');
       return written;
     }
     return this.#turns.take(code, async () => {
@@ -317,8 +319,8 @@ export class RoomActs {
    * Opens the lobby of a rematch.
    *
    * A script can neither count the new room against the limit of its client address nor draw random codes until a code is free. So a
-   * rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, and `act.lua` writes the lobby's code into
-   * the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose code is in no room
+   * rematch takes three steps: `lobby-act.lua` answers `lobby_wanted`, this function opens the lobby, and `lobby-act.lua` writes the lobby's
+   * code into the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose code is in no room
    * expires.
    * @param words the figures of the answer `lobby_wanted`
    * @returns the lobby's code
@@ -350,8 +352,8 @@ export class RoomActs {
 const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
 
 /**
- * What `write.lua` gets as the text from which a merge began, if this process does not know the room's text. No room has this text, so the
- * script answers with the room's present text.
+ * What `write-game-data.lua` gets as the text from which a merge began, if this process does not know the room's text. No room has this
+ * text, so the script answers with the room's present text.
  */
 const NOT_KNOWN = '-';
 
@@ -382,7 +384,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
   };
 }
 
-/** The settings that an act changes, as lines for `act.lua`: a line with the name and a line with the value of each setting. */
+/** The settings that an act changes, as lines for `lobby-act.lua`: a line with the name and a line with the value of each setting. */
 function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers }: ActBody): string {
   const settings = { public: isPublic, tags: tags && tagsText(tags), minPlayers, maxPlayers, writers };
   return Object.entries(settings)

@@ -94,7 +94,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'kicked-guest-rejoins',
-    file: 'src/features/rooms/act.lua',
+    file: 'src/features/rooms/lobby-act.lua',
     before: `if was_kicked(found, account_id, guest_set(moved_in)) then return 'kicked' end`,
     after: `if was_kicked(found, account_id, {}) then return 'kicked' end`,
     harm: 'A player who was kicked as a guest signs in, and joins the room again.',
