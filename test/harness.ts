@@ -139,7 +139,7 @@ export async function start({
         ? new Redis(ownDatabase(), { lazyConnect: true })
         : undefined;
   const url = `http://127.0.0.1:${service.port}`;
-  if (redis === undefined && isOnCluster()) await whole(service);
+  if (redis === undefined) await whole(service);
   return {
     url,
     port: service.port,
@@ -166,9 +166,9 @@ export async function forFile<T extends AsyncDisposable>(made: Promise<T>): Prom
 }
 
 /**
- * A service listens some seconds after its start at the latest, also without its primaries or the secret of its ledgers. The first service
- * on a Cluster writes marks into each slot, which takes longer on a busy machine, and the first requests would be 503. If a test
- * keeps the service from becoming ready, this resolves after READY_MS.
+ * A service listens some seconds after its start at the latest, also without a connection to Redis or the secret of its ledgers. On a busy
+ * machine the connections take longer, as do the marks that the first service on a Cluster writes into each slot, and the first requests
+ * would be 503. If a test keeps the service from becoming ready, this resolves after READY_MS.
  */
 async function whole({ readiness }: Service): Promise<void> {
   const giveUpAt = performance.now() + READY_MS;
