@@ -4,6 +4,9 @@ import { defineLibrary } from '../redis/script.ts';
 /** Lua functions for scripts that emit events of an account, such as a ban. */
 export const accountEvents = defineLibrary(new URL('account-events.lua', import.meta.url));
 
+/** The Lua function with which a script creates an account. It calls a function of `accountEvents`, so that library has to come first. */
+export const accountCreation = defineLibrary(new URL('create-account.lua', import.meta.url));
+
 /**
  * The field `events` of an account: its number of events that are no ledger entries. In a move the guest's number is dropped, and the
  * account keeps its own.

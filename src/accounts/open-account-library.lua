@@ -1,15 +1,13 @@
 -- The functions of prologue-open.lua. They are in a library, which Redis defines once a batch: as functions of each call they would cost
 -- every coin operation half a microsecond.
--- Calls tell_event() of account-events.lua.
+-- Calls create_account() of create-account.lua.
 -- `creation_used` is true if the script created something other than the account with the creation that the service reserved, such as a
 -- board's first score.
 local account_created, creation_used
 local function open_account(account, creation_barred)
   if redis.call('EXISTS', account) == 1 then return true end
   if creation_barred ~= '' then return false end
-  redis.call('HSET', account, 'createdAt', now)
-  account_created = true
-  tell_event(string.match(account, '^{(.-)}'), 'n', '')
+  account_created = create_account(account)
   return true
 end
 local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end

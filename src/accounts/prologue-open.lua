@@ -3,6 +3,7 @@
 -- KEYS account
 -- ARGV creation_barred
 -- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
 -- Library open-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --

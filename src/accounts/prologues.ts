@@ -1,5 +1,5 @@
 import { defineLibrary, definePrologue } from '../redis/script.ts';
-import { accountEvents } from './account-events.ts';
+import { accountCreation, accountEvents } from './account-events.ts';
 import { standingLibrary } from './standing.ts';
 
 /** For scripts that act for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
@@ -29,7 +29,7 @@ export const opensAccount = definePrologue({
   keys: ['account'],
   args: ['creationBarred'],
   answers: ['rate_limited'],
-  library: [accountEvents, defineLibrary(new URL('open-account-library.lua', import.meta.url))],
+  library: [accountEvents, accountCreation, defineLibrary(new URL('open-account-library.lua', import.meta.url))],
   apart: definePrologue({
     after: checksCaller.apart,
     file: new URL('prologue-opened.lua', import.meta.url),

@@ -4,6 +4,7 @@
 -- Shared kept (milliseconds, 0: for ever), secret
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
 -- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
@@ -23,11 +24,9 @@ local after = balance + booked
 if after > MAX_BALANCE then return {'balance_limit'} end
 
 -- No line after this one refuses the booking.
-local created = seq == 0 and redis.call('HSETNX', account, 'createdAt', now) or 0
-local id = string.match(account, '^{(.-)}')
-if created == 1 then tell_event(id, 'n', '') end
+local created = seq == 0 and create_account(account)
 file_key(ledger, key_hash, whole(seq + 1), seq)
 append(ledger, seq + 1, after, letter .. whole(booked), key)
-if event ~= '' then tell_event(id, string.sub(event, 1, 1), string.sub(event, 3) .. ' ' .. whole(booked)) end
+if event ~= '' then tell_event(string.match(account, '^{(.-)}'), string.sub(event, 1, 1), string.sub(event, 3) .. ' ' .. whole(booked)) end
 forget_oldest(ledger, kept, secret, seq + 1)
-return {'done', whole(booked), whole(after), whole(created)}
+return {'done', whole(booked), whole(after), created and '1' or '0'}

@@ -1,4 +1,4 @@
-import { accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { runWhereItIs } from '../../accounts/standing-reader.ts';
@@ -18,7 +18,7 @@ const bookScript = defineScript({
   args: ['letter', 'coins', 'key', 'keyHash', 'refusesBanned', 'least', 'event'],
   shared: ['kept', 'secret'],
   answers: ['done', 'replayed', 'balance_limit', 'banned', 'deleted', 'moving', 'moved', 'other_data'],
-  library: [standingLibrary, accountEvents, ledgerLibrary],
+  library: [standingLibrary, accountEvents, accountCreation, ledgerLibrary],
   durable: true,
 });
 

@@ -6,6 +6,7 @@
 -- Library standing.lua: standing_of, has_guest, count_guests
 -- Library standing-changes.lua: add_guest
 -- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
 -- Library ledger.lua: MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
 -- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
@@ -58,9 +59,8 @@ if copied > 0 then
     if redis.call('EXISTS', from) == 1 then redis.call('RENAME', from, of_account(guests, 'index:' .. bucket)) end
   end
 end
-local created = redis.call('HSETNX', account, 'createdAt', now)
+local created = create_account(account)
 redis.call('HSET', account, 'store', store)
-if created == 1 then tell_event(target_id, 'n', '') end
 tell_event(target_id, 'm', guest_id)
 -- The guest's balance moves even if it is below 0.
 if coins ~= 0 then
@@ -97,5 +97,5 @@ end
 
 add_guest(standing, guest_id, last_seq, guest_count + 1, is_filed)
 if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end
-redis.call('SET', record, table.concat({'accepted', guest_id, whole(created), whole(coins), generation, whole(target_balance + coins)}, ' '), 'EX', kept_seconds)
+redis.call('SET', record, table.concat({'accepted', guest_id, created and '1' or '0', whole(coins), generation, whole(target_balance + coins)}, ' '), 'EX', kept_seconds)
 return {'accepted'}

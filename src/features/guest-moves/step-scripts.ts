@@ -1,4 +1,4 @@
-import { accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
@@ -68,7 +68,7 @@ export const acceptGuest = defineScript({
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
-  library: [standingLibrary, standingChanges, accountEvents, ledgerLibrary],
+  library: [standingLibrary, standingChanges, accountEvents, accountCreation, ledgerLibrary],
   prelude: boundedLines,
 });
 

@@ -4,12 +4,13 @@
 -- ARGV at
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
 -- Answers kept sign_in_required account_deleted account_banned(end, 0 without one) moving
 local state, detail = standing_of(standing)
 if state == 'moved' then return {'sign_in_required'} end
 if state == 'moving' then return {'moving'} end
 if state == 'deleted' then return {'account_deleted'} end
 if state == 'banned' then return {'account_banned', detail} end
-if redis.call('HSETNX', account, 'createdAt', at) == 1 then tell_event(string.match(account, '^{(.-)}'), 'n', '') end
+create_account(account)
 redis.call('HSET', account, 'installVerifiedAt', at)
 return {'kept'}

@@ -1,4 +1,4 @@
-import { accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { runWhereItIs } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ export const keepProof = defineScript({
   keys: ['account', 'standing'],
   args: ['at'],
   answers: ['kept', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
-  library: [standingLibrary, accountEvents],
+  library: [standingLibrary, accountEvents, accountCreation],
 });
 
 export const storeInstall = endpoint({

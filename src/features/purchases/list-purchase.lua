@@ -3,10 +3,9 @@
 -- ARGV purchase, at
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
 -- Answers listed(created 0|1) moving moved(account that it moved into) deleted(time)
 local state, detail = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 if redis.call('ZADD', listed, 'NX', at, purchase) == 0 then return {'listed', '0'} end
-local created = redis.call('HSETNX', account, 'createdAt', now)
-if created == 1 then tell_event(string.match(account, '^{(.-)}'), 'n', '') end
-return {'listed', tostring(created)}
+return {'listed', create_account(account) and '1' or '0'}

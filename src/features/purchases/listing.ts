@@ -1,4 +1,4 @@
-import { accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { dropHeldKey } from '../../accounts/held-keys.ts';
@@ -14,7 +14,7 @@ const listScript = defineScript({
   keys: ['account', 'standing', 'listed'],
   args: ['purchase', 'at'],
   answers: ['listed', 'moving', 'moved', 'deleted'],
-  library: [standingLibrary, accountEvents],
+  library: [standingLibrary, accountEvents, accountCreation],
   durable: true,
 });
 

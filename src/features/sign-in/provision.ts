@@ -1,4 +1,4 @@
-import { accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { checkCaller } from '../../accounts/account.ts';
@@ -24,12 +24,12 @@ import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
 export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),
   keys: ['account', 'accountStanding'],
-  args: ['store', 'now'],
+  args: ['store'],
   answers: ['opened', 'deleted', 'banned'],
   prologue: checksCaller,
   slotOf: 'account',
   outboxOf: 'account',
-  library: [standingLibrary, accountEvents],
+  library: [standingLibrary, accountEvents, accountCreation],
 });
 
 export const storeProvision = endpoint({
@@ -193,11 +193,10 @@ async function signIn(subject: string, caller: Caller | undefined, services: Sig
 async function provisionAccount(
   { accountId, store }: MoveTarget,
   caller: Caller | undefined,
-  { scripts, now }: ScriptServices,
+  { scripts }: ScriptServices,
 ): Promise<{ created: boolean; generation: string } | undefined> {
   const keys = { account: accountKey(accountId), accountStanding: standingKey(accountId) };
-  const args = { store, now: now() };
-  const [word, figure, generation] = await scripts.runFor(caller, provisionScript, keys, args);
+  const [word, figure, generation] = await scripts.runFor(caller, provisionScript, keys, { store });
   if (word === 'banned') throw refuseBanned(banEndOf(figure!));
   return word === 'deleted' ? undefined : { created: figure === '1', generation: generation! };
 }

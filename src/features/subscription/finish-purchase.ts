@@ -1,4 +1,4 @@
-import { accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
@@ -26,7 +26,7 @@ export const putLineScript = defineScript({
   args: ['hash', 'revision', 'words', 'now'],
   answers: ['put', 'stale', 'moved', 'moving', 'deleted'],
   prelude: linesPrelude,
-  library: [standingLibrary, boundedLines, accountEvents],
+  library: [standingLibrary, boundedLines, accountEvents, accountCreation],
   durable: true,
 });
 

@@ -6,20 +6,19 @@
 -- Library standing.lua: standing_of
 -- Library bounded-lines.lua: bound_lines
 -- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
 -- Answers put(created 0|1) stale moved(account that it moved into) moving deleted(time)
 local away = owner_away()
 if away then return away end
 if not is_newer() then return {'stale'} end
 
 -- The owner of a purchase may be an account that has written nothing yet, so the account is created.
-local id = string.match(account, '^{(.-)}')
-local created = redis.call('HSETNX', account, 'createdAt', now)
-if created == 1 then tell_event(id, 'n', '') end
+local created = create_account(account)
 redis.call('SADD', owned, hash)
 local before, after = told_by(), words ~= '' and told_of(words)
 local lines = lines_without()
 if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
 write_lines(bound_lines(lines, tonumber(now), owned))
 -- If the line did not change, or another purchase replaced this one, no event is emitted.
-if after and after ~= before then tell_event(id, 's', after) end
-return {'put', tostring(created)}
+if after and after ~= before then tell_event(string.match(account, '^{(.-)}'), 's', after) end
+return {'put', created and '1' or '0'}
