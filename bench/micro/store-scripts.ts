@@ -12,13 +12,13 @@ import { keepProof, takeNonce } from '../../src/features/install-proof/prove.ts'
 import { moveKeys } from '../../src/features/guest-moves/model.ts';
 import { nonceKey } from '../../src/features/install-proof/model.ts';
 import {
-  acceptGuest,
-  closeGuest,
-  copyChunk,
+  addGuestToAccount,
+  markGuestMoved,
+  copyGuestLedger,
   freezeGuest,
-  readFrozen,
+  readFrozenGuest,
   openMove,
-  readChunk,
+  readGuestLedger,
 } from '../../src/features/guest-moves/step-scripts.ts';
 import { provisionScript } from '../../src/features/sign-in/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
@@ -131,12 +131,12 @@ export function storeCases(): Record<string, Case> {
       () => ({ made: 'x'.repeat(3000) }),
     ),
     'coins/apply (first of an account)': (call, number) => call(credit, { installId: guest(number), body: { coins: 5, key: 'first' } }),
-    'guest-moves/open': scriptCase(
+    'guest-moves/open-move': scriptCase(
       openMove,
       (number) => ({ record: moveKeys.record(target(number), 'bench') }),
       (number) => ({ guestId: accountIdOf(guest(number)), keptSeconds: 600 }),
     ),
-    'guest-moves/freeze': scriptCase(
+    'guest-moves/freeze-guest': scriptCase(
       freezeGuest,
       (number) => ({ account: accountKey(accountIdOf(guest(number))), ledger: coinKeys.ledger(accountIdOf(guest(number))) }),
       (number, { keySecret }) => ({
@@ -145,8 +145,8 @@ export function storeCases(): Record<string, Case> {
       }),
       guest,
     ),
-    'guest-moves/read-frozen': scriptCase(
-      readFrozen,
+    'guest-moves/read-frozen-guest': scriptCase(
+      readFrozenGuest,
       (number) => ({
         account: accountKey(accountIdOf(guest(number))),
         ledger: coinKeys.ledger(accountIdOf(guest(number))),
@@ -154,20 +154,20 @@ export function storeCases(): Record<string, Case> {
       }),
       () => ({ fields: MOVED_FIELDS.join(' ') }),
     ),
-    'guest-moves/chunk': scriptCase(
-      readChunk,
+    'guest-moves/read-guest-ledger': scriptCase(
+      readGuestLedger,
       (number) => ({ ledger: coinKeys.ledger(accountIdOf(guest(number))), standing: standingKey(accountIdOf(guest(number))) }),
       () => ({ moveId: 'bench', position: 0 }),
     ),
-    'guest-moves/copy (one entry)': scriptCase(
-      copyChunk,
+    'guest-moves/copy-guest-ledger (one entry)': scriptCase(
+      copyGuestLedger,
       (number) => keysOfMove(number),
       () => ({
         ...{ position: 0, lastSeq: 1, lines: `- 1:5 c5 ${now.toString(36)} first\n`, keptSeconds: 600 },
       }),
     ),
-    'guest-moves/accept (a guest with coins)': scriptCase(
-      acceptGuest,
+    'guest-moves/add-guest-to-account (a guest with coins)': scriptCase(
+      addGuestToAccount,
       (number) => ({
         account: accountKey(target(number)),
         ledger: coinKeys.ledger(target(number)),
@@ -181,8 +181,8 @@ export function storeCases(): Record<string, Case> {
         ...{ keptSeconds: 600, secret: keySecret.text },
       }),
     ),
-    'guest-moves/close': scriptCase(
-      closeGuest,
+    'guest-moves/mark-guest-moved': scriptCase(
+      markGuestMoved,
       (number) => ({ standing: standingKey(accountIdOf(guest(number))) }),
       (number) => ({
         ...{ moveId: 'bench', targetId: target(number) },

@@ -8,7 +8,15 @@ import type { Refusal } from '../../errors.ts';
 import { Attempts } from '../../journal/attempts.ts';
 import { coinKeys } from '../coins/model.ts';
 import { moveKeys, type MoveTarget } from './model.ts';
-import { acceptGuest, clearStaged, closeGuest, copyChunk, readFrozen, readChunk, thawGuest } from './step-scripts.ts';
+import {
+  addGuestToAccount,
+  deleteCopy,
+  markGuestMoved,
+  copyGuestLedger,
+  readFrozenGuest,
+  readGuestLedger,
+  thawGuest,
+} from './step-scripts.ts';
 
 export interface MoveOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
@@ -30,7 +38,7 @@ interface FrozenMove {
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
-  /** The fields of the guest that an account may take over, as JSON for `accept.lua`. */
+  /** The fields of the guest that an account may take over, as JSON for `add-guest-to-account.lua`. */
   readonly fields: string;
 }
 
@@ -73,7 +81,7 @@ export class MoveFinisher {
   /** @returns the move of a frozen guest. For a guest that is not frozen, the value that `finish` returns */
   async #readFrozen(guestId: string): Promise<FrozenMove | string | undefined> {
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
-    const [word, id, ...frozen] = await this.#options.scripts.run(readFrozen, keys, { fields: this.#names.join(' ') });
+    const [word, id, ...frozen] = await this.#options.scripts.run(readFrozenGuest, keys, { fields: this.#names.join(' ') });
     if (word === 'still') return undefined;
     if (word === 'moved') return id!;
     const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = frozen as [string, MoveTarget['store'], ...string[]];
@@ -112,14 +120,14 @@ export class MoveFinisher {
     const keys = { ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
     const copyKeys = keysOfMove(target.accountId, moveId);
     for (let position = from; ;) {
-      const [word, ...entries] = await scripts.run(readChunk, keys, { moveId, position });
+      const [word, ...entries] = await scripts.run(readGuestLedger, keys, { moveId, position });
       if (word === 'thawed') return word;
       if (entries.length === 0) return 'copied';
       // A small ledger needs no index, because `file_guest` of ledger.lua stores its keys with the account. An entry of a move (`m`) is in
       // no index.
       const hashOf = (entry: string): number | '-' => (isSmall || /^\S+ m/.test(entry) ? '-' : keySecret.hashOf(keyOf(entry)));
       const lines = entries.map((entry) => `${hashOf(entry)} ${entry}\n`).join('');
-      const [state, length] = await scripts.run(copyChunk, copyKeys, { position, lastSeq: seq, lines, keptSeconds: KEPT_SECONDS });
+      const [state, length] = await scripts.run(copyGuestLedger, copyKeys, { position, lastSeq: seq, lines, keptSeconds: KEPT_SECONDS });
       if (state === 'closed') return 'copied';
       position = Number(length);
     }
@@ -129,7 +137,7 @@ export class MoveFinisher {
     const { scripts, keySecret } = this.#options;
     const { accountId: targetId, store } = target;
     return scripts.run(
-      acceptGuest,
+      addGuestToAccount,
       {
         account: accountKey(targetId),
         ledger: coinKeys.ledger(targetId),
@@ -148,7 +156,7 @@ export class MoveFinisher {
     const { scripts, log, holdings, now } = this.#options;
     const names = keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'goes').join(' ');
     const args = { moveId, targetId: target.accountId, names };
-    const [word] = await scripts.run(closeGuest, { standing: standingKey(guestId) }, args);
+    const [word] = await scripts.run(markGuestMoved, { standing: standingKey(guestId) }, args);
     if (word === 'closed') return;
     const { word: state } = await standingOf(guestId, scripts);
     // Another process closed the guest. Since then its account may have been deleted, and the guest with it.
@@ -164,7 +172,7 @@ export class MoveFinisher {
   async #takeBack({ guestId, moveId, target, seq }: FrozenMove): Promise<void> {
     const { scripts } = this.#options;
     for (let from = '0'; from !== '';) {
-      const [word, next] = await scripts.run(clearStaged, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
+      const [word, next] = await scripts.run(deleteCopy, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
       // Redis lost the account's refusal, so the account may still accept the copy. It has to decide again before the guest thaws.
       if (word === 'open') return;
       from = next!;
@@ -173,7 +181,7 @@ export class MoveFinisher {
   }
 
   /**
-   * Moves the data of the guest that `accept.lua` did not move.
+   * Moves the data of the guest that `add-guest-to-account.lua` did not move.
    * @param isLast whether no further data can arrive under the guest's name
    * @returns whether further data may still arrive
    */

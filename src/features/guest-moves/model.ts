@@ -1,7 +1,7 @@
 export const moveKeys = {
   /** The queue of moves under way: sorted sets of `<guest id> <account id> <move id>` by time. */
   unfinished: 'moves:due',
-  /** A string: the state or the outcome of a move into the account (`open.lua`). */
+  /** A string: the state or the outcome of a move into the account (`open-move.lua`). */
   record: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}`,
   /**
    * A list: the copy of the guest's ledger while the move is open. The names of the buckets of its index are made from this name, as for

@@ -6,15 +6,16 @@ import { defineScript } from '../../redis/script.ts';
 import { erasePrelude, ledgerLibrary } from '../coins/model.ts';
 
 /**
- * The scripts of a guest's move. Each script touches keys of one hash tag: the guest's (freeze, read-frozen, chunk, thaw, close) or the
- * account's (open, copy, accept, outcome, clear, revoke). Each may be repeated, also by several processes at once. `./move-journal.ts` runs
- * them in order; docs/decisions/moves-as-a-journal.md says why.
+ * The scripts of a guest's move. Each script touches keys of one hash tag: the guest's (freezeGuest, readFrozenGuest, readGuestLedger,
+ * thawGuest, markGuestMoved), or those of the account that the guest moves into (openMove, copyGuestLedger, addGuestToAccount, readOutcome,
+ * deleteCopy, revokeMove). Each may be repeated, also by several processes at once. `./move-journal.ts` and `./finisher.ts` run them in
+ * order; docs/decisions/moves-as-a-journal.md says why.
  */
 
 const file = (name: string): URL => new URL(`${name}.lua`, import.meta.url);
 
 export const openMove = defineScript({
-  file: file('open'),
+  file: file('open-move'),
   keys: ['record'],
   args: ['guestId', 'keptSeconds'],
   answers: ['opened'],
@@ -22,7 +23,7 @@ export const openMove = defineScript({
 });
 
 export const freezeGuest = defineScript({
-  file: file('freeze'),
+  file: file('freeze-guest'),
   keys: ['account', 'ledger'],
   args: ['moveId', 'targetId', 'store', 'day', 'fromPairing'],
   shared: ['secret'],
@@ -32,10 +33,10 @@ export const freezeGuest = defineScript({
   library: [standingChanges, ledgerLibrary],
 });
 
-export const revokeMove = defineScript({ file: file('revoke'), keys: ['record'], args: [], answers: ['revoked'] });
+export const revokeMove = defineScript({ file: file('revoke-move'), keys: ['record'], args: [], answers: ['revoked'] });
 
-export const readFrozen = defineScript({
-  file: file('read-frozen'),
+export const readFrozenGuest = defineScript({
+  file: file('read-frozen-guest'),
   keys: ['account', 'ledger', 'standing'],
   args: ['fields'],
   answers: ['moving', 'moved', 'still'],
@@ -43,8 +44,8 @@ export const readFrozen = defineScript({
   readOnly: true,
 });
 
-export const readChunk = defineScript({
-  file: file('chunk'),
+export const readGuestLedger = defineScript({
+  file: file('read-guest-ledger'),
   keys: ['ledger', 'standing'],
   args: ['moveId', 'position'],
   answers: ['entries', 'thawed'],
@@ -52,8 +53,8 @@ export const readChunk = defineScript({
   readOnly: true,
 });
 
-export const copyChunk = defineScript({
-  file: file('copy'),
+export const copyGuestLedger = defineScript({
+  file: file('copy-guest-ledger'),
   keys: ['record', 'staged'],
   args: ['position', 'lastSeq', 'lines', 'keptSeconds'],
   answers: ['copied', 'closed'],
@@ -61,8 +62,8 @@ export const copyChunk = defineScript({
   library: ledgerLibrary,
 });
 
-export const acceptGuest = defineScript({
-  file: file('accept'),
+export const addGuestToAccount = defineScript({
+  file: file('add-guest-to-account'),
   keys: ['account', 'ledger', 'standing', 'credited', 'record', 'staged'],
   args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', 'fields', 'keptSeconds'],
   shared: ['secret'],
@@ -72,16 +73,16 @@ export const acceptGuest = defineScript({
   prelude: boundedLines,
 });
 
-export const outcomeOfMove = defineScript({
-  file: file('outcome'),
+export const readOutcome = defineScript({
+  file: file('read-outcome'),
   keys: ['record'],
   args: [],
   answers: ['open', 'accepted', 'refused', 'void'],
   readOnly: true,
 });
 
-export const clearStaged = defineScript({
-  file: file('clear'),
+export const deleteCopy = defineScript({
+  file: file('delete-copy'),
   keys: ['record', 'staged'],
   args: ['lastSeq', 'from'],
   answers: ['cleared', 'open'],
@@ -91,7 +92,7 @@ export const clearStaged = defineScript({
 });
 
 export const thawGuest = defineScript({
-  file: file('thaw'),
+  file: file('thaw-guest'),
   keys: ['standing'],
   args: ['moveId'],
   answers: ['thawed', 'gone'],
@@ -99,8 +100,8 @@ export const thawGuest = defineScript({
   library: standingChanges,
 });
 
-export const closeGuest = defineScript({
-  file: file('close'),
+export const markGuestMoved = defineScript({
+  file: file('mark-guest-moved'),
   keys: ['standing'],
   args: ['moveId', 'targetId', 'names'],
   answers: ['closed', 'gone'],

@@ -98,7 +98,7 @@ async function filledAccount(): Promise<Stage> {
   const around: Around = async (script, run) => {
     if (isDead) throw new Error('the process died');
     const answer = await run();
-    isDead = script === 'guest-moves/accept';
+    isDead = script === 'guest-moves/add-guest-to-account';
     return answer;
   };
   await begin(around, accountIdOf(frozen), accountId).catch(() => {});

@@ -89,7 +89,7 @@ test('a guest whose freeze was lost after it was accepted keeps what it has, and
   const forgetful = movers.mover(async (script, call) => {
     const answer = await call();
     // A failover of the guest's primary takes the freeze back.
-    if (script === 'guest-moves/accept') await redis.del(standingKey(guestId));
+    if (script === 'guest-moves/add-guest-to-account') await redis.del(standingKey(guestId));
     return answer;
   });
   await movers.begin(guestId, targetId, forgetful);
@@ -106,7 +106,9 @@ test('a move that cannot go on leaves the outcome unknown, because others finish
   const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
   await movers.apply(guestId, 'c5', 'before');
   const cut = movers.mover((script, call) =>
-    script === 'guest-moves/copy' || script === 'guest-moves/accept' ? Promise.reject(new Error("Stream isn't writeable")) : call(),
+    script === 'guest-moves/copy-guest-ledger' || script === 'guest-moves/add-guest-to-account'
+      ? Promise.reject(new Error("Stream isn't writeable"))
+      : call(),
   );
   const error = await movers.begin(guestId, targetId, cut).catch((found: unknown) => found);
   expect(redisFailure(error)).toBe('unknown');

@@ -198,7 +198,7 @@ async function guestWith(entries: number): Promise<string> {
 describe('a late helper', () => {
   test('of a refused move gets the same answer although the account has room by now', async () => {
     const [guestId, targetId] = [await guestWith(3), await storeAccount(5)];
-    const late = stoppingAt('guest-moves/accept');
+    const late = stoppingAt('guest-moves/add-guest-to-account');
     const moving = movers.begin(guestId, targetId, late.mover);
     await late.stopped;
     await movers.work();
@@ -215,10 +215,10 @@ describe('a late helper', () => {
 
   test('does not copy a chunk again, and not after the move was decided', async () => {
     const [guestId, targetId] = [await guestWith(130), await storeAccount(1e6)];
-    const late = stoppingAt('guest-moves/copy');
+    const late = stoppingAt('guest-moves/copy-guest-ledger');
     const moving = movers.begin(guestId, targetId, late.mover);
     await late.stopped;
-    const [other, stopping] = [movers.mover(), stoppingAt('guest-moves/accept')];
+    const [other, stopping] = [movers.mover(), stoppingAt('guest-moves/add-guest-to-account')];
     const helping = movers.work(stopping.mover);
     await stopping.stopped;
     expect((await redis.keys(`{${targetId}}:move:*:ledger`)).length).toBe(1);
@@ -233,12 +233,12 @@ describe('a late helper', () => {
 
   test('of a refused move leaves the next move of the guest frozen', async () => {
     const [guestId, targetId] = [await guestWith(3), await storeAccount(5)];
-    const late = stoppingAt('guest-moves/thaw');
+    const late = stoppingAt('guest-moves/thaw-guest');
     const first = movers.begin(guestId, targetId, late.mover);
     await late.stopped;
     await movers.work();
     expect((await movers.apply(targetId, 'd-9', 'spent'))[0]).toBe('done');
-    const next = stoppingAt('guest-moves/accept');
+    const next = stoppingAt('guest-moves/add-guest-to-account');
     const second = movers.begin(guestId, targetId, next.mover);
     await next.stopped;
     const frozen = await redis.get(standingKey(guestId));
@@ -264,7 +264,7 @@ describe('a failover may lose', () => {
     const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
     await lossyMovers.apply(guestId, 'c2', 'first');
     const failing = lossyMovers.mover(async (script, call) => {
-      if (script === 'guest-moves/close') {
+      if (script === 'guest-moves/mark-guest-moved') {
         await client.del(standingKey(guestId));
         await lossyMovers.apply(guestId, 'c3', 'since');
       }
@@ -283,7 +283,7 @@ describe('a failover may lose', () => {
   test('the freeze, before the account accepted: the move ends, and the guest stays as it is', async () => {
     const [guestId, targetId] = [await guestWith(3), await storeAccount(1e6)];
     const failing = movers.mover(async (script, call) => {
-      if (script === 'guest-moves/copy') {
+      if (script === 'guest-moves/copy-guest-ledger') {
         await redis.del(standingKey(guestId));
         await movers.apply(guestId, 'c3', 'since');
       }
@@ -302,7 +302,7 @@ describe('a failover may lose', () => {
     const [guestId, targetId] = [await guestWith(130), await storeAccount(1e6)];
     const before = [await movers.contentOf(guestId), await movers.contentOf(targetId)];
     const failing = movers.mover(async (script, call) => {
-      if (script === 'guest-moves/accept')
+      if (script === 'guest-moves/add-guest-to-account')
         for (const key of await redis.keys(`{${targetId}}:move:*`)) if (!/:(ledger|index:\d+)$/.test(key)) await redis.del(key);
       return call();
     });
@@ -337,11 +337,11 @@ test('a guest whose refusal a failover lost thaws only once the account has deci
   let isLost = false;
   const { moves } = movers.mover(async (script, call) => {
     const [record = ''] = await redis.keys(`{${target.accountId}}:move:*`);
-    if (script === 'guest-moves/clear' && !isLost) {
+    if (script === 'guest-moves/delete-copy' && !isLost) {
       isLost = true;
       await redis.set(record, `open ${guestId}`, 'EX', 60);
     }
-    if (script === 'guest-moves/thaw') atThaw.push(await redis.get(record));
+    if (script === 'guest-moves/thaw-guest') atThaw.push(await redis.get(record));
     return call();
   });
   expect(await moves.begin(callerOf(guestId), target)).toEqual({ moved: false, reason: 'balance_limit' });

@@ -143,7 +143,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'guest-resets-daily-cap',
-    file: 'src/features/guest-moves/accept.lua',
+    file: 'src/features/guest-moves/add-guest-to-account.lua',
     before: `redis.call('INCRBY', credited, credited_today)`,
     after: `redis.call('SET', credited, credited_today)`,
     harm: 'A user whose daily cap of credits is used up gets a new one by moving a fresh guest into the account.',

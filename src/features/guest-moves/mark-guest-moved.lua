@@ -8,8 +8,8 @@
 if not is_frozen(standing, move_id) then return {'gone'} end
 mark_moved(standing, target_id)
 local tag = string.match(standing, '^{.-}')
--- accept.lua wrote the entry that took the guest's coins away, in the account's slot. The entry's event belongs to the guest, so this
--- script emits it in the guest's slot.
+-- add-guest-to-account.lua wrote the entry that took the guest's coins away, in the account's slot. The entry's event belongs to the
+-- guest, so this script emits it in the guest's slot.
 local ledger = tag .. ':ledger'
 local last_seq, coins = tail(ledger)
 if emits and coins ~= 0 then tell_entry(ledger, last_seq + 1, 0, 'm' .. whole(-coins)) end
