@@ -6,7 +6,7 @@ import type { RedisHealth } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/redis-connections.ts';
 import { DataGuard } from './redis/data-guard.ts';
 import { RedisClock } from './redis/redis-clock.ts';
-import { redisAccess } from './serving/redis-access.ts';
+import { neededRights } from './serving/needed-rights.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import { isOfDisk } from './redis/trouble.ts';
 import { within } from './redis/within.ts';
@@ -64,7 +64,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   if (options.shared !== true) warnOfSettings(config, options.log);
 
   const doors = await openDoors(config);
-  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log, redisAccess);
+  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log, neededRights);
   const opened = connections.opened();
   let port = config.PORT;
   const refusals = new WriteRefusals(() => connections.health(), options.log);

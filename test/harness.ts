@@ -218,7 +218,7 @@ function sharedRedis(): RedisLocation {
   return { url: ownCluster() ?? asSmallestUser(ownDatabase()) };
 }
 
-/** Services use the shared Redis as a user with the fewest rights. So a command that `redis-access.ts` does not list fails a test. */
+/** Services use the shared Redis as a user with the fewest rights. So a command that `needed-rights.ts` does not list fails a test. */
 function asSmallestUser(address: string): string {
   return `${address}&username=${SMALLEST_USER.name}${databaseNumber()}&password=${SMALLEST_USER.password}`;
 }

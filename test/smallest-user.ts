@@ -1,10 +1,10 @@
-import { ruleOf } from '../src/redis/access.ts';
+import { ruleOf } from '../src/redis/user-rights.ts';
 import type { RedisUse } from '../src/redis/redis-connections.ts';
-import { redisAccess } from '../src/serving/redis-access.ts';
+import { neededRights } from '../src/serving/needed-rights.ts';
 
 /** Rules of `ACL SETUSER` for a user who may do what coinop needs, and nothing else. */
 export function smallestRules(use: RedisUse): string[] {
-  const { commands, keys, channels } = redisAccess(use);
+  const { commands, keys, channels } = neededRights(use);
   return [
     ...['reset', 'on'],
     ...Object.keys(keys).map((pattern) => `~${pattern}`),

@@ -4,7 +4,7 @@ import { SettingError, type Config } from '../config.ts';
 import { hasEventLog } from '../features/events/log.ts';
 import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
 import { readRedisClock } from '../redis/redis-clock.ts';
-import { redisAccess } from '../serving/redis-access.ts';
+import { neededRights } from '../serving/needed-rights.ts';
 import { openRedis } from '../process/opened-redis.ts';
 
 /** The Redis or the Cluster that an operator's command reads and changes. */
@@ -28,7 +28,7 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
   try {
     if ('redis' in opened.source && /^role:slave/m.test(await opened.source.redis.info('replication')))
       throw new SettingError('This Redis is a replica, which takes no change: set REDIS_URL to its primary.');
-    const connections = openConnections(opened.location, config.REDIS_WAIT_REPLICAS, log, redisAccess);
+    const connections = openConnections(opened.location, config.REDIS_WAIT_REPLICAS, log, neededRights);
     const close = async (): Promise<void> => {
       connections.disconnect();
       await opened.close();

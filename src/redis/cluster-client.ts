@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { checkAccess, type Access } from './access.ts';
+import { checkRights, type Rights } from './user-rights.ts';
 import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
 import type { ShardMap } from './script-runner.ts';
 import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
@@ -65,7 +65,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #seeds: readonly NodeAddress[];
   readonly #options: NodeOptions;
   readonly #replicas: number;
-  readonly #access: Access | undefined;
+  readonly #rights: Rights | undefined;
   readonly #log: Logger;
   readonly #shards = new Map<string, Shard>();
   /** Connections to nodes that are not known as primaries. The process only asks these nodes for the map of slots. */
@@ -91,11 +91,11 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 
   /**
    * @param replicas the number of replicas for which scripts declared `durable` wait, on a connection of their own. 0: no script waits
-   * @param access the rights that the Redis user needs before a primary is used. Default: the rights are not checked
+   * @param rights the rights that the Redis user needs before a primary is used. Default: the rights are not checked
    */
-  constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger, access?: Access) {
+  constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger, rights?: Rights) {
     super();
-    this.#access = access;
+    this.#rights = rights;
     this.#seeds = this.#known = seeds;
     this.#options = options;
     this.#replicas = replicas;
@@ -266,7 +266,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const shard = new Shard(address, {
       options: this.#options,
       waits: this.#replicas > 0,
-      access: this.#access,
+      rights: this.#rights,
       log: this.#log,
     });
     this.#shards.set(name, shard);
@@ -309,7 +309,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const redis = new Redis({ ...OPTIONS, ...this.#options, ...address, connectionName: 'coinop-scout' });
     redis.on('error', (error: Error) => this.#problems.set(name, error.message));
     const check = async (asked: Redis): Promise<void> => {
-      if (this.#access !== undefined) await checkAccess(asked, this.#access);
+      if (this.#rights !== undefined) await checkRights(asked, this.#rights);
     };
     const checked = (asked: Redis): Promise<void> =>
       check(asked).catch((error: Error) => {

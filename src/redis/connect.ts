@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
-import { checkAccess, type Access } from './access.ts';
+import { checkRights, type Rights } from './user-rights.ts';
 import { checkDataVersion } from './data-version.ts';
 import { SILENCE_MS, UsableConnection } from './usable.ts';
 
@@ -36,20 +36,20 @@ export function redisAt(location: RedisLocation): Redis {
 
 interface KeepUsableOptions {
   /** The rights that the Redis user needs. Default: the rights are not checked. */
-  readonly access?: Access | undefined;
+  readonly rights?: Rights | undefined;
   readonly log: Logger;
 }
 
 /** Keeps the main connection to a Redis usable, and checks the rights of its user every few seconds. */
-export function keepUsable(redis: Redis, { access, log }: KeepUsableOptions): UsableConnection {
-  const ofUser = access === undefined ? undefined : (asked: Redis) => checkAccess(asked, access);
-  return new UsableConnection(redis, { check: checkOf(access), checkAccess: ofUser, log });
+export function keepUsable(redis: Redis, { rights, log }: KeepUsableOptions): UsableConnection {
+  const ofUser = rights === undefined ? undefined : (asked: Redis) => checkRights(asked, rights);
+  return new UsableConnection(redis, { check: checkOf(rights), checkRights: ofUser, log });
 }
 
 /** The checks before a connection is used: the version of Redis, the rights of the user, the database, and the version of the data. */
-export function checkOf(access: Access | undefined): (redis: Redis) => Promise<void> {
+export function checkOf(rights: Rights | undefined): (redis: Redis) => Promise<void> {
   return async (redis) => {
-    const ofUser = access === undefined ? undefined : checkAccess(redis, access);
+    const ofUser = rights === undefined ? undefined : checkRights(redis, rights);
     // Sent together, and judged in the order of the list: a Redis that is too old cannot say what its user may do.
     const checks = await Promise.allSettled([checkVersion(redis), ofUser, checkDatabase(redis), checkDataVersion(redis)]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis, RedisOptions } from 'ioredis';
 import { BufferedConnector, BufferedSocket } from './buffered-connector.ts';
-import type { Access } from './access.ts';
+import type { Rights } from './user-rights.ts';
 import { checkOf } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 import { SILENCE_MS, UsableConnection } from './usable.ts';
@@ -49,15 +49,15 @@ export abstract class Link extends EventEmitter<LinkEvents> {
 
   /**
    * @param redis the connection whose address and options the link copies; `options` overrides single options
-   * @param access the rights that the Redis user needs before the link is ready. Default: the rights are not checked
+   * @param rights the rights that the Redis user needs before the link is ready. Default: the rights are not checked
    */
-  protected constructor(redis: Redis, options: Partial<RedisOptions>, access?: Access) {
+  protected constructor(redis: Redis, options: Partial<RedisOptions>, rights?: Rights) {
     super();
     // The socketTimeout of ioredis covers only the commands that ioredis sends; #checkSilence replaces it.
     const connector = redis.options.tls === undefined ? { Connector: BufferedConnector } : {};
     this.#connection = redis.duplicate({ ...options, ...connector, socketTimeout: undefined });
     // The main connection logs outages; the link's connection gets no logger.
-    this.#usable = new UsableConnection(this.#connection, { check: checkOf(access) });
+    this.#usable = new UsableConnection(this.#connection, { check: checkOf(rights) });
     this.#usable.on('usable', () => this.#takeOver());
     this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
     this.#connection.on('close', () => this.#lose());

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
-import { REFUSED_ACCESS, type Access } from './access.ts';
+import { LACKS_RIGHT, type Rights } from './user-rights.ts';
 import { channelPrefix } from './channels.ts';
 import { Cluster } from './cluster-client.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
@@ -14,7 +14,7 @@ import { Subscriber, type Subscriptions } from './subscriber.ts';
 import { withWrites } from './write-probe.ts';
 
 /** Gives the rights that the Redis user needs, depending on how Redis is used. */
-export type AccessTo = (use: RedisUse) => Access;
+export type RightsFor = (use: RedisUse) => Rights;
 
 export interface RedisUse {
   readonly isCluster: boolean;
@@ -53,12 +53,12 @@ export interface RedisConnections {
 
 /**
  * @param replicas the number of replicas for which scripts declared `durable` wait, on a connection of their own. 0: no script waits
- * @param accessTo the rights that the Redis user needs before a connection is used. Default: the rights are not checked
+ * @param rightsFor the rights that the Redis user needs before a connection is used. Default: the rights are not checked
  */
-export function openConnections(location: RedisLocation, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {
+export function openConnections(location: RedisLocation, replicas: number, log: Logger, rightsFor?: RightsFor): RedisConnections {
   return 'url' in location && isClusterUrl(location.url)
-    ? openCluster(location.url, replicas, log, accessTo)
-    : openSingle(location, replicas > 0, log, accessTo);
+    ? openCluster(location.url, replicas, log, rightsFor)
+    : openSingle(location, replicas > 0, log, rightsFor);
 }
 
 /** RedisConnections to a single Redis: the types of `source` and `scripts` are known. */
@@ -67,13 +67,13 @@ export interface SingleConnections extends RedisConnections {
   readonly scripts: ScriptLink;
 }
 
-function openSingle(location: RedisLocation, waits: boolean, log: Logger, accessTo?: AccessTo): SingleConnections {
+function openSingle(location: RedisLocation, waits: boolean, log: Logger, rightsFor?: RightsFor): SingleConnections {
   const redis = redisAt(location);
-  const access = accessTo?.({ isCluster: false, database: redis.options.db ?? 0, waits });
-  const main = keepUsable(redis, { access, log });
-  const link = new ScriptLink(redis, { access });
-  const durable = waits ? new ScriptLink(redis, { access }) : undefined;
-  const subscriber = new Subscriber(redis, channelPrefix(redis.options.db), access);
+  const rights = rightsFor?.({ isCluster: false, database: redis.options.db ?? 0, waits });
+  const main = keepUsable(redis, { rights, log });
+  const link = new ScriptLink(redis, { rights });
+  const durable = waits ? new ScriptLink(redis, { rights }) : undefined;
+  const subscriber = new Subscriber(redis, channelPrefix(redis.options.db), rights);
   main.on('refused', () => {
     for (const connection of [link, durable, subscriber]) connection?.checkAgain();
   });
@@ -90,7 +90,7 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, access
       return main.problem ?? link.problem ?? durable?.problem ?? 'redis is away';
     },
     met(message) {
-      if (REFUSED_ACCESS.test(message)) main.checkAccess();
+      if (LACKS_RIGHT.test(message)) main.checkRights();
     },
     health: () => withWrites(checkRedis(redis), redis),
     get nodes() {
@@ -111,10 +111,10 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, access
   };
 }
 
-function openCluster(url: string, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {
+function openCluster(url: string, replicas: number, log: Logger, rightsFor?: RightsFor): RedisConnections {
   const { seeds, options } = clusterSeedsOf(url);
-  const access = accessTo?.({ isCluster: true, database: 0, waits: replicas > 0 });
-  const cluster = new Cluster(seeds, options, replicas, log, access);
+  const rights = rightsFor?.({ isCluster: true, database: 0, waits: replicas > 0 });
+  const cluster = new Cluster(seeds, options, replicas, log, rights);
   const subscriber = new ClusterSubscriber(cluster);
   return {
     scripts: cluster,
@@ -126,7 +126,7 @@ function openCluster(url: string, replicas: number, log: Logger, accessTo?: Acce
     },
     problem: undefined,
     met(message) {
-      if (REFUSED_ACCESS.test(message)) for (const { connection } of cluster.shards) connection.checkAccess();
+      if (LACKS_RIGHT.test(message)) for (const { connection } of cluster.shards) connection.checkRights();
     },
     health: () => cluster.health(),
     get nodes() {

@@ -1,5 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import type { Access } from './access.ts';
+import type { Rights } from './user-rights.ts';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
@@ -27,10 +27,10 @@ export class ScriptLink extends Link {
    * @param redis the connection whose address and options the link copies
    * @param leavesReplica whether the link reconnects when Redis turns out to be a replica, because the address may lead to the new primary
    * by then. False for a Cluster: each of its addresses is one node, and the map of slots names the new primary
-   * @param access as of `Link`
+   * @param rights as of `Link`
    */
-  constructor(redis: Redis, { leavesReplica = true, access }: { leavesReplica?: boolean; access?: Access | undefined } = {}) {
-    super(redis, { connectionName: 'coinop-scripts' }, access);
+  constructor(redis: Redis, { leavesReplica = true, rights }: { leavesReplica?: boolean; rights?: Rights | undefined } = {}) {
+    super(redis, { connectionName: 'coinop-scripts' }, rights);
     this.options = redis.options;
     this.#leavesReplica = leavesReplica;
   }

@@ -1,5 +1,5 @@
 import { refuse, Refusal } from '../errors.ts';
-import { REFUSED_IN_SCRIPT } from './access.ts';
+import { REFUSED_IN_SCRIPT } from './user-rights.ts';
 import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
 import { outboxTagOf, ScriptBatches } from './script-batches.ts';
 import { ELSEWHERE, OTHER_DATA, type TextForm } from './script-text.ts';

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Access } from './access.ts';
+import type { Rights } from './user-rights.ts';
 import { keepUsable, OPTIONS } from './connect.ts';
 import { ScriptLink } from './script-link.ts';
 import type { ScriptShard } from './script-runner.ts';
@@ -26,7 +26,7 @@ export interface ShardOptions {
   readonly options: NodeOptions;
   /** Whether scripts that wait for replicas have their own connection, on which a WAIT delays no other script. */
   readonly waits: boolean;
-  readonly access: Access | undefined;
+  readonly rights: Rights | undefined;
   readonly log: Logger;
 }
 
@@ -47,15 +47,15 @@ export class Shard implements ScriptShard {
   #closedSince: number | undefined = performance.now();
   #failsSince: number | undefined;
 
-  constructor(address: NodeAddress, { options, waits, access, log }: ShardOptions) {
+  constructor(address: NodeAddress, { options, waits, rights, log }: ShardOptions) {
     this.address = address;
     this.name = nameOf(address);
     this.redis = new Redis({ ...OPTIONS, ...options, ...address });
-    this.connection = keepUsable(this.redis, { access, log: log.child({ node: this.name }) });
+    this.connection = keepUsable(this.redis, { rights, log: log.child({ node: this.name }) });
     this.redis.on('ready', () => (this.wasConnected = true));
-    this.scripts = new ScriptLink(this.redis, { leavesReplica: false, access });
-    this.durable = waits ? new ScriptLink(this.redis, { leavesReplica: false, access }) : this.scripts;
-    this.subscriber = new Subscriber(this.redis, '', access);
+    this.scripts = new ScriptLink(this.redis, { leavesReplica: false, rights });
+    this.durable = waits ? new ScriptLink(this.redis, { leavesReplica: false, rights }) : this.scripts;
+    this.subscriber = new Subscriber(this.redis, '', rights);
     this.connection.on('refused', () => {
       for (const link of new Set([this.scripts, this.durable, this.subscriber])) link.checkAgain();
     });

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Access } from './access.ts';
+import type { Rights } from './user-rights.ts';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
@@ -42,10 +42,10 @@ export class Subscriber extends Link implements Subscriptions {
    * @param redis the connection whose address and options the subscriber copies
    * @param prefix the text with which the names of all channels in Redis begin (`channelPrefix`). Users of the subscriber do not see the
    * prefix
-   * @param access as of `Link`
+   * @param rights as of `Link`
    */
-  constructor(redis: Redis, prefix = '', access?: Access) {
-    super(redis, { connectionName: 'coinop-subscriber' }, access);
+  constructor(redis: Redis, prefix = '', rights?: Rights) {
+    super(redis, { connectionName: 'coinop-subscriber' }, rights);
     this.#prefix = prefix;
   }
 

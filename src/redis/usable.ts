@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
-import { MissingAccess } from './access.ts';
+import { MissingRights } from './user-rights.ts';
 import { within } from './within.ts';
 
 /** Milliseconds that Redis may stay silent with commands outstanding before the connection is closed. */
@@ -18,7 +18,7 @@ const REFUSED_MS = 5000;
 const FIRST_MS = 25;
 
 /** Milliseconds between two checks of the rights of the Redis user while a connection is in use. */
-const ACCESS_MS = 5000;
+const RIGHTS_MS = 5000;
 
 /** How long a start waits for a connection, in milliseconds. */
 const OPENING_MS = 2000;
@@ -35,8 +35,8 @@ const BROKEN = /\b(?:EPIPE|ECONNRESET)$/;
 export interface UsableOptions {
   /** Checks a new connection before it is used. @throws Error if the connection must not be used */
   readonly check: (redis: Redis) => Promise<void>;
-  /** Checks the rights of the Redis user while the connection is in use. @throws MissingAccess */
-  readonly checkAccess?: ((redis: Redis) => Promise<void>) | undefined;
+  /** Checks the rights of the Redis user while the connection is in use. @throws MissingRights */
+  readonly checkRights?: ((redis: Redis) => Promise<void>) | undefined;
   /** Logs the beginning and the end of each outage. Without a logger the connection logs nothing. */
   readonly log?: Logger | undefined;
 }
@@ -59,8 +59,8 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   /** Number of attempts to connect since the connection was last usable. */
   #attempts = 0;
   #wasTold = '';
-  #accessTimer: NodeJS.Timeout | undefined;
-  #checkingAccess: Promise<void> | undefined;
+  #rightsTimer: NodeJS.Timeout | undefined;
+  #checkingRights: Promise<void> | undefined;
 
   constructor(redis: Redis, options: UsableOptions) {
     super();
@@ -95,7 +95,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
    */
   async opened(): Promise<void> {
     const giveUpAt = performance.now() + OPENING_MS;
-    while (!this.isUsable && !(this.#failure instanceof MissingAccess) && performance.now() < giveUpAt) {
+    while (!this.isUsable && !(this.#failure instanceof MissingRights) && performance.now() < giveUpAt) {
       this.throwIfSetting();
       await pause(5);
     }
@@ -107,18 +107,18 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   }
 
   /** Checks the rights of the Redis user now. To call after Redis refused a command. */
-  checkAccess(): void {
-    const { checkAccess } = this.#options;
-    if (checkAccess === undefined || !this.isUsable) return;
-    this.#checkingAccess ??= checkAccess(this.redis)
+  checkRights(): void {
+    const { checkRights } = this.#options;
+    if (checkRights === undefined || !this.isUsable) return;
+    this.#checkingRights ??= checkRights(this.redis)
       .catch((error: unknown) => {
         // Other errors need no handling: a lost connection is opened again, and a Redis that hangs is noticed by its silence.
-        if (!(error instanceof MissingAccess) || !this.isUsable) return;
+        if (!(error instanceof MissingRights) || !this.isUsable) return;
         this.#failed(error);
         this.redis.disconnect(true);
         this.emit('refused');
       })
-      .finally(() => (this.#checkingAccess = undefined));
+      .finally(() => (this.#checkingRights = undefined));
   }
 
   async #examine(): Promise<void> {
@@ -142,7 +142,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     this.#attempts = 0;
     if (this.#wasTold !== '') this.#options.log?.info('redis is back');
     this.#wasTold = '';
-    if (this.#options.checkAccess !== undefined) this.#accessTimer = setInterval(() => this.checkAccess(), ACCESS_MS).unref();
+    if (this.#options.checkRights !== undefined) this.#rightsTimer = setInterval(() => this.checkRights(), RIGHTS_MS).unref();
     this.emit('usable');
   }
 
@@ -163,7 +163,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     // The peer may close the connection without an error. Make an error, or the outage would have no line in the log.
     if (!this.#isUsable && !this.#hasReason && this.redis.status !== 'end') this.#failed(closedAtOnce());
     this.#isUsable = false;
-    clearInterval(this.#accessTimer);
+    clearInterval(this.#rightsTimer);
   }
 
   #waitMs(): number {
@@ -174,7 +174,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
 
 /** Whether Redis could not be reached, or cannot serve yet. Otherwise it refused the connection. */
 function isAway(error: Error): boolean {
-  return !(error instanceof SettingError || error instanceof MissingAccess) && (SOON.test(error.message) || !REPLIED.test(error.message));
+  return !(error instanceof SettingError || error instanceof MissingRights) && (SOON.test(error.message) || !REPLIED.test(error.message));
 }
 
 /**

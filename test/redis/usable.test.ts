@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, test, type TestContext } from 'vitest';
 import { openConnections } from '../../src/redis/redis-connections.ts';
-import { redisAccess } from '../../src/serving/redis-access.ts';
+import { neededRights } from '../../src/serving/needed-rights.ts';
 import { forFile } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { FaultyRedis, type Fault } from './faulty-redis.ts';
@@ -21,7 +21,7 @@ async function expectRecovery(
 ): Promise<void> {
   await using faulty = await FaultyRedis.open(own.location.socketPath);
   // With a database and replicas all four connections exist, and each selects a database.
-  const connections = openConnections({ url: `${faulty.socketPath}?db=2` }, 1, pino({ level: 'silent' }), redisAccess);
+  const connections = openConnections({ url: `${faulty.socketPath}?db=2` }, 1, pino({ level: 'silent' }), neededRights);
   onTestFinished(() => connections.disconnect());
   const areUsable = (): boolean => connections.isReady && connections.subscriber.hears('2:standings');
   await expect.poll(areUsable).toBe(true);
@@ -77,7 +77,7 @@ test('a proxy that has no Redis and closes each connection has one line in the l
   for (const scheme of ['redis', 'redis-cluster']) {
     const lines: object[] = [];
     const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
-    const opened = openConnections({ url: `${scheme}://${host}` }, 0, log, redisAccess);
+    const opened = openConnections({ url: `${scheme}://${host}` }, 0, log, neededRights);
     await opened.opened();
     opened.disconnect();
     const reason = expect.stringContaining('the connection was closed before it could be used');

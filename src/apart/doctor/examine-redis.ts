@@ -5,7 +5,7 @@ import { addressGrowthKey } from '../../features/coins/address-growth.ts';
 import { DATA_ID_FILE, readDataId, readNewest } from '../../process/data-id-file.ts';
 import { openPrivateRedis } from '../../process/opened-redis.ts';
 import { hasData } from '../../process/restored-data.ts';
-import type { Access } from '../../redis/access.ts';
+import type { Rights } from '../../redis/user-rights.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { Cluster } from '../../redis/cluster-client.ts';
 import { checkDatabase } from '../../redis/connect.ts';
@@ -17,8 +17,8 @@ import { nameOf } from '../../redis/shard.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
 import { ForeignValue } from '../../redis/text-key.ts';
 import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
-import { redisAccess } from '../../serving/redis-access.ts';
-import { examineAccess, findUnexamined } from './access.ts';
+import { neededRights } from '../../serving/needed-rights.ts';
+import { examineRights, findUnexamined } from './user-rights.ts';
 import { examineBoards } from './boards.ts';
 import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { examineEvents } from './events.ts';
@@ -75,7 +75,7 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
   try {
     await checkDatabase(redis);
     const use = { isCluster: false, database: redis.options.db ?? 0, waits: config.REDIS_WAIT_REPLICAS > 0 };
-    if (!(await examineAccess(redis, redisAccess(use), url, diagnosis))) return;
+    if (!(await examineRights(redis, neededRights(use), url, diagnosis))) return;
     const isOnThisMachine = distanceOf(hostname) === 'loopback';
     await examineOne(redis, config, diagnosis, { name: host, client: clientOf(url), isOnThisMachine, isPrivate: false });
   } finally {
@@ -206,15 +206,15 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
   try {
     await cluster.opened();
     const { ok, problem, degraded = [] } = await cluster.health();
-    const access = redisAccess({ isCluster: true, database: 0, waits: config.REDIS_WAIT_REPLICAS > 0 });
-    if (cluster.shards.length === 0) return await examineSeeds(url, access, problem ?? 'no node tells its slots', diagnosis);
+    const rights = neededRights({ isCluster: true, database: 0, waits: config.REDIS_WAIT_REPLICAS > 0 });
+    if (cluster.shards.length === 0) return await examineSeeds(url, rights, problem ?? 'no node tells its slots', diagnosis);
     const isLocal = seeds.every(({ host }) => distanceOf(host) === 'loopback');
     diagnosis.fact('redis', `Cluster of ${cluster.shards.length} primaries`);
     examineShape(cluster, url, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
     let hasKernel = false;
     for (const { redis, name } of cluster.shards) {
       // A primary that is down is left out, because `examineShape` has reported it.
-      if (redis.status !== 'ready' || !(await examineAccess(redis, access, url, diagnosis, name))) continue;
+      if (redis.status !== 'ready' || !(await examineRights(redis, rights, url, diagnosis, name))) continue;
       const facts = await factsOf(redis, clientOf(url));
       diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
       await examineNode(redis, facts, diagnosis, { node: name });
@@ -266,12 +266,12 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
  * Finds out why no node says which primaries serve: the Redis user may lack a right.
  * @throws SettingError with the problem if the user has all rights
  */
-async function examineSeeds(url: string, access: Access, problem: string, diagnosis: Diagnosis): Promise<void> {
+async function examineSeeds(url: string, rights: Rights, problem: string, diagnosis: Diagnosis): Promise<void> {
   const { seeds, options } = clusterSeedsOf(url);
   for (const seed of seeds) {
     const redis = await connectOnce(seed, options).catch(() => undefined);
     try {
-      if (redis !== undefined && !(await examineAccess(redis, access, url, diagnosis, nameOf(seed)))) return;
+      if (redis !== undefined && !(await examineRights(redis, rights, url, diagnosis, nameOf(seed)))) return;
     } finally {
       redis?.disconnect();
     }

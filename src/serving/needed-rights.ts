@@ -1,4 +1,4 @@
-import type { Access } from '../redis/access.ts';
+import type { Rights } from '../redis/user-rights.ts';
 import { channelPrefix } from '../redis/channels.ts';
 import type { RedisUse } from '../redis/redis-connections.ts';
 
@@ -8,7 +8,7 @@ import type { RedisUse } from '../redis/redis-connections.ts';
  * would stay. docs/operating.md has the same list as rules of an ACL. Tests compare this list with the scripts and with the keys of all
  * features.
  */
-export function redisAccess({ isCluster, database, waits }: RedisUse): Access {
+export function neededRights({ isCluster, database, waits }: RedisUse): Rights {
   return {
     commands: [
       ...COMMANDS,
@@ -124,7 +124,7 @@ const DUE: readonly string[] = [
 ];
 
 /** Sample names of keys by the ACL pattern that allows them. Each form of key that an auditor knows has a name in this list. */
-const KEYS: Access['keys'] = {
+const KEYS: Rights['keys'] = {
   'data:*': ['data:id', 'data:version', 'data:upgrading'],
   'ledger:secret': ['ledger:secret'],
   'replication:mark': ['replication:mark'],

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 /** The rights that the Redis user needs: for one Redis or a Cluster, with or without WAIT. */
-export interface Access {
+export interface Rights {
   /** Commands with arguments, for example `HSET KEY f v`. The words KEY and CHANNEL stand for any key and any channel. */
   readonly commands: readonly string[];
   /** Sample names of keys, by the ACL pattern that allows them. The user must be allowed to read and write each. */
@@ -11,16 +11,16 @@ export interface Access {
 }
 
 /** The page of the documentation that lists the rights of the Redis user. */
-export const ACCESS_PAGE = 'docs/operating.md#the-redis-user';
+export const RIGHTS_PAGE = 'docs/operating.md#the-redis-user';
 
 /** Thrown when the Redis user lacks rights that coinop needs. */
-export class MissingAccess extends Error {
+export class MissingRights extends Error {
   /** The missing rights, in the notation of `ACL SETUSER`: `+info`, `~data:*`, `&0:*`. */
   readonly rules: readonly string[];
 
   constructor(rules: readonly string[], isWhole = true) {
     super(
-      `the Redis user lacks ${rules.join(' ')}${isWhole ? '' : ', and perhaps more, which shows once it may run scripts'} (${ACCESS_PAGE})`,
+      `the Redis user lacks ${rules.join(' ')}${isWhole ? '' : ', and perhaps more, which shows once it may run scripts'} (${RIGHTS_PAGE})`,
     );
     this.rules = rules;
   }
@@ -30,7 +30,7 @@ export class MissingAccess extends Error {
  * The errors with which Redis refuses a command to its user, outside or inside a script. Redis 7.0 has no error code for a refusal inside a
  * script.
  */
-export const REFUSED_ACCESS = /^NOPERM\b|^ERR The user executing the script can't/;
+export const LACKS_RIGHT = /^NOPERM\b|^ERR The user executing the script can't/;
 
 /** The errors of a script in which Redis refused a command to its user. The script may have run other commands before. */
 export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPERM ACL failure in script/;
@@ -108,28 +108,28 @@ end
 return missing`;
 
 /**
- * Checks that the Redis user has all rights of `access`.
- * @throws MissingAccess with each missing right. Any other error: Redis did not answer the check
+ * Checks that the Redis user has all these rights.
+ * @throws MissingRights with each missing right. Any other error: Redis did not answer the check
  */
-export async function checkAccess(redis: Redis, access: Access): Promise<void> {
+export async function checkRights(redis: Redis, rights: Rights): Promise<void> {
   let missing: readonly string[];
   try {
-    missing = (await redis.eval(PROBE, 0, neededBy(access))) as string[];
+    missing = (await redis.eval(PROBE, 0, neededBy(rights))) as string[];
   } catch (error) {
     if (!(error as Error).message.startsWith('NOPERM')) throw error;
-    throw new MissingAccess(await scriptRules(redis), false);
+    throw new MissingRights(await scriptRules(redis), false);
   }
-  if (missing.length > 0) throw new MissingAccess([...new Set(missing)]);
+  if (missing.length > 0) throw new MissingRights([...new Set(missing)]);
 }
 
-const texts = new WeakMap<Access, string>();
+const texts = new WeakMap<Rights, string>();
 
-function neededBy(access: Access): string {
-  let text = texts.get(access);
+function neededBy(rights: Rights): string {
+  let text = texts.get(rights);
   if (text === undefined) {
-    const samples = (of: Access['keys']) => Object.entries(of).flatMap(([rule, names]) => names.map((name) => [rule, name]));
-    const commands = access.commands.map((command) => [ruleOf(command), command.split(' ')]);
-    texts.set(access, (text = JSON.stringify({ keys: samples(access.keys), channels: samples(access.channels), commands })));
+    const samples = (of: Rights['keys']) => Object.entries(of).flatMap(([rule, names]) => names.map((name) => [rule, name]));
+    const commands = rights.commands.map((command) => [ruleOf(command), command.split(' ')]);
+    texts.set(rights, (text = JSON.stringify({ keys: samples(rights.keys), channels: samples(rights.channels), commands })));
   }
   return text;
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { checkAccess, MissingAccess, type Access } from '../../redis/access.ts';
+import { checkRights, MissingRights, type Rights } from '../../redis/user-rights.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { quoted, userOf } from './shell.ts';
 
@@ -8,12 +8,12 @@ import { quoted, userOf } from './shell.ts';
  * @param node the name of the node, on a Cluster
  * @returns false if a right is missing. The doctor then cannot examine this Redis further, and the service would not be ready
  */
-export async function examineAccess(redis: Redis, access: Access, url: string, diagnosis: Diagnosis, node?: string): Promise<boolean> {
+export async function examineRights(redis: Redis, rights: Rights, url: string, diagnosis: Diagnosis, node?: string): Promise<boolean> {
   try {
-    await checkAccess(redis, access);
+    await checkRights(redis, rights);
     return true;
   } catch (error) {
-    if (!(error instanceof MissingAccess)) throw error;
+    if (!(error instanceof MissingRights)) throw error;
     const user = quoted(userOf(url));
     diagnosis.fact(node ?? 'redis', 'does not allow what coinop needs');
     const finding = {

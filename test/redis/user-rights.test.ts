@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { allAuditors } from '../../src/auditors.ts';
 import { openConnections, type RedisUse } from '../../src/redis/redis-connections.ts';
-import { redisAccess } from '../../src/serving/redis-access.ts';
+import { neededRights } from '../../src/serving/needed-rights.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { smallestRules } from '../smallest-user.ts';
@@ -16,11 +16,11 @@ const SINGLE: RedisUse = { isCluster: false, database: 0, waits: true };
 const CLUSTER: RedisUse = { isCluster: true, database: 0, waits: true };
 
 /** Rules for all keys, and for those without a hash tag. */
-const KEY_RULES = Object.keys(redisAccess(SINGLE).keys).map((pattern) => `~${pattern}`);
+const KEY_RULES = Object.keys(neededRights(SINGLE).keys).map((pattern) => `~${pattern}`);
 const BARE_KEY_RULES = KEY_RULES.filter((rule) => rule !== '~{*');
 
 test('the rights of the Redis user have a name for each form of key that an audit knows', () => {
-  const names = Object.values(redisAccess(SINGLE).keys).flat();
+  const names = Object.values(neededRights(SINGLE).keys).flat();
   const forms = allAuditors().flatMap(({ keys }) => keys.map(({ pattern }) => pattern));
   expect(forms.filter((form) => !names.some((name) => form.test(name))).map(String)).toEqual([]);
 });
@@ -71,7 +71,7 @@ describe('a Redis user', () => {
     await allow(...rules);
     const lines: string[] = [];
     const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
-    const connections = openConnections({ url }, 0, log, redisAccess);
+    const connections = openConnections({ url }, 0, log, neededRights);
     try {
       await connections.opened();
       const problem = lacks && expect.stringContaining(`redis cannot be used: the Redis user lacks ${lacks}`);
