@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import { redisFailure } from '../../redis/script-runner.ts';
-import { invalidBearer, redisUnavailable } from '../../server/http/refusals.ts';
+import { invalidBearer, redisUnavailable } from '../../server/http/error-answer.ts';
 import { check } from '../../server/http/request-data.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { refuseBadKey } from '../../server/identity/key-check.ts';

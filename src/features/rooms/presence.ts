@@ -7,7 +7,7 @@ import { Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
-import { invalidBearer } from '../../server/http/refusals.ts';
+import { invalidBearer } from '../../server/http/error-answer.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibraries, ttlMsOf, type OwnSeat } from './model.ts';
 import { privatePart } from './record.ts';

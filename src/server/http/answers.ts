@@ -3,7 +3,7 @@ import { rateLimited, Refusal } from '../../errors.ts';
 import type { Origins } from '../identity/origin.ts';
 import { Encoded, okBody, Reply, type EndpointDeclaration } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { refusalOf, sendRefusal } from './refusals.ts';
+import { refusalOf, sendRefusal } from './error-answer.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
 export interface AnswersOptions {

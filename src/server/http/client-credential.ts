@@ -7,7 +7,7 @@ import type { Session, Sessions } from '../identity/sessions.ts';
 import type { Credential, Identified, PlainCall } from './credential.ts';
 import type { CallerRule } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { invalidBearer } from './refusals.ts';
+import { invalidBearer } from './error-answer.ts';
 
 export interface ClientCredentialsOptions {
   readonly sessions: Sessions;

@@ -1,16 +1,17 @@
 import { errors, refuse } from '../../errors.ts';
 import type { Admission } from '../admission.ts';
 import type { Origins } from '../identity/origin.ts';
+import { bodyUpToRequestId } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { headerLines, responseLines } from './response-headers.ts';
 
 /**
  * Refuses the requests beyond MAX_IN_FLIGHT, with the code `overloaded`. `Admission` counts the requests in flight.
  *
- * A refusal costs a fifth of what a coin credit costs (`npm run bench -- overload`). At four times its capacity, a process that sent every
- * refusal at once would serve only half as much as it can. So the process sends REFUSALS_AT_ONCE at once in each interval of the sweep, and
- * holds further refusals back for up to HELD_MS. A connection whose refusal is held back sends no other request, so a client that ignores
- * `Retry-After` cannot take more of the process's time.
+ * A refusal costs a fifth of what a coin credit costs (`npm run bench -- overload`). If four times as many requests come as a process can
+ * serve, and it sent every refusal at once, it would serve only half of what it can. So the process sends REFUSALS_AT_ONCE at once in each
+ * interval of the sweep, and holds further refusals back for up to HELD_MS. A connection whose refusal is held back sends no other request,
+ * so a client that ignores `Retry-After` cannot take more of the process's time.
  *
  * A refused connection stays open: accepting it again would cost several times as much as a refusal.
  */
@@ -45,7 +46,7 @@ export class Overload {
 
   #refuse(exchange: Exchange): void {
     if (this.#left > 0) return this.#send(exchange);
-    // Without a deadline of its own, because at its deadline the request would be answered 503 `store_unavailable`.
+    // The exchange gets no deadline: at a deadline it would be answered 503 `store_unavailable`.
     exchange.setDeadline(Infinity);
     this.#held.push({ exchange, untilMs: exchange.startedAt + HELD_MS });
   }
@@ -86,6 +87,5 @@ const RETRY_AFTER_MS = 1000;
 const HELD_MS = RETRY_AFTER_MS;
 
 const REFUSAL = refuse('overloaded', { retryAfterMs: RETRY_AFTER_MS });
-const { code, message, details } = REFUSAL;
-const BODY_UP_TO_REQUEST_ID = `${JSON.stringify({ ok: false, error: { code, message, ...details } }).slice(0, -1)},"requestId":`;
+const BODY_UP_TO_REQUEST_ID = bodyUpToRequestId(REFUSAL);
 const LINES = responseLines(errors.overloaded.status, 'application/json', [['retry-after', String(RETRY_AFTER_MS / 1000)]]);

@@ -14,7 +14,7 @@ import type { Credential, Identified, PlainCall } from './credential.ts';
 import { Unchecked, type Call, type Endpoint } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Overload } from './overload.ts';
-import { redisUnavailable } from './refusals.ts';
+import { redisUnavailable } from './error-answer.ts';
 import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';
 import { ignoresKeys, serverKeyCredential, type ServerKeyCredentialOptions } from './server-key-credential.ts';
 

@@ -9,7 +9,7 @@ import { refuseBeyondGame, type Scope, type ServerKey } from '../identity/server
 import type { Credential, Identified, PlainCall } from './credential.ts';
 import type { CallerRule, EndpointDeclaration } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { redisUnavailable } from './refusals.ts';
+import { redisUnavailable } from './error-answer.ts';
 import { check, withInstallId } from './request-data.ts';
 
 export interface ServerKeyCredentialOptions {

@@ -16,10 +16,10 @@ import { CostlyWork } from '../costly-work.ts';
 import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineOptions } from './pipeline.ts';
-import { redisUnavailable, sendNotFound, sendRefusal, type NotFoundPage } from './refusals.ts';
+import { redisUnavailable, sendNotFound, sendRefusal, type NotFoundPage } from './error-answer.ts';
 import { isOverTls } from './request-data.ts';
 import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
-import { Turn } from './turn.ts';
+import { RequestsPerTurn } from './requests-per-turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
 import { isFromConsole, isFromOwnPage, refuseRewrittenHost } from '../identity/console-sessions.ts';
 import { KeyCheck, refuseBadKey } from '../identity/key-check.ts';
@@ -72,7 +72,7 @@ export class Server<Services> {
   readonly #keyCheck: KeyCheck;
   readonly #answerLog: AnswerLog;
   readonly #upgradeCork = new UpgradeCork();
-  readonly #turn = new Turn();
+  readonly #turn = new RequestsPerTurn();
   /** The number of open HTTP connections. */
   #connectionCount = 0;
   #listenSocket: ListenSocket | undefined;

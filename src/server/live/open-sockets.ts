@@ -11,7 +11,7 @@ import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './socket.ts';
 import type { PipelineOptions } from '../http/pipeline.ts';
-import { invalidBearer, refusalOf, sendRefusal } from '../http/refusals.ts';
+import { invalidBearer, refusalOf, sendRefusal } from '../http/error-answer.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
 import { refuseKey } from '../http/server-key-credential.ts';
 import { refuseHandshake } from './handshake.ts';

@@ -10,7 +10,7 @@ import type { Channel, ChannelSocket, MessageCredentials } from './channel.ts';
 import { closeCodes } from './close-codes.ts';
 import { parseJson, unkeptAt } from '../http/json.ts';
 import { tooNestedField } from '../http/json-depth.ts';
-import { invalidBearer } from '../http/refusals.ts';
+import { invalidBearer } from '../http/error-answer.ts';
 import type { State } from './feed.ts';
 import { FrameCount, BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './frame-limits.ts';
 import { SendQueue } from './send-queue.ts';

@@ -12,7 +12,7 @@ import {
   TOO_SLOW_MS,
 } from '../../server/live/frame-limits.ts';
 import { nameOf, operationIdOf } from './operation-names.ts';
-import { errorReply } from './refusals.ts';
+import { errorReply } from './error-replies.ts';
 import type { Schema, Schemas } from './schemas.ts';
 
 export type Channels = readonly ChannelDeclaration[];

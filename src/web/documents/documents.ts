@@ -6,7 +6,7 @@ import { discoveryList } from './discovery.ts';
 import { editionsFrom } from '../edition.ts';
 import { openapiDocument, type Features } from './openapi.ts';
 import { page } from './endpoints-page.ts';
-import { errorSchemas } from './refusals.ts';
+import { errorSchemas } from './error-replies.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from '../reference/error-givers.ts';
 

@@ -3,7 +3,7 @@ import { AccountNames } from '../../server/http/server-key-credential.ts';
 import { authOf, type EndpointDeclaration, type OperationVariant } from '../../server/http/endpoint.ts';
 import { exampleOf } from './examples.ts';
 import { capitalised, operationNameOf } from './operation-names.ts';
-import { describeRefusals, REQUEST_ID, type Refusals } from './refusals.ts';
+import { describeRefusals, REQUEST_ID, type Refusals } from './error-replies.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';
 
 /** All paths of an endpoint: its own, then its aliases. */

@@ -1,6 +1,6 @@
 import { html } from '../html.ts';
 import { HTML, layout, pageHeaders } from '../layout.ts';
-import type { NotFoundPage } from '../../server/http/refusals.ts';
+import type { NotFoundPage } from '../../server/http/error-answer.ts';
 
 /** The page that the service answers at a path that it does not have. */
 export const notFoundPage: NotFoundPage = {

@@ -4,7 +4,7 @@ import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { refuse } from '../../../src/errors.ts';
 import { endpoint, Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
-import { redisUnavailable } from '../../../src/server/http/refusals.ts';
+import { redisUnavailable } from '../../../src/server/http/error-answer.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
 import { forFile, freshId, note, signIn, sleep, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

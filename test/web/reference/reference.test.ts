@@ -4,7 +4,7 @@ import { channels } from '../../../src/api.ts';
 import { api } from '../../api.ts';
 import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
 import { openapiDocument, type Features } from '../../../src/web/documents/openapi.ts';
-import { errorSchemas } from '../../../src/web/documents/refusals.ts';
+import { errorSchemas } from '../../../src/web/documents/error-replies.ts';
 import { Schemas } from '../../../src/web/documents/schemas.ts';
 import { channelsPage } from '../../../src/web/reference/channels-page.ts';
 import { errorGivers } from '../../../src/web/reference/error-givers.ts';

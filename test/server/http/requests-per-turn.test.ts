@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { MOST_A_TURN, Turn } from '../../../src/server/http/turn.ts';
+import { MOST_A_TURN, RequestsPerTurn } from '../../../src/server/http/requests-per-turn.ts';
 import { forFile } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { endpoint } from '../../../src/server/http/endpoint.ts';
@@ -49,7 +49,7 @@ test('clients of other addresses keep their connections in a turn in which one s
 });
 
 test('in the turn in which a connection has sent too much, its address may send no more, and each other address 64', async () => {
-  const turn = new Turn();
+  const turn = new RequestsPerTurn();
   const sent = (host: number) => {
     let count = 0;
     while (!turn.isTooMuch(2, from(host))) count++;

@@ -8,7 +8,7 @@ import type { HttpResponse } from '../uws.ts';
 export const MOST_A_TURN = 64;
 
 /** Counts the requests of the present turn of the event loop, to find a connection that has sent too many. */
-export class Turn {
+export class RequestsPerTurn {
   #requests = 0;
   #ended = 0;
   /** How many requests each address has sent since a connection was found to have sent too many. Undefined: none was found in this turn. */

@@ -23,13 +23,17 @@ export function sendNotFound(exchange: Exchange, page: NotFoundPage, near: strin
   exchange.send(404, page.text(near, exchange.requestId), responseLines(404, page.mediaType, [...varying, ...page.headers]), refusal);
 }
 
-/** Answers with the error body of the contract, and with Retry-After if the refusal names a time. */
+/** The error body of the contract, up to the value of its last field, the request's id. */
+export function bodyUpToRequestId({ code, message, details }: Refusal): string {
+  return `${JSON.stringify({ ok: false, error: { code, message, ...details } }).slice(0, -1)},"requestId":`;
+}
+
+/** Answers with the error body, and with Retry-After if the refusal names a time. */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Headers): void {
   const { status } = errors[refusal.code];
   const { retryAfterMs } = refusal.details;
-  const error = { code: refusal.code, message: refusal.message, ...refusal.details };
   const retryAfter: Headers = retryAfterMs === undefined ? [] : [['retry-after', String(Math.ceil(retryAfterMs / 1000))]];
-  const body = JSON.stringify({ ok: false, error, requestId: exchange.requestId });
+  const body = `${bodyUpToRequestId(refusal)}"${exchange.requestId}"}`;
   exchange.send(status, body, responseLines(status, 'application/json', [...retryAfter, ...headers]), refusal);
 }
 
