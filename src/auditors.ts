@@ -12,7 +12,7 @@ import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { eventAuditor } from './features/events/event-auditor.ts';
 import { ledgerAuditor } from './features/coins/ledger-auditor.ts';
 import { findEntries } from './features/coins/ledger-search.ts';
-import { markAuditor } from './features/coins/mark-auditor.ts';
+import { slotCopyAuditor } from './features/coins/slot-copy-auditor.ts';
 import { hashReader } from './features/coins/secret-check.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
 import { eventsAuditor } from './features/events/events-auditor.ts';
@@ -47,7 +47,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   };
   return [
     versionAuditor(KEY_SECRET),
-    markAuditor(),
+    slotCopyAuditor(),
     accountAuditor(held),
     deletionAuditor(held),
     banAuditor,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { memberOf, placeText, playerEntry, playerIdOf } from '../src/features/highscores/entry.ts';
+import { memberOf, placeText, playerEntry, playerIdOf } from '../src/features/highscores/entry-format.ts';
 import { boardKeys } from '../src/features/highscores/model.ts';
 
 /** Entries of boards in Redis, for tests that read them without the service. */

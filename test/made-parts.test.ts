@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { CatalogueFile } from '../src/features/catalogue/written.ts';
+import { CatalogueFile } from '../src/features/catalogue/file-shape.ts';
 import { sandboxIssue } from '../src/apart/sandbox/issue.ts';
 import { LIFECYCLE } from '../src/apart/sandbox/subscription-lifecycle.ts';
 import { groups } from '../src/operator/terminal/groups.ts';
@@ -10,7 +10,7 @@ import { fieldTable } from './field-table.ts';
 
 /** Parts of pages that are made from the code, each with the name that stands in the comment before it. */
 const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'docs/catalogue.md': { 'src/features/catalogue/written.ts': fieldTable(CatalogueFile) },
+  'docs/catalogue.md': { 'src/features/catalogue/file-shape.ts': fieldTable(CatalogueFile) },
   'docs/operator.md': { 'the commands of src/operator/': commandTable(groups) },
   'docs/sandbox.md': {
     'the body of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.body!),

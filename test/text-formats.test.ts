@@ -5,7 +5,7 @@ import { sessionEntry } from '../src/accounts/session-list.ts';
 import { standingFormats } from '../src/accounts/standing.ts';
 import { seasonPrize } from '../src/features/catalogue/model.ts';
 import { filedEntry, filedGuest, filedOperation, ledgerEntry, seasonPayout } from '../src/features/coins/model.ts';
-import { boardMember, playerEntry } from '../src/features/highscores/entry.ts';
+import { boardMember, playerEntry } from '../src/features/highscores/entry-format.ts';
 import { seasonThreshold } from '../src/features/highscores/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
 import { playerRecord, privatePart } from '../src/features/rooms/record.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { placeText, playerEntry, playerIdOf } from '../../src/features/highscores/entry.ts';
+import { placeText, playerEntry, playerIdOf } from '../../src/features/highscores/entry-format.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { withoutAppending, Stream } from './fill.ts';
 

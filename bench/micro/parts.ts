@@ -8,7 +8,7 @@ import { catalogue as readCatalogue } from '../../src/features/catalogue/catalog
 import { Catalogue } from '../../src/features/catalogue/file.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { CoinOperationBody } from '../../src/features/coins/model.ts';
-import { placeText } from '../../src/features/highscores/entry.ts';
+import { placeText } from '../../src/features/highscores/entry-format.ts';
 import { parseEntries } from '../../src/features/highscores/model.ts';
 import { submitScore } from '../../src/features/highscores/submit.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';

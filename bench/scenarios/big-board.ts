@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import { HEAD_LENGTH } from '../../src/features/highscores/entry.ts';
+import { HEAD_LENGTH } from '../../src/features/highscores/entry-format.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import type { Figures } from '../figures.ts';
 import { fillBoard } from '../load/fill-board.ts';

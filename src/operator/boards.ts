@@ -3,7 +3,7 @@ import { isoTime } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
-import { PLAYER_ID, playerEntry } from '../features/highscores/entry.ts';
+import { PLAYER_ID, playerEntry } from '../features/highscores/entry-format.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { readEntry } from '../features/highscores/account-scores.ts';
 import {

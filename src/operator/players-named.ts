@@ -1,4 +1,4 @@
-import { playerEntry } from '../features/highscores/entry.ts';
+import { playerEntry } from '../features/highscores/entry-format.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { folded } from '../features/names/folded.ts';
 import { pairsOf } from '../redis/pairs.ts';

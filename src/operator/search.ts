@@ -3,7 +3,7 @@ import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { STORE_NAMES } from '../config.ts';
 import { refuse } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
-import { PLAYER_ID } from '../features/highscores/entry.ts';
+import { PLAYER_ID } from '../features/highscores/entry-format.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { findPurchase } from '../features/purchases/find-purchase.ts';
 import { purchaseIdOf } from '../features/purchases/model.ts';

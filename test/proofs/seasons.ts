@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
-import { entryIn, playerIdOf } from '../../src/features/highscores/entry.ts';
+import { entryIn, playerIdOf } from '../../src/features/highscores/entry-format.ts';
 import { boardKeys, seasonKeys } from '../../src/features/highscores/model.ts';
 import { inParallel, times, type Answer } from './client.ts';
 import { coinsOf, ledgerOf } from './credits.ts';

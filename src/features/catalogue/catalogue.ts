@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
-import { KNOWN_HEADERS, KNOWN_REPLY, unlessKnown } from './known-reply.ts';
+import { KNOWN_HEADERS, KNOWN_REPLY, unlessKnown } from './not-modified.ts';
 import { CatalogueEntry } from './model.ts';
 
 export const catalogue = endpoint({

@@ -5,9 +5,9 @@ import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { SELLING_STORES, type SellingStore } from '../../stores/store.ts';
-import type { CatalogueProduct } from './product.ts';
+import type { CatalogueProduct } from './product-shape.ts';
 import { seasonPrize, type ScoreAuthority, type ScoreOrder, type SeasonPeriod } from './model.ts';
-import { readCatalogue, type CoinAuthority, type WrittenCatalogue } from './written.ts';
+import { readCatalogue, type CoinAuthority, type WrittenCatalogue } from './file-shape.ts';
 
 /** The seasons of a game. */
 export interface GameSeasons {

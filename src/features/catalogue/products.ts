@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
-import { KNOWN_HEADERS, KNOWN_REPLY, unlessKnown } from './known-reply.ts';
-import { Product } from './product.ts';
+import { KNOWN_HEADERS, KNOWN_REPLY, unlessKnown } from './not-modified.ts';
+import { Product } from './product-shape.ts';
 
 export const products = endpoint({
   method: 'GET',

@@ -31,8 +31,8 @@ const appendLog = defineScript({
   durable: true,
 });
 
-const showLog = defineScript({
-  file: new URL('show-log.lua', import.meta.url),
+const makeReadable = defineScript({
+  file: new URL('make-readable.lua', import.meta.url),
   keys: ['state'],
   args: ['readable'],
   answers: ['shown'],
@@ -126,7 +126,7 @@ interface Element {
  * Moves events from the outboxes, to which scripts write, into the log. One process at a time does so.
  *
  * For each outbox there are four steps. `take-outbox.lua` reads the elements that the log lacks. `append-log.lua` appends their events to
- * the log, unless another relay has done so meanwhile. `show-log.lua` lets readers see the events. The next `take-outbox.lua` drops the
+ * the log, unless another relay has done so meanwhile. `make-readable.lua` lets readers see the events. The next `take-outbox.lua` drops the
  * elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on which
  * the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so the
  * next relay neither loses nor repeats an event.
@@ -211,7 +211,7 @@ export class Relay {
     }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
     this.#counts.kept = Number(next) - Number(oldest);
-    // An earlier holder of the lease died between `append-log.lua` and `show-log.lua`.
+    // An earlier holder of the lease died between `append-log.lua` and `make-readable.lua`.
     if (next !== readable) await this.#show(Number(next));
     if (!this.#isHolder) await this.#begin();
   }
@@ -334,7 +334,7 @@ export class Relay {
   }
 
   async #show(readable: number): Promise<void> {
-    await this.#options.scripts.run(showLog, { state: eventKeys.state }, { readable });
+    await this.#options.scripts.run(makeReadable, { state: eventKeys.state }, { readable });
   }
 }
 

@@ -6,7 +6,7 @@ import { refuse } from '../../errors.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { BoardServices } from './entries.ts';
-import { PLAYER_ID } from './entry.ts';
+import { PLAYER_ID } from './entry-format.ts';
 import {
   boardArgs,
   BoardEntry,

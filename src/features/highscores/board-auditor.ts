@@ -7,7 +7,7 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { BoardCheck, boardTables, checkHasPlayers, foreignPlayer } from './board-check.ts';
-import { playerEntry, playerIdOf } from './entry.ts';
+import { playerEntry, playerIdOf } from './entry-format.ts';
 import { hidesEntries, isShown } from './hidden-entries.ts';
 import { boardKeys } from './model.ts';
 

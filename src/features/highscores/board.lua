@@ -1,4 +1,4 @@
--- A library of functions for every script that reads or changes a board. entry.ts has the formats of the texts in Redis.
+-- A library of functions for every script that reads or changes a board. entry-format.ts has the formats of the texts in Redis.
 -- Gives id_of(), make_player_id(), place_text(), next_arrival(), player_id_in(), account_in(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
 --
 -- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:

@@ -3,7 +3,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import { invalid, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
-import { HEAD_LENGTH, HEAD_PATTERN } from './entry.ts';
+import { HEAD_LENGTH, HEAD_PATTERN } from './entry-format.ts';
 import {
   ALL_TIME,
   boardArgs,

@@ -3,7 +3,7 @@ import { BANS_DUE } from '../../accounts/ban.ts';
 import { banAt } from '../../accounts/standing.ts';
 import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
-import { hiddenField, memberOf, playerEntry } from './entry.ts';
+import { hiddenField, memberOf, playerEntry } from './entry-format.ts';
 import { boardKeys } from './model.ts';
 
 /** Checks of the audit that a board hides an entry exactly while the entry's account is banned. */

@@ -3,7 +3,7 @@ import { rateLimited } from '../../errors.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
 import { GameId, seasonPrize, type ScoreOrder } from '../catalogue/model.ts';
 import { payoutsKey, seasonPayout } from '../coins/model.ts';
-import { boardMember, entryIn, HEAD_LENGTH, PLACE_LENGTH, playerEntry } from './entry.ts';
+import { boardMember, entryIn, HEAD_LENGTH, PLACE_LENGTH, playerEntry } from './entry-format.ts';
 import { defineLibrary } from '../../redis/script.ts';
 import { defineFormat, whole, word } from '../../redis/text-format.ts';
 

@@ -4,7 +4,7 @@ import { pages } from '../../consistency/scan-pages.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { seasonPayout } from '../coins/model.ts';
 import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
-import { memberOf, playerEntry } from './entry.ts';
+import { memberOf, playerEntry } from './entry-format.ts';
 import { seasonKeys, SEASONS_DUE, seasonThreshold } from './model.ts';
 
 /**

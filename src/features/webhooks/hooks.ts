@@ -5,7 +5,7 @@ import type { EventType } from '../events/model.ts';
 import { hostOf, refusalOf, urlProblem } from './hook-url.ts';
 import { hookKeys, KEPT_ATTEMPTS, MOST_HOOKS, MOST_SECRETS, newHookId, parseHook, type Attempted, type HookRecord } from './model.ts';
 import { isReachable } from './reachable.ts';
-import { resolvePrivate, resolvePublic, type Resolve } from './resolve.ts';
+import { resolvePrivate, resolvePublic, type Resolve } from './resolve-host.ts';
 import { newSecret } from './signature.ts';
 
 const changeHook = defineScript({

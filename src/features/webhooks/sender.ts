@@ -6,7 +6,7 @@ import { retryAfter } from '../../server/retry-after.ts';
 import { version } from '../../web/version.ts';
 import { hostOf } from './hook-url.ts';
 import { isReachable } from './reachable.ts';
-import type { Resolve } from './resolve.ts';
+import type { Resolve } from './resolve-host.ts';
 import { signatures } from './signature.ts';
 
 /** How long an attempt may take, in milliseconds: lookup of the name, connection, request and the whole answer. */

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
-import { placeText } from '../../../src/features/highscores/entry.ts';
+import { placeText } from '../../../src/features/highscores/entry-format.ts';
 import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
 import type { Encoded } from '../../../src/server/http/endpoint.ts';

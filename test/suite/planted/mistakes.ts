@@ -28,7 +28,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'two-prizes-for-one-rank',
-    file: 'src/features/catalogue/written.ts',
+    file: 'src/features/catalogue/file-shape.ts',
     before: 'if (place > 0 && upTo <= ranks[place - 1]!)',
     after: 'if (place > 0 && upTo < ranks[place - 1]!)',
     harm: 'A catalogue with two prizes for the same rank is accepted, and nobody ever wins the second one.',

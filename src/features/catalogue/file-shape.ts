@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SELLING_STORES } from '../../stores/store.ts';
 import type { Config } from '../../config.ts';
 import { CatalogueEntry, Platform, Prize, prizeList, Season } from './model.ts';
-import { Product } from './product.ts';
+import { Product } from './product-shape.ts';
 
 /** The setting COIN_AUTHORITY. It also decides which clients may submit scores that win prizes. */
 export type CoinAuthority = Config['COIN_AUTHORITY'];

@@ -18,7 +18,7 @@ const CERTAIN = 1000;
  * tag of each slot (`secret-of-cluster.ts`). A slot may lack its marks until a process sets them. Scripts write `replication:mark` before a
  * WAIT (`script-text.ts`).
  */
-export function markAuditor(): Auditor {
+export function slotCopyAuditor(): Auditor {
   // There are 16,384 slots, so the secret is read once, and read again only if a copy differs.
   let known: Promise<FoundSecret> | undefined;
   const copies = new Map<string, number>();
