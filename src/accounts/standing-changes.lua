@@ -70,7 +70,8 @@ local function mark_moved(standing, target_id)
   tell_processes(standing)
 end
 
--- Marks the account as deleted. The former record stays behind the mark, because it names the guests that still have to be erased.
+-- Marks the account as deleted. The former record stays behind the time of the deletion, because it names the guests that still have to be
+-- erased.
 local function mark_deleted(standing, at)
   local record = record_of(standing)
   if string.sub(record, 1, 1) == '>' then record = '' end

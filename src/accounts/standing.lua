@@ -10,22 +10,22 @@
 local function standing_of(standing)
   local record = redis.call('GET', standing)
   if not record then return 'open', '', '0', '' end
-  local state, detail, mark = 'open', '', string.sub(record, 1, 1)
-  if mark == '=' then
+  local state, detail, sign = 'open', '', string.sub(record, 1, 1)
+  if sign == '=' then
     state = 'deleted'
     detail, record = string.match(record, '<tombstone>')
-    mark = string.sub(record, 1, 1)
+    sign = string.sub(record, 1, 1)
   end
-  if mark == '>' then
+  if sign == '>' then
     if state == 'deleted' then return state, detail, '0', '' end
     return 'moved', string.sub(record, '<moved>'), '0', ''
   end
-  if mark == '~' then
+  if sign == '~' then
     if state == 'open' then state = 'moving' end
     record = string.match(record, '<frozen: behind>')
-    mark = string.sub(record, 1, 1)
+    sign = string.sub(record, 1, 1)
   end
-  if mark == '!' then
+  if sign == '!' then
     local ban_end
     ban_end, record = string.match(record, '<ban: ends_at, behind>')
     if state == 'open' and (ban_end == '0' or tonumber(now) < tonumber(ban_end)) then state, detail = 'banned', ban_end end

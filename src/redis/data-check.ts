@@ -1,5 +1,5 @@
 import { DATA_ID_KEY, heartbeatText, checkData, MOST_BEHIND_MS, newDataId, readData } from './data-id.ts';
-import { parseRefusal, type MarkedRefusal } from './data-refusal.ts';
+import { parseRefusal, type NotedRefusal } from './data-refusal.ts';
 import type { DataVerdictOptions } from './known-data.ts';
 import type { Answer } from './script-runner.ts';
 import { tagOf } from './slots.ts';
@@ -25,7 +25,7 @@ export interface Found {
   readonly acceptedAt: number;
   readonly at: number;
   readonly secret: string;
-  readonly refusal: MarkedRefusal | undefined;
+  readonly refusal: NotedRefusal | undefined;
 }
 
 type CheckKeys = Record<'id' | 'secret', string>;
@@ -88,8 +88,9 @@ export class DataCheck {
   }
 
   /**
-   * Runs the script that reads and advances the heartbeat. If Redis refuses writes, or would exit at a write, a script that only reads runs
-   * in its place. So a process can start and answer reads while Redis is full, lacks replicas or is a replica.
+   * Runs the script that reads and advances the heartbeat. A script that only reads runs in its place if Redis refuses writes, or if the
+   * disk of the private Redis does: with `appendfsync always` Redis exits when it cannot write its file. So a process can start and answer
+   * reads while Redis is full, lacks replicas or is a replica.
    */
   async #see(keys: CheckKeys, words: CheckWords): Promise<Answer<'found' | 'missing'>> {
     const { scripts } = this.#options;

@@ -29,7 +29,7 @@ export interface GuardOptions {
    * `durable` wait for the same number.
    */
   readonly replicas?: number;
-  /** Whether Redis would survive a write. Default: always true. */
+  /** False while the private Redis would exit at its next write, because its disk refuses writes. Default: always true. */
   readonly mayWrite?: () => boolean;
   /**
    * Resolves when the connections are open and have checked the version of the data. If the promise rejects, the guard does nothing, so
@@ -43,16 +43,17 @@ export interface GuardOptions {
  * restored to an older state. Each batch of scripts compares the id of the data (`script-text.ts`). Every second, and whenever a batch has
  * met other data, the guard reads the id to find the reason, and advances the heartbeat (`data-id.ts`).
  *
- * Emits `usable` when it begins to serve data, `lost` when it stops, and `marks` when the data ids in all slots of a Cluster should be
+ * Emits `usable` when it begins to serve data, `lost` when it stops, and `slots` when the data ids of all slots of a Cluster should be
  * read.
  */
-export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }> implements DataCheck {
+export class DataGuard extends EventEmitter<{ usable: []; lost: []; slots: [] }> implements DataCheck {
   readonly #options: GuardOptions;
   readonly #mayCheck: Promise<boolean>;
   readonly #known: KnownData;
   /** Runs scripts whose answers wait for replicas. Undefined without REDIS_WAIT_REPLICAS. */
   readonly #durable: ScriptRunner | undefined;
-  readonly #marking: ScriptRunner;
+  /** Runs scripts in any slot, without a check of the data. */
+  readonly #unchecked: ScriptRunner;
   readonly #cluster: DataOfCluster | undefined;
   /** The verdict on the data of a single Redis. Undefined on a Cluster. */
   readonly #place: DataVerdict | undefined;
@@ -78,7 +79,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       accepts: options.accepts,
       stands: !('shards' in source),
     };
-    this.#marking = new ScriptRunner(scripts, { now: Date.now, timeAheadMs: options.timeAheadMs });
+    this.#unchecked = new ScriptRunner(scripts, { now: Date.now, timeAheadMs: options.timeAheadMs });
     if (replicas > 0)
       this.#durable = new ScriptRunner(scripts, { now: Date.now, replicas, data: this, ...(durable === undefined ? {} : { durable }) });
     if ('shards' in source) {
@@ -90,7 +91,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
         newPlace: (own) => this.#newPlace(own),
         checkAgain: () => this.checkAgain(),
         checked: () => this.#tell(),
-        askForMarks: () => this.emit('marks'),
+        askForSlots: () => this.emit('slots'),
       });
     } else {
       const link = scripts as ScriptLink;
@@ -188,12 +189,12 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
 
   #newPlace({ scripts, ...own }: OwnVerdictOptions): DataVerdict {
     const { log, memory, secret, clock, timeAheadMs, mayWrite = () => true } = this.#options;
-    const [durable, marking] = [this.#durable, this.#marking];
+    const [durable, unchecked] = [this.#durable, this.#unchecked];
     return new DataVerdict({
       ...own,
       scripts: new ScriptRunner(scripts, { now: Date.now, timeAheadMs }),
       durable,
-      marking,
+      unchecked,
       clock,
       known: this.#known,
       mayWrite,

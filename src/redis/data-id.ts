@@ -13,8 +13,8 @@ import { ForeignValue, otherType } from './text-key.ts';
  *
  * Data that a service refused has another value (`data-refusal.ts`).
  *
- * In a Cluster each slot has a copy of the data id, called the mark of the slot, under a hash tag of the slot. The heartbeat of a primary
- * is in the mark of its lowest slot; the other marks have 0.
+ * In a Cluster each slot has a copy of the data id under a hash tag of the slot: the slot's data id. The heartbeat of a primary is in the
+ * data id of its lowest slot; the data ids of its other slots have 0.
  */
 export const DATA_ID_KEY = 'data:id';
 
@@ -28,7 +28,7 @@ export const REFUSED = 'refused: ';
  */
 export const MOST_BEHIND_MS = 10_000;
 
-/** Whether the first heartbeat is so far behind the second that data with the first must not be served after the second was seen. */
+/** Whether data with `heartbeat` is too old to be served by a process that has seen the heartbeat `seen`. */
 export function isTooOld(heartbeat: number, seen: number): boolean {
   return seen - heartbeat > MOST_BEHIND_MS;
 }
@@ -56,7 +56,7 @@ export function succeeds(id: string, known: string): boolean {
   return false;
 }
 
-/** Whether a slot's mark belongs to the data with the known id. While an operator accepts data, the slots get the next id one by one. */
+/** Whether a slot's data id is that of the data with the known id. While an operator accepts data, the slots get the next id one by one. */
 export function isSameData(id: string | undefined, known: string): boolean {
   return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }
@@ -86,7 +86,7 @@ export function anyIdIn(value: string | null): string | undefined {
 }
 
 /**
- * The value of the data id, or of a slot's mark. MGET reads a value of another type as null, so it is treated as a missing id, as in the
+ * The value of the data id, or of a slot's data id. MGET reads a value of another type as null, so it is treated as a missing id, as in the
  * scripts.
  * @throws Error if Redis does not answer
  */

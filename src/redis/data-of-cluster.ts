@@ -18,8 +18,8 @@ const RETRY_MS = 100;
  */
 const POLL_MS = 500;
 
-/** Shortest time between two reads of the data ids in all slots (the marks), in milliseconds. */
-const MARKS_INTERVAL_MS = 5000;
+/** The shortest time between two reads of the data ids of all slots, in milliseconds. */
+const IDS_INTERVAL_MS = 5000;
 
 /** What `DataGuard` gives to the part of it that handles a Cluster. */
 export interface DataOfClusterOptions {
@@ -33,7 +33,7 @@ export interface DataOfClusterOptions {
   readonly checkAgain: () => Promise<unknown>;
   /** To call after the check of one primary. */
   readonly checked: () => void;
-  readonly askForMarks: () => void;
+  readonly askForSlots: () => void;
 }
 
 /** The data of a Cluster: the verdict on each primary, the id of the data, and whether the data is complete. */
@@ -43,7 +43,7 @@ export class DataOfCluster {
   readonly #placeOf = new WeakMap<ScriptShard, DataVerdict>();
   #retry: NodeJS.Timeout | undefined;
   #asking: NodeJS.Timeout | undefined;
-  #marksAskedAt = -Infinity;
+  #slotsAskedAt = -Infinity;
   #isClosed = false;
 
   constructor(cluster: Cluster, options: DataOfClusterOptions) {
@@ -82,7 +82,7 @@ export class DataOfCluster {
     const { places } = this;
     const accepts = places.find(({ problem }) => problem !== undefined && problem.kind !== 'other' && problem.accept === known.accepts);
     if (accepts !== undefined) await acceptCluster(cluster, { to: known.accepts!, secret });
-    if (places.some(({ isUnmarked }) => isUnmarked) || !known.stands) this.#askForMarks();
+    if (places.some(({ lacksIds }) => lacksIds) || !known.stands) this.#askForSlots();
   }
 
   /**
@@ -94,10 +94,10 @@ export class DataOfCluster {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
     const isHomeReady = home !== undefined && ready.includes(home);
     const ofHome = isHomeReady ? idIn(await readId(home.redis)) : undefined;
-    const marks = await Promise.all(ready.map((shard) => this.#marksOf(shard)));
-    let id = ofHome ?? marks.map(([mark]) => idIn(mark)).find((mark) => mark !== undefined);
-    const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && marks.every(([_mark, _secret, isRead]) => isRead);
-    const isOlder = marks.some(([mark, secret]) => mark === null && secret !== null);
+    const copies = await Promise.all(ready.map((shard) => this.#copiesOf(shard)));
+    let id = ofHome ?? copies.map(([value]) => idIn(value)).find((found) => found !== undefined);
+    const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && copies.every(([_id, _secret, isRead]) => isRead);
+    const isOlder = copies.some(([value, secret]) => value === null && secret !== null);
     if (id === undefined && isHomeReady && (isWhole || isOlder)) {
       await home.redis.set(DATA_ID_KEY, dataIdValue(newDataId(), 0, 0, 0), 'NX');
       id = idIn(await readId(home.redis));
@@ -106,7 +106,7 @@ export class DataOfCluster {
   }
 
   /** The id and the secret of a slot of the primary, and whether Redis gave both. Redis refuses the read while the slot is moving. */
-  async #marksOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
+  async #copiesOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
     const tag = place();
     try {
       const [id = null, secret = null] = await redis.mget(`${tag}${DATA_ID_KEY}`, `${tag}${this.#options.secret.key}`);
@@ -126,14 +126,14 @@ export class DataOfCluster {
     const { known, memory } = this.#options;
     const slot = slotOf(DATA_VERSION_KEY);
     const home = this.#cluster.shardOf(slot)?.redis;
-    const marksOfHome = async () => {
+    const versionsOfHome = async () => {
       if (home?.status !== 'ready') return 0;
       return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
     };
     // Heartbeats in DATA_DIR may come from a single Redis whose data was imported. Their key is DATA_ID_KEY without the tag of a slot, and
     // they prove nothing.
     const wasServed = [...known.found, ...known.heartbeats].some(([key, heartbeat]) => key !== DATA_ID_KEY && heartbeat > 0);
-    if (!wasServed && (await marksOfHome()) < 2 && !(await this.#isGone())) return false;
+    if (!wasServed && (await versionsOfHome()) < 2 && !(await this.#isGone())) return false;
     known.stands = true;
     memory?.write(known.id!);
     return true;
@@ -185,7 +185,7 @@ export class DataOfCluster {
       place.gets(slots);
       if (shard.scripts.isReady) void this.#checkSoon(place);
     }
-    this.#askForMarks();
+    this.#askForSlots();
   }
 
   /** Checks one primary now, without waiting for the next check of all primaries. */
@@ -200,13 +200,13 @@ export class DataOfCluster {
     this.#retry = setTimeout(() => void this.#options.checkAgain(), RETRY_MS);
   }
 
-  #askForMarks(): void {
-    const waitMs = this.#marksAskedAt + MARKS_INTERVAL_MS - performance.now();
+  #askForSlots(): void {
+    const waitMs = this.#slotsAskedAt + IDS_INTERVAL_MS - performance.now();
     this.#asking ??= setTimeout(
       () => {
         this.#asking = undefined;
-        this.#marksAskedAt = performance.now();
-        this.#options.askForMarks();
+        this.#slotsAskedAt = performance.now();
+        this.#options.askForSlots();
       },
       Math.max(0, waitMs),
     );

@@ -7,14 +7,14 @@ import { timeOf } from './older-than-data-dir.ts';
 
 /**
  * Why a service refuses data that it knows by its id: the data is older than the state that the service saw, or has another secret. Only
- * the memory of a service shows this. So the service marks the data itself, and no other service serves the data, even if it never saw the
- * newer state. Data with another id, and a Redis without data, get no mark: the data may belong to other services, and the settings of this
- * service may be wrong.
+ * the memory of a service shows this. So the service writes a note of its refusal into the data, and no other service serves the data, even
+ * if it never saw the newer state. Data with another id, and a Redis without data, get no note: the data may belong to other services, and
+ * the settings of this service may be wrong.
  *
- * The mark is in the value of the data id: `refused: <the value before> <since> <kind> <right secret> <reason>`. The mark stays with the
- * refused data: data that takes its place has no mark, and an acceptance removes the mark. Scripts compare the first 22 characters of the
- * value, so all services stop at their next batch. A service of a release without marks finds no id, and stops too. In a Cluster each slot
- * of the refused primary has the mark.
+ * The refusal note is in the value of the data id: `refused: <the value before> <since> <kind> <right secret> <reason>`. The note stays
+ * with the refused data: data that takes its place has no note, and an acceptance removes the note. Scripts compare the first 22 characters
+ * of the value, so all services stop at their next batch. A service of a release without refusal notes finds no id, and stops too. In a
+ * Cluster each slot of the refused primary has the note.
  */
 export interface DataRefusal {
   readonly kind: 'older' | 'secret';
@@ -25,8 +25,8 @@ export interface DataRefusal {
 }
 
 /** A refusal that a process has read from the data id. */
-export interface MarkedRefusal extends DataRefusal {
-  /** When the mark was written, in milliseconds since 1970 by Redis's clock. */
+export interface NotedRefusal extends DataRefusal {
+  /** When the refusal note was written, in milliseconds since 1970 by Redis's clock. */
   readonly since: number;
 }
 
@@ -44,7 +44,7 @@ export function refusalOfSecret(secret: string): DataRefusal {
 }
 
 /** @param text the part of the data id's value behind the accepted time. '': the data is not refused */
-export function parseRefusal(text: string): MarkedRefusal | undefined {
+export function parseRefusal(text: string): NotedRefusal | undefined {
   if (text === '') return undefined;
   const [, since, kind, rightSecret, reason] = /^(\d{1,15}) (older|secret) (\S+) (.+)$/.exec(text) ?? [];
   // Keep the whole text: a newer coinop may have other kinds of refusals.
@@ -52,7 +52,7 @@ export function parseRefusal(text: string): MarkedRefusal | undefined {
   return { since: Number(since), kind: kind as DataRefusal['kind'], rightSecret: rightSecret!, reason: reason! };
 }
 
-/** The mark's kind, right secret and reason, as the script that adds the time gets them. */
+/** Kind, right secret and reason of the refusal note: the script adds the time before them. */
 export function refusalText({ kind, rightSecret, reason }: DataRefusal): string {
   return `${kind} ${rightSecret} ${reason}`;
 }
@@ -76,7 +76,7 @@ function describe(name: string, value: string | null): string[] {
 }
 
 /** The refusal in words for operators. @param name of the Redis that has the data */
-export function describeRefusal(name: string, { reason, since }: MarkedRefusal): string {
+export function describeRefusal(name: string, { reason, since }: NotedRefusal): string {
   return `${name} ${reason} (refused since ${timeOf(since)})`;
 }
 

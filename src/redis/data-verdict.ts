@@ -1,22 +1,22 @@
 import { acceptData, heartbeatText, idIn, isSameData, isTooOld, MOST_BEHIND_MS, readHeartbeat, succeeds, successorOf } from './data-id.ts';
 import { DataCheck, type Found } from './data-check.ts';
-import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type MarkedRefusal } from './data-refusal.ts';
+import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type NotedRefusal } from './data-refusal.ts';
 import type { DataProblem, DataVerdictOptions } from './known-data.ts';
 import { missingFrom, timeOf } from './older-than-data-dir.ts';
-import { RefusalMarks } from './refusal-marks.ts';
+import { RefusalNotes } from './refusal-notes.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /** Judges the data of one Redis, or of one primary of a Cluster: known, lost, replaced, older, or refused by another service. */
 export class DataVerdict {
   readonly #options: DataVerdictOptions;
   readonly #check: DataCheck;
-  readonly #marks: RefusalMarks;
+  readonly #notes: RefusalNotes;
   /** Whether the last check found the known data. On a Cluster `isChecked` is also false after the connection to the primary was lost. */
   isChecked = false;
   /**
    * Whether this is a primary of a Cluster whose slots have no copies of the data id yet: a first start, or data of a release without ids.
    */
-  isUnmarked = false;
+  lacksIds = false;
   #problem: DataProblem | undefined;
   /** Why this process refuses data that it knows by its id. */
   #refusal: DataRefusal | undefined;
@@ -34,7 +34,7 @@ export class DataVerdict {
   constructor(options: DataVerdictOptions) {
     this.#options = options;
     this.#check = new DataCheck(options);
-    this.#marks = new RefusalMarks(options);
+    this.#notes = new RefusalNotes(options);
   }
 
   get name(): string {
@@ -113,18 +113,18 @@ export class DataVerdict {
   async #missing(at: number, secret: string): Promise<void> {
     // The slots have secrets of a release without data ids, or a first start is not finished. In both cases the service writes the data ids
     // of all slots next.
-    this.isUnmarked = !this.#options.known.stands || (secret !== '' && this.#id === undefined);
-    if (this.#options.name !== undefined && this.isUnmarked) {
+    this.lacksIds = !this.#options.known.stands || (secret !== '' && this.#id === undefined);
+    if (this.#options.name !== undefined && this.lacksIds) {
       this.isChecked = false;
       return;
     }
-    this.isUnmarked = false;
+    this.lacksIds = false;
     const text = `${this.name} has ${secret === '' ? 'lost its data: it is empty' : 'data without the id that it had'}`;
     await this.#loseUnlessAccepted({ kind: 'empty', text, accept: successorOf(this.#knownId) }, at, '');
   }
 
   async #judge(key: string, found: Found, lostSlot: number | undefined): Promise<void> {
-    this.isUnmarked = false;
+    this.lacksIds = false;
     if (found.refusal !== undefined) return this.#heed(key, found, found.refusal);
     const { known, log, isSecret } = this.#options;
     const id = this.#id ?? known.id;
@@ -155,8 +155,8 @@ export class DataVerdict {
   }
 
   /**
-   * Says which writes a small loss may include. The data notes its serving time only once a second, so some of these writes may still be
-   * there.
+   * Names the time span whose writes may be lost. The span is up to a second too long, because the data notes its serving time only once a
+   * second.
    */
   #lastLost(key: string, { beatenAt }: Found): string {
     const knownUntil = this.#options.known.times.get(key) ?? 0;
@@ -176,14 +176,14 @@ export class DataVerdict {
     if (this.#problem?.kind !== kind) return;
     this.#refusal = refusal;
     // The refusal is written in the background: in a Cluster each slot gets a copy, and the checks of the primary must go on meanwhile.
-    if (this.#check.mayWrite) void this.#marks.set(found, refusal);
+    if (this.#check.mayWrite) void this.#notes.set(found, refusal);
   }
 
   /** Another service has written its refusal into this data: takes over the refusal, or removes it if the secret is right again. */
-  async #heed(key: string, found: Found, refusal: MarkedRefusal): Promise<void> {
+  async #heed(key: string, found: Found, refusal: NotedRefusal): Promise<void> {
     this.#options.known.found.set(key, found.heartbeat);
     if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
-      if (await this.#marks.clear(found.secret)) await this.#checkNow();
+      if (await this.#notes.clear(found.secret)) await this.#checkNow();
       return;
     }
     const { kind } = refusal;

@@ -31,8 +31,8 @@ export interface KnownData {
   /** The id of the data, as the process or `DATA_DIR/data-id` remembers it. */
   id: string | undefined;
   /**
-   * The heartbeat (the data's count of milliseconds of serving) that must not be lost, by its Redis key: the last that Redis, and replicas
-   * if scripts wait for them, acknowledged.
+   * By Redis key: the last heartbeat (the data's count of milliseconds of serving) that Redis acknowledged, and its replicas too if scripts
+   * wait for them. If Redis has a much lower heartbeat, it has lost data.
    */
   readonly heartbeats: Map<string, number>;
   /** When each heartbeat in `heartbeats` was read, in milliseconds since 1970 by Redis's clock, by its Redis key. */
@@ -42,8 +42,8 @@ export interface KnownData {
   /** The setting ACCEPT_DATA: the id of data that the operator accepts. */
   readonly accepts: string | undefined;
   /**
-   * Whether the data is complete, so that data without an id is not a first start. A single Redis gets all keys of a first start in one
-   * script.
+   * Whether the first start has finished. From then on a missing id means lost data. Always true on a single Redis, where one script writes
+   * all keys of a first start.
    */
   stands: boolean;
 }
@@ -62,8 +62,8 @@ export interface DataVerdictOptions {
   /** Runs scripts whose answers wait for replicas. Undefined: no script waits for replicas. */
   readonly durable: Pick<ScriptRunner, 'run'> | undefined;
   /** Runs scripts in any slot, without a check of the data. */
-  readonly marking: Pick<ScriptRunner, 'run'>;
-  /** Whether Redis would survive a write. */
+  readonly unchecked: Pick<ScriptRunner, 'run'>;
+  /** False while the private Redis would exit at its next write, because its disk refuses writes. */
   readonly mayWrite: () => boolean;
   /** Gets Redis's time from each check. */
   readonly clock: RedisClock | undefined;

@@ -57,15 +57,15 @@ function installOn(node: TestNode): string {
 const homeOf = (key: string): Promise<TestNode> => cluster.primaryOf(slotOf(key));
 const lowestKey = ({ slots }: TestNode) => `${tagOf(Math.min(...slots.map(([first]) => first)))}${DATA_ID_KEY}`;
 
-/** The id and the heartbeat of a mark. */
+/** The id and the heartbeat of a slot's data id. */
 async function markOf(node: TestNode, key: string): Promise<{ id: string; heartbeat: number }> {
   const [id, heartbeat] = String(await node.call('GET', key)).split(' ');
   return { id: id!, heartbeat: Number(heartbeat) };
 }
 
-const idMarksOf = async (node: TestNode) => (await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[];
+const idCopiesOf = async (node: TestNode) => (await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[];
 
-/** The number of marks: an id, a version and a secret in each slot. */
+/** The number of copies: an id, a version and a secret in each slot. */
 async function marksOn(nodes: readonly TestNode[]): Promise<number> {
   const keys = await Promise.all(nodes.map(async (node) => (await node.call('KEYS', '{*}*[dl][ae][td][ag]*')) as string[]));
   return keys.flat().filter((key) => /\}(data:id|data:version|ledger:secret)$/.test(key)).length;
@@ -92,7 +92,7 @@ test.each(['the primary of the data id', 'another primary'])(
     expect((await service.get(`/v1/balance?installId=${ofEmptied}`)).status).toBe(503);
     // The other primaries are unchanged.
     expect((await credit(service, ofOther, 'k')).body).toMatchObject({ replayed: true });
-    // Long enough for a read of all marks, which writes none.
+    // Long enough for a read of all copies, which writes none.
     await sleep(1500);
     {
       // A process that starts now also sees the loss, although it never knew the data.
@@ -137,8 +137,8 @@ test('a primary that one service refuses as older is served by no other service,
   await expect.poll(() => readiness(old)).toBe(503);
   // The lowest slot is the last one.
   await expect.poll(async () => String(await node.call('GET', key))).toMatch(/^refused: /);
-  const marks = await idMarksOf(node);
-  const values = await Promise.all(marks.map((each) => node.call('GET', each)));
+  const ids = await idCopiesOf(node);
+  const values = await Promise.all(ids.map((each) => node.call('GET', each)));
   expect(values.filter((value) => !String(value).startsWith('refused: '))).toEqual([]);
   expect((await credit(fresh, installId, 'c')).status).toBe(503);
   await expect.poll(() => fatal().length).toBe(1);
@@ -155,7 +155,7 @@ test('a primary that one service refuses as older is served by no other service,
     await untilReady(service);
     for (const each of [installId, ofOther]) expect((await credit(service, each, 'a')).body).toMatchObject({ replayed: true });
   }
-  expect(await idMarksOf(node)).toHaveLength(marks.length - 1);
+  expect(await idCopiesOf(node)).toHaveLength(ids.length - 1);
 });
 
 test('a slot that is taken over without its keys has lost its data, and one that moves with them has not', async () => {
@@ -171,7 +171,7 @@ test('a slot that is taken over without its keys has lost its data, and one that
     await sleep(100);
   }
   expect(fatal()).toEqual([]);
-  // The marks of all slots were read a moment ago, and are not read again for a while.
+  // The copies of all slots were read a moment ago, and are not read again for a while.
   const slot = slotOfInstall(installId);
   for (const key of (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]) await from.call('DEL', key);
   await cluster.moveSlot(slot, to);
@@ -217,7 +217,7 @@ test('data that was imported from one Redis is served, and refused once the Clus
     for (const service of [one, other])
       for (const installId of installs) expect((await credit(service, installId, 'k')).body).toMatchObject({ ok: true, replayed: true });
     expect(fatal()).toEqual([]);
-    // From now on a slot without marks has lost its data.
+    // From now on a slot without copies has lost its data.
     await expect.poll(() => marksOn(cluster.nodes)).toBe(3 * 16_384);
   }
   for (const node of cluster.nodes) await node.call('FLUSHALL');
@@ -232,7 +232,7 @@ async function importFrom(source: Redis): Promise<void> {
   for (const key of await source.keys('*')) await source.call('MIGRATE', '127.0.0.1', (await homeOf(key)).port, key, 0, 5000, 'COPY');
 }
 
-test('an emptied Cluster gets no marks while the primary of the data id is away', async () => {
+test('an emptied Cluster gets no copies while the primary of the data id is away', async () => {
   cluster = await startCluster();
   const dataMemory = newMemory();
   {
@@ -280,7 +280,7 @@ async function makeList(node: TestNode, key: string): Promise<void> {
   await node.call('LPUSH', key, 'x');
 }
 
-test('an acceptance overwrites the id, the marks and the secrets of a Cluster that have another type', async () => {
+test('an acceptance overwrites the id, its copies and the secrets of a Cluster that have another type', async () => {
   cluster = await startCluster();
   const installs = cluster.nodes.map(installOn);
   await using service = await serveWhole();

@@ -96,14 +96,14 @@ testData(
     expect((await credit(fresh, installId, 'c')).status).toBe(503);
     await expect.poll(() => reasonOf(fresh)).toMatch(new RegExp(`^Not ready: ${OLDER}.*refused since`));
     expect(place.fatal()).toHaveLength(2);
-    // After a restart it knows by the mark, although its own memory has nothing against the data.
+    // After a restart it knows by the refusal note, although its own memory has nothing against the data.
     await place.stop(fresh);
     expect(await readiness(await serve('fresh'))).toBe(503);
   },
 );
 
 testData(
-  'the mark stays over a restart of Redis, and data that takes the place of the refused data is served at once',
+  'the refusal note stays over a restart of Redis, and data that takes the place of the refused data is served at once',
   async ({ place, redis, serve, idText, replays, loadOlder, expect }) => {
     const id = await loadOlder();
     await serve('old');
@@ -133,7 +133,7 @@ testData(
 );
 
 testData(
-  'a service marks older data only once Redis accepts writes, and the mark hits no data that was accepted meanwhile',
+  'a service notes its refusal in older data only once Redis accepts writes, and never in data that was accepted meanwhile',
   async ({ place, redis, serve, idText, untilMarked, replays, loadOlder, expect }) => {
     const id = await loadOlder();
     await redis.client.config('SET', 'maxmemory', '1mb');
@@ -143,7 +143,7 @@ testData(
     expect(await idText()).toMatch(new RegExp(`^${id} `));
     await redis.client.config('SET', 'maxmemory', '0');
     await untilMarked();
-    // The mark is lost, as by a failover. The service writes it again.
+    // The note is lost, as by a failover. The service writes it again.
     await redis.client.set(DATA_ID_KEY, (await idText()).slice(REFUSED.length).split(' ').slice(0, 4).join(' '));
     await untilMarked();
     const to = await place.accept();
@@ -170,14 +170,14 @@ testData(
     await redis.client.set(KEY_SECRET, '8899aabbccddeeff');
     await someBeats();
     expect((await credit(fresh, installId, 'b')).status).toBe(503);
-    // The only service that remembered the secret is gone: the mark tells when it is right.
+    // The only service that remembered the secret is gone: the note tells when it is right.
     await redis.client.set(KEY_SECRET, secret);
     await expect.poll(() => replays(fresh)).toBe(true);
     expect(await idText()).not.toContain(REFUSED);
   },
 );
 
-testData('data of another id, and an emptied Redis, get no mark', async ({ place, redis, installId, serve, loadOlder, expect }) => {
+testData('data of another id, and an emptied Redis, get no refusal note', async ({ place, redis, installId, serve, loadOlder, expect }) => {
   await loadOlder();
   await redis.client.set(DATA_ID_KEY, dataIdValue('A'.repeat(22), 5, Date.now(), 0));
   const old = await serve('old');

@@ -27,7 +27,7 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
     for (const [accountId, at] of pairsOf(page)) found.set(accountId, Number(at));
     if (page.length < 2 * PAGE) break;
   }
-  for (const { accountId, at } of await readMarks(redis)) if (!found.has(accountId)) found.set(accountId, at);
+  for (const { accountId, at } of await readUnindexed(redis)) if (!found.has(accountId)) found.set(accountId, at);
   return [...found].map(([accountId, at]) => ({ accountId, at }));
 }
 
@@ -35,15 +35,15 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
  * The accounts that are marked as deleted but not in the index, because the process that deleted them died between the two steps
  * (docs/decisions/deletion.md). The queue of deletions contains all such accounts.
  */
-async function readMarks(redis: Redis): Promise<Tombstone[]> {
+async function readUnindexed(redis: Redis): Promise<Tombstone[]> {
   const entries = await redis.zrange(QUEUE, '0', '-1');
   const ids = new Set(entries.map((entry) => memberOf(entry).split(' ', 1)[0]!));
-  const marks: Tombstone[] = [];
+  const unindexed: Tombstone[] = [];
   for (const accountId of ids) {
     const { deleted } = parseStanding(await redis.get(standingKey(accountId)));
-    if (deleted !== undefined) marks.push({ accountId, at: deleted.at });
+    if (deleted !== undefined) unindexed.push({ accountId, at: deleted.at });
   }
-  return marks;
+  return unindexed;
 }
 
 /** The tombstones as text, a line for each. */

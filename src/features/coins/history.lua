@@ -15,7 +15,9 @@
 -- An entry of a guest begins with the guest's number.
 
 local sources = {}
-local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
+local function add(of_ledger, entries, prefix)
+  sources[#sources + 1] = {ledger = of_ledger, entries = entries, prefix = prefix, chunk = {}}
+end
 
 local last = redis.call('LINDEX', ledger, -1)
 add(ledger, last and tonumber(string.match(last, '<entry: seq>')) or 0, '')
@@ -151,7 +153,7 @@ while source and #answer < tonumber(limit) + 2 do
     filed.after = filed.head
     advance_filed()
   else
-    answer[#answer + 1] = source.mark .. source.head
+    answer[#answer + 1] = source.prefix .. source.head
     source.next = source.next - 1
     advance_first()
   end

@@ -63,7 +63,7 @@ export class KeySecret {
     guard?.on('usable', this.#readAgain);
     if ('shards' in redis) {
       this.#ofCluster = new SecretOfCluster(redis, guard);
-      guard?.on('marks', this.#readAgain);
+      guard?.on('slots', this.#readAgain);
       return;
     }
     this.#redis = redis;
@@ -89,7 +89,7 @@ export class KeySecret {
    */
   otherData(): Refusal {
     // If one primary of a Cluster lacks the secret, the other primaries must go on, so the secret stays known. A read of a Cluster's secret
-    // reads the marks of all slots (secret-of-cluster.ts). So at most one read begins in RETRY_MS: while the marks of a slot are wrong,
+    // reads the copies of all slots (secret-of-cluster.ts). So at most one read begins in RETRY_MS: while a copy is wrong,
     // each request for the slot asks for a read.
     if (this.#ofCluster === undefined) this.#isKnown = false;
     if (this.#ofCluster !== undefined && performance.now() < this.#readAt + RETRY_MS) this.#readLater();
@@ -110,7 +110,7 @@ export class KeySecret {
     }
     try {
       this.#take(this.#redis === undefined ? await this.#ofCluster!.read(this.#text) : await this.#readFrom(this.#redis));
-      // The read may have just written the secret or the marks of slots, which the guard checks.
+      // The read may have just written the secret or the copies of slots, which the guard checks.
       await this.#guard?.checkAgain();
     } catch (error) {
       const { message } = error as Error;

@@ -9,15 +9,15 @@ import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
 import { SECRET_BYTES } from './key-hash.ts';
 import { KEY_SECRET, readKeySecret, SECRET_FORMAT } from './secret-keys.ts';
 
-/** Slots whose marks are read or written in one pipeline. */
+/** Slots whose copies are read or written in one pipeline. */
 const SLOTS_AT_ONCE = 1000;
 
 const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
 
 /** What `DataGuard` knows about the data in Redis. */
-interface MarksOfData {
+interface GuardedData {
   readonly id: string;
-  /** Whether the data is complete, so that a slot without marks has lost its data. */
+  /** Whether the data is complete, so that a slot without copies has lost its data. */
   readonly stands: boolean;
 }
 
@@ -26,15 +26,14 @@ const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
 /**
  * The secret of the hashes of idempotency keys in a Cluster. The first process makes the secret, under the same Redis key as on a single
- * Redis. Each slot has marks: copies of the secret, of the data's version and of the data id. Scripts compare their arguments with the
- * marks of a slot of their node, and so notice a node that lost its data or has other data. When a slot moves to another node, its marks
- * move too.
+ * Redis. Each slot has copies of the secret, of the data's version and of the data id. Scripts compare their arguments with the copies of a
+ * slot of their node, and so notice a node that lost its data or has other data. When a slot moves to another node, its copies move too.
  */
 export class SecretOfCluster {
   readonly #cluster: Cluster;
   readonly #guard: DataGuard | undefined;
 
-  /** @param guard without it the marks of the data id are neither read nor written */
+  /** @param guard without it the slots' data ids are neither read nor written */
   constructor(cluster: Cluster, guard: DataGuard | undefined) {
     this.#cluster = cluster;
     this.#guard = guard;
@@ -46,47 +45,47 @@ export class SecretOfCluster {
   }
 
   /**
-   * Reads or makes the secret, and the marks of all slots whose primaries answer.
+   * Reads or makes the secret, and the copies of all slots whose primaries answer.
    * @param own the secret that this process knew before. The Cluster may have lost it.
    * @throws Error if no primary that answers has the secret, or a slot has other data
    */
   async read(own: string | undefined): Promise<string> {
     const secret = await this.#find(own);
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
-    let marked = 0;
-    for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') marked += await this.#markAll(shard, secret);
-    // The version and the marks of its slot are written last: from then on a slot without marks has lost its data. The version without the
-    // marks of its slot would prove nothing, because data that was imported from a single Redis already has the version.
+    let complete = 0;
+    for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') complete += await this.#completeSlots(shard, secret);
+    // The version and the copies in its slot are written last: from then on a slot without copies has lost its data. The version without
+    // the copies in its slot would prove nothing, because data that was imported from a single Redis already has the version.
     const homeOfVersion = this.#cluster.shardOf(SLOT_OF_VERSION)?.redis;
-    if (marked < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
-    await mark(homeOfVersion, [SLOT_OF_VERSION], secret, this.#marksOfData);
+    if (complete < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
+    await writeCopies(homeOfVersion, [SLOT_OF_VERSION], secret, this.#guarded);
     await homeOfVersion.set(DATA_VERSION_KEY, DATA_VERSION, 'NX').catch(unlessReal);
     return secret;
   }
 
-  get #marksOfData(): MarksOfData | undefined {
+  get #guarded(): GuardedData | undefined {
     return this.#guard?.id === undefined ? undefined : { id: this.#guard.id, stands: this.#guard.stands };
   }
 
   /**
-   * Sets the missing marks of a primary's slots. Leaves out the slot of the version while the data is not complete.
-   * @returns the number of the primary's slots that now have their marks. A moving slot may lack them
+   * Writes the missing copies in a primary's slots. Leaves out the slot of the version while the data is not complete.
+   * @returns the number of the primary's slots that now have all copies. A moving slot may lack some
    */
-  async #markAll(shard: Shard, secret: string): Promise<number> {
+  async #completeSlots(shard: Shard, secret: string): Promise<number> {
     const { redis } = shard;
-    const ofGuard = this.#marksOfData;
+    const ofGuard = this.#guarded;
     const slots = ofGuard?.stands === true ? shard.slots : shard.slots.filter((slot) => slot !== SLOT_OF_VERSION);
-    let marked = 0;
+    let complete = 0;
     for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
-      const found = await mark(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret, ofGuard);
-      marked += found.marked;
+      const found = await writeCopies(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret, ofGuard);
+      complete += found.complete;
       if (found.lost === undefined) continue;
       const [seconds] = await redis.time();
       this.#guard?.placeOf(shard)?.lacksSlot(found.lost, Number(seconds) * 1000);
       return 0;
     }
     this.#guard?.placeOf(shard)?.hasAllSlots();
-    return marked;
+    return complete;
   }
 
   async #find(own: string | undefined): Promise<string> {
@@ -95,9 +94,9 @@ export class SecretOfCluster {
     } catch (error) {
       if (!NOT_SERVED.test((error as Error).message)) throw error;
     }
-    const marked = await this.#findMark();
-    if (marked === undefined) throw new Error('no primary that answers has the secret of the ledgers');
-    return marked;
+    const copy = await this.#findCopy();
+    if (copy === undefined) throw new Error('no primary that answers has the secret of the ledgers');
+    return copy;
   }
 
   /** Reads the secret, or makes it. @throws Error if the primary of the secret or of the version is down, or is moving that slot */
@@ -114,7 +113,7 @@ export class SecretOfCluster {
     if (found !== null) return found;
     // The primary that should have the secret may have lost its data. Under a new secret all used idempotency keys on the other primaries
     // would seem new.
-    const known = own ?? (await this.#findMark());
+    const known = own ?? (await this.#findCopy());
     if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     if (known === undefined) await this.#refuseLedgers();
     const made = known ?? randomBytes(SECRET_BYTES).toString('hex');
@@ -126,8 +125,8 @@ export class SecretOfCluster {
     for (const { redis } of this.#cluster.shards) if (redis.status === 'ready' && (await hasLedgers(redis))) throw dataWithoutVersion();
   }
 
-  /** The secret from the mark of one slot, of the first primary that answers. */
-  async #findMark(): Promise<string | undefined> {
+  /** The copy of the secret in one slot of the first primary that answers and has it. */
+  async #findCopy(): Promise<string | undefined> {
     for (const { redis, place } of this.#cluster.shards) {
       const found = redis.status === 'ready' ? await redis.get(`${place()}${KEY_SECRET}`).catch(() => null) : null;
       if (found !== null) return found;
@@ -146,34 +145,34 @@ export class SecretOfCluster {
 }
 
 /**
- * Sets the missing marks of some slots. A slot that is moving is left out.
- * @param data the guard's knowledge. With an id, the marks of the id are set too. If the data is complete, a slot without any mark has lost
- * its data, and nothing is written
- * @returns the number of slots that have all marks, and the first slot that has lost its data
- * @throws Error if a slot has the marks of other data
+ * Writes the missing copies in some slots. A slot that is moving is left out.
+ * @param data the guard's knowledge. With an id, the slots get their data ids too. If the data is complete, a slot without any copy has
+ * lost its data, and nothing is written
+ * @returns the number of slots that have all copies, and the first slot that has lost its data
+ * @throws Error if a slot has the copies of other data
  */
-async function mark(
+async function writeCopies(
   redis: Redis,
   slots: readonly number[],
   secret: string,
-  data: MarksOfData | undefined,
-): Promise<{ marked: number; lost?: number }> {
+  data: GuardedData | undefined,
+): Promise<{ complete: number; lost?: number }> {
   const pipeline = redis.pipeline();
   for (const slot of slots) pipeline.mget([DATA_VERSION_KEY, KEY_SECRET, DATA_ID_KEY].map((key) => `${tagOf(slot)}${key}`));
   const found = (await pipeline.exec()) ?? [];
   const writing = redis.pipeline();
-  let marked = 0;
-  for (const [index, [error, marks]] of found.entries()) {
+  let complete = 0;
+  for (const [index, [error, copies]] of found.entries()) {
     if (isReal(error)) throw error;
     if (error !== null) continue;
-    const [version, ofSlot, id] = marks as [string | null, string | null, string | null];
+    const [version, ofSlot, id] = copies as [string | null, string | null, string | null];
     const slot = slots[index]!;
     if ((version !== null && version !== String(DATA_VERSION)) || (ofSlot !== null && ofSlot !== secret))
       throw new Error(`slot ${slot} has the data of another coinop`);
     const isEmpty = version === null && ofSlot === null && id === null;
-    if (data?.stands === true && (isEmpty || (id !== null && !isSameData(idIn(id), data.id)))) return { marked, lost: slot };
+    if (data?.stands === true && (isEmpty || (id !== null && !isSameData(idIn(id), data.id)))) return { complete, lost: slot };
     if (version !== null && ofSlot !== null && (id !== null || data === undefined)) {
-      marked++;
+      complete++;
       continue;
     }
     const ofData = id !== null || data === undefined ? [] : [`${tagOf(slot)}${DATA_ID_KEY}`, dataIdValue(data.id, 0, 0, 0)];
@@ -181,10 +180,10 @@ async function mark(
   }
   for (const [error] of (await writing.exec()) ?? []) {
     if (isReal(error)) throw error;
-    // An error means that the slot began to move after its marks were read, so the marks were not written.
-    if (error === null) marked++;
+    // An error means that the slot began to move after its copies were read, so the missing ones were not written.
+    if (error === null) complete++;
   }
-  return { marked };
+  return { complete };
 }
 
 /** Ignores the error reply for a slot that is moving. A later read writes the version there. */

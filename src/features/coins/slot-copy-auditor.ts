@@ -14,9 +14,9 @@ import { otherSecret } from './secret-use.ts';
 const CERTAIN = 1000;
 
 /**
- * Checks the marks of a Cluster's slots: copies of the ledgers' secret, of the data's version and of the data's id, in Redis keys with a
- * tag of each slot (`secret-of-cluster.ts`). A slot may lack its marks until a process sets them. Scripts write `replication:mark` before a
- * WAIT (`script-text.ts`).
+ * Checks the copies that each slot of a Cluster has of the ledgers' secret, of the data's version and of the data's id, in Redis keys with
+ * a tag of the slot (`secret-of-cluster.ts`). A slot may lack its copies until a process writes them. Scripts write `replication:mark`
+ * before a WAIT (`script-text.ts`).
  */
 export function slotCopyAuditor(): Auditor {
   // There are 16,384 slots, so the secret is read once, and read again only if a copy differs.

@@ -319,9 +319,9 @@ export class RoomActs {
    * Opens the lobby of a rematch.
    *
    * A script can neither count the new room against the limit of its client address nor draw random codes until a code is free. So a
-   * rematch takes three steps: `lobby-act.lua` answers `lobby_wanted`, this function opens the lobby, and `lobby-act.lua` writes the lobby's
-   * code into the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose code is in no room
-   * expires.
+   * rematch takes three steps: `lobby-act.lua` answers `lobby_wanted`, this function opens the lobby, and `lobby-act.lua` writes the
+   * lobby's code into the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose
+   * code is in no room expires.
    * @param words the figures of the answer `lobby_wanted`
    * @returns the lobby's code
    */

@@ -83,8 +83,8 @@ async function dataIn({ connections: { source } }: Tool): Promise<FoundData> {
   if (!('shards' in source)) return { id: anyIdIn(await readId(source)), foreign: await foreignId(source), refusals };
   const home = source.shardOf(slotOf(DATA_ID_KEY))?.redis;
   if (home?.status !== 'ready') throw new Failure('The primary that has the id of the data is unavailable. Nothing was changed.');
-  const marks = await Promise.all(source.shards.map(({ redis, place }) => readId(redis, `${place()}${DATA_ID_KEY}`).catch(() => null)));
-  const id = idIn(await readId(home)) ?? marks.map(idIn).find((mark) => mark !== undefined);
+  const ofSlots = await Promise.all(source.shards.map(({ redis, place }) => readId(redis, `${place()}${DATA_ID_KEY}`).catch(() => null)));
+  const id = idIn(await readId(home)) ?? ofSlots.map(idIn).find((found) => found !== undefined);
   return { id, foreign: await foreignId(home), refusals };
 }
 

@@ -22,30 +22,33 @@ const clearRefusal = defineScript({
   library,
 });
 
-type MarkKeys = Record<'id' | 'judged' | 'secret', string>;
+type NoteKeys = Record<'id' | 'judged' | 'secret', string>;
 
-type RefusalMarksOptions = Pick<DataVerdictOptions, 'marking' | 'keys' | 'otherIds'>;
+type RefusalNotesOptions = Pick<DataVerdictOptions, 'unchecked' | 'keys' | 'otherIds'>;
 
 /** Writes a refusal into the data id, or removes it: in Redis, or in every slot of a primary of a Cluster (`data-refusal.ts`). */
-export class RefusalMarks {
-  readonly #options: RefusalMarksOptions;
+export class RefusalNotes {
+  readonly #options: RefusalNotesOptions;
   #isBusy = false;
 
-  constructor(options: RefusalMarksOptions) {
+  constructor(options: RefusalNotesOptions) {
     this.#options = options;
   }
 
-  /** Marks the data as refused, unless the data has changed since it was judged. Does not throw: the next check of the data tries again. */
+  /**
+   * Notes that the data is refused, unless the data has changed since it was judged. Does not throw: the next check of the data tries
+   * again.
+   */
   async set({ id, heartbeat, secret }: Found, refusal: DataRefusal): Promise<void> {
     // `least`: the script changes nothing if the data's heartbeat is further ahead than this value, because newer data was brought back
     // meanwhile.
     const words = { known: id, least: heartbeatText(heartbeat + MOST_BEHIND_MS), seenSecret: secret, refusal: refusalText(refusal) };
-    await this.#forEachSlot((keys) => this.#options.marking.run(refuseData, keys, words));
+    await this.#forEachSlot((keys) => this.#options.unchecked.run(refuseData, keys, words));
   }
 
   /** Removes the refusal of data that has its right secret again. Does not throw. @returns whether the refusal is removed */
   async clear(rightSecret: string): Promise<boolean> {
-    return this.#forEachSlot((keys) => this.#options.marking.run(clearRefusal, keys, { rightSecret }));
+    return this.#forEachSlot((keys) => this.#options.unchecked.run(clearRefusal, keys, { rightSecret }));
   }
 
   /**
@@ -53,12 +56,12 @@ export class RefusalMarks {
    * must be changed before.
    * @returns whether the id with the heartbeat was changed
    */
-  async #forEachSlot(change: (keys: MarkKeys) => Promise<readonly string[]>): Promise<boolean> {
+  async #forEachSlot(change: (keys: NoteKeys) => Promise<readonly string[]>): Promise<boolean> {
     const names = this.#options.keys();
     if (names === undefined || this.#isBusy) return false;
     this.#isBusy = true;
     try {
-      const keysOf = (id: string): MarkKeys => ({ id, judged: names.id, secret: names.secret });
+      const keysOf = (id: string): NoteKeys => ({ id, judged: names.id, secret: names.secret });
       await Promise.all(this.#options.otherIds().map((id) => change(keysOf(id))));
       const [word] = await change(keysOf(names.id));
       return word !== 'changed';
