@@ -20,8 +20,8 @@ local function worth_of(line, at)
   return (is_paid or state == 'expired') and ends or 1e15 + ends
 end
 
--- Returns the ten lines with the highest rank, and adds the other purchases to `owned`, the set of all purchases of the account. A purchase
--- that a guest brought into the account is listed nowhere else under the account.
+-- Returns the ten lines with the highest rank, and adds the purchases of the other lines to `owned`, the set of all purchases of the
+-- account. Otherwise the account would lose track of a purchase that a guest brought: it is not in `owned` yet.
 local function bound_lines(lines, at, owned)
   if #lines <= MOST_LINES then return lines end
   local ranked = {}

@@ -2,7 +2,7 @@ import type { Auditor, Finding, Probe } from '../consistency/auditor.ts';
 import { CORRECTED_KEYS } from './day-of-support.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 
-/** Entries that one probe reads. */
+/** The number of log entries that one LRANGE reads. */
 const AT_ONCE = 500;
 
 /** Checks that each entry of the operators' log can be read. */

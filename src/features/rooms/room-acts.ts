@@ -158,8 +158,8 @@ export class RoomActs {
   }
 
   /**
-   * Writes the room into lists after an act. An act over a channel that changes no list has no fields in its result and is not written: the
-   * channel already shows that the player is present.
+   * Writes the room into lists after an act that may change them. Other acts are written too, as a sign that somebody is present. An act
+   * over a channel needs no such sign, because the player's socket shows it: such an act has no fields, unless it may change a list.
    */
   #list({ action, by }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
@@ -242,8 +242,8 @@ export class RoomActs {
             throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
           from = written.text;
         } else {
-          // While processes compete for the room, the state is not remembered: with the state this process would need one round trip, other
-          // processes two, and this process would always win.
+          // While processes compete for the room, none remembers the state: the one that does would merge in one round trip and the others
+          // in two, so it would always win.
           if (isOfState && !written.isReplayed) this.#states.set(code, written.isContended === true ? NOT_KNOWN : text);
           return written;
         }

@@ -1,7 +1,7 @@
 /**
  * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts an `Unkept` in its place. A
  * shape that expects a certain type then refuses the field, and a field that no shape declares is ignored as always. `Unkept` is a
- * function, because no shape takes a function: a shape of an object with optional fields only would take any object.
+ * function, because no shape accepts a function. An object would not do: a shape whose fields are all optional accepts any object.
  */
 interface Unkept {
   (): void;
@@ -175,12 +175,12 @@ class Marking {
 function problemOfNumber(digits: string): Unkept | undefined {
   const number = Number(digits);
   if (!Number.isFinite(number)) return IS_OUT_OF_RANGE;
-  if (digits.length < MOST_EXACT_DIGITS || !/^-?\d+$/.test(digits)) return undefined;
+  if (digits.length < FEWEST_INEXACT_DIGITS || !/^-?\d+$/.test(digits)) return undefined;
   return String(number) === digits || BigInt(number) === BigInt(digits) ? undefined : IS_INEXACT;
 }
 
 /** The fewest digits of a whole number that may be inexact: every number of 15 digits is below 2^53. */
-const MOST_EXACT_DIGITS = 16;
+const FEWEST_INEXACT_DIGITS = 16;
 
 function ownMember(container: unknown, name: string | number): unknown {
   return typeof container === 'object' && container !== null && Object.hasOwn(container, name)

@@ -48,10 +48,10 @@ const TOUCH_INTERVAL_MS = 3000;
 /** The most rooms in one call of `put.lua`. Each room takes Redis some 4 µs. */
 const ROOMS_A_CALL = 100;
 
-/** The most entries that one call of `sweep.lua` removes. */
+/** The most entries that one call of `sweepScript` removes. */
 const SWEPT_A_CALL = 500;
 
-/** The most calls of `sweep.lua` in a row for one list. */
+/** The most calls of `sweepScript` in a row for one list. */
 const MOST_SWEEPS = 400;
 
 /** The number of rooms of which the process remembers when it last wrote them into lists. */
@@ -91,8 +91,8 @@ export interface RoomListOptions {
  * A list is in another slot than its rooms, so no script can write both: an act changes the room, then the process writes the room's
  * summary into the lists. Each write has the room's `seq`, and the list ignores a write with an older `seq`. If a write is lost, the list
  * is corrected by the next act in the room, or by the next renewal of a process with a welcomed socket in the room. If neither comes, the
- * entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list is behind its rooms by one call, and by 15 s
- * after a crash.
+ * entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list lags its rooms by one call; after a crash by up
+ * to 15 s, a server's room by up to 60 s.
  */
 export class RoomList {
   readonly #options: RoomListOptions;
