@@ -251,7 +251,7 @@ function checkHeader(name: string, lua: string, declared: Record<string, readonl
   }
 }
 
-/** The header has a line for each file whose functions and locals the script may use: `-- Prelude doc.lua: read_room, seat_of`. */
+/** The header has a line for each file whose functions and locals the script may use: `-- Library room.lua: find_room, seat_of`. */
 function checkParts(name: string, lua: string, declared: Record<string, readonly (Library | string)[]>): void {
   for (const [label, files] of Object.entries(declared)) {
     const named = [...lua.matchAll(new RegExp(`^-- ${label} ([^\\s:]+)`, 'gm'))].map(([, file]) => file).join(', ');

@@ -164,7 +164,7 @@ export const RecordedPurchase = z
  * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced:
  * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. It has ten lines at most, in no order
  * (`accounts/bounded-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to the account's
- * (`guest-moves/accept.lua`).
+ * (`guest-moves/add-guest-to-account.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
   return field.split('\n').flatMap((line) => {
