@@ -105,6 +105,8 @@ function answerOf(status: number, retryAfterMs: number, text: string): Result {
 
 /** The error codes after which the service may have carried out the request. */
 const UNCLEAR = ['network', 'timeout', 'internal'];
+
+/** The error codes after which the same request may succeed later. */
 const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable', 'app_store_unavailable'];
 
 /** Whether the same request may succeed later. */

@@ -19,8 +19,10 @@ const AT_ONCE = 200;
 /** Most parts that one search reads: 10 ms of Redis and 30 ms of this process, with other work in between. An empty board is one part. */
 const MOST_PARTS = 50;
 
-/** Players after which a search stops, and most players that it shows. For each the account is read. */
+/** The number of found players after which a search stops. */
 const ENOUGH = 20;
+
+/** The most players that a search shows. The account of each is read. */
 const MOST_SHOWN = 50;
 
 export interface NamedPlayer {

@@ -35,8 +35,8 @@ const LATE_MS = 50;
 const MOST_ASKED = 7;
 
 /**
- * After this time without a map of the last known epoch or a newer one, the process accepts an older map, in milliseconds. Then the Cluster
- * was created anew, or the process reaches only nodes that were cut off.
+ * For how long, in milliseconds, the process accepts no map that is older than the last known epoch. After that the Cluster was created
+ * anew, or the process reaches only nodes that were cut off, and it takes an older map.
  */
 const EPOCH_KEPT_MS = 5000;
 

@@ -50,7 +50,7 @@ export function keepUsable(redis: Redis, { rights, log }: KeepUsableOptions): Us
 export function checkOf(rights: Rights | undefined): (redis: Redis) => Promise<void> {
   return async (redis) => {
     const ofUser = rights === undefined ? undefined : checkRights(redis, rights);
-    // Sent together, and judged in the order of the list: a Redis that is too old cannot say what its user may do.
+    // The checks are sent together, and judged in the order of the list: a Redis that is too old cannot say what its user may do.
     const checks = await Promise.allSettled([checkVersion(redis), ofUser, checkDatabase(redis), checkDataVersion(redis)]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;
   };

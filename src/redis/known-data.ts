@@ -77,7 +77,7 @@ export interface DataVerdictOptions {
    * @throws Error if Redis does not answer
    */
   readonly idsOf?: (slots: readonly number[]) => Promise<readonly (string | null | undefined)[]>;
-  /** Whether a text has the format of a secret. A damaged secret has not, until an operator has repaired it. */
+  /** Whether a text has the format of a secret. A damaged secret does not have it until an operator has repaired the secret. */
   readonly isSecret: (text: string) => boolean;
   readonly log: Logger;
   /** Called with the id that the data has from now on. */

@@ -67,6 +67,8 @@ export interface RunnerOptions {
  * How long a call that a Cluster refused before it ran is repeated, in milliseconds. A slot may be moving, for example. A request has 2 s.
  */
 const REFUSED_MS = 1800;
+
+/** The longest pause, in milliseconds, before a refused call is sent again. */
 const MOST_BACKOFF_MS = 50;
 
 /**

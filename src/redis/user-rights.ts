@@ -67,7 +67,7 @@ for _, sample in ipairs(needed.channels) do
     if not open_channel and may(words) then open_channel = sample[2] end
   end
 end
--- Whether the user may run a command that has a channel as its word number place. Redis 7 checks the command without its arguments. Redis 8
+-- Whether the user may run a command whose word at the index place is a channel. Redis 7 checks the command without its arguments. Redis 8
 -- needs the arguments, so the check uses a channel that the user may use. If there is no allowed channel, the script runs PUBLISH and
 -- SPUBLISH and reads the error text. It cannot run other commands on channels: those are allowed if the user may run PUBLISH or SPUBLISH.
 local function may_on_channels(words, place)

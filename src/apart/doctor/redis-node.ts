@@ -16,6 +16,8 @@ const CLOCK_READS = 5;
  * (features/rooms/presence.ts): with such a difference a process ends them at once, or never.
  */
 const SKEW_DANGER_MS = 5000;
+
+/** The difference between the clocks, in milliseconds, that is worth a warning. */
 const SKEW_WARNING_MS = 1000;
 
 /** The end of a remedy whose command changes a setting only until the next start of Redis. */

@@ -17,6 +17,8 @@ const MINUTE_MS = 60_000;
 
 /** Minutes of a paid period if a request names none. For Google's licence testers a month lasts as long. */
 const DEFAULT_MINUTES = 5;
+
+/** Minutes of the grace period if a request names none. */
 const DEFAULT_GRACE_MINUTES = 1;
 const DEFAULT_PRODUCT_ID = 'premium';
 

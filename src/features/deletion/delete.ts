@@ -83,7 +83,7 @@ export const deleteAccount = endpoint({
     'account_deleted',
   ],
   creates: true,
-  // Longer than for other requests: the service may have to fetch Google's keys, and to finish a move of the guest.
+  // The deadline is longer than for other requests: the service may have to fetch Google's keys, and to finish a move of the guest.
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/delete -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
   async handle({ body, meta }, services: DeletionServices) {

@@ -32,7 +32,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   const subject = `account ${id}`;
   if (!deleted.isClosed) {
     if ((await isQueued(id, probe)) || (await standingIn(id, probe)).deleted?.isClosed === true) return [];
-    // Not a finding before this time: a guest is erased with the account that it moved into, and the queue holds that account instead.
+    // Before this time nothing is wrong: a guest is erased with the account that it moved into, and the queue holds that account instead.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (probe.now() < dueMs) return [];
     const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;

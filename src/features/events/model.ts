@@ -20,8 +20,8 @@ export const eventKeys = {
 };
 
 /**
- * Prefix of the Redis keys that mark events of an account that were decided in another slot and emitted in the account's slot. Each mark
- * expires after a day.
+ * Prefix of the Redis keys of events that a script decided in another slot than the account's. A key says that the event was emitted in
+ * the account's slot, and expires after a day.
  */
 export const forwardedKey = (accountId: string): string => keyOfAccount(accountId, 'told:');
 

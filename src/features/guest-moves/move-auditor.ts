@@ -93,7 +93,7 @@ async function checkRecord(id: string, move: string, probe: Probe): Promise<Find
 
 /**
  * Checks that the standing of an accepted guest names the account, and that the account's standing names the guest, until both accounts are
- * deleted. The mark of a deleted account is never removed.
+ * deleted. A tombstone is never removed.
  */
 async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
   const [ofAccount, ofGuest] = (await probe.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];

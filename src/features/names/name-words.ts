@@ -54,7 +54,7 @@ export class NameWords {
   /** Whether the name contains a word of the list. @param name 1 to 24 characters */
   refuses(name: string): boolean {
     if (this.#whole.size === 0 && this.#anywhere.size === 0) return false;
-    // Checked with digits read as letters (`4ss`), and with digits read as spaces (`word99`).
+    // The name is checked with digits read as letters (`4ss`), and with digits read as spaces (`word99`).
     for (const text of [folded(name, true), folded(name.replace(LEETS, ' '), false)]) {
       const joined = runsOf(joinedOf(text));
       if (has(this.#whole, joined) || this.#holdsAnywhere(joined)) return true;

@@ -110,8 +110,10 @@ interface Action {
   readonly check?: (body: ActBody) => Refusal | undefined;
 }
 
-/** The error codes of actions that any seated player may perform, and of actions that only the host may perform. */
+/** The error codes of actions that any seated player may perform. */
 const OF_SEATED = ['room_not_found', 'not_in_room'] as const;
+
+/** The error codes of actions that only the host may perform. */
 const OF_HOST = [...OF_SEATED, 'not_host'] as const;
 
 const otherPlayer = { fields: ['playerId'], required: ['playerId'], example: { playerId: 'p2' } } as const;

@@ -21,6 +21,8 @@ export const STATE_LIMIT_BYTES = 8 * 1024;
 
 /** The letters of room codes: no vowels, so that no code is a word, and no Y, which is often read as a vowel. */
 const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+
+/** The letters of a code: 3.2 million codes (`CODE_COUNT`). */
 const CODE_LENGTH = 5;
 const CODE = new RegExp(`^[${CODE_LETTERS}]{${CODE_LENGTH}}$`);
 
@@ -162,6 +164,8 @@ export const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
 
 /** The most characters of a tag's text, in UTF-16 units. */
 export const TAG_LENGTH = 64;
+
+/** The most tags of a room. */
 export const MOST_TAGS = 8;
 
 /** Tags by which players find a room. */

@@ -7,7 +7,7 @@ export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> 
   const key = roomKeys.room(code);
   const [words, ttlMs] = await probe.together(['HGETALL', key], ['PTTL', key]);
   const fields = fieldsOf(words as string[]);
-  // Not a finding: the room has expired since its key was read, or an older version of the service wrote it as one field `doc`.
+  // This is no finding: the room has expired since its key was read, or an older version of the service wrote it as one field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
   return problems.length === 0 ? [] : [{ kind: 'broken_room', subject: `room ${code}`, text: problems.join(' ') }];

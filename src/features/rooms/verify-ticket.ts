@@ -18,7 +18,7 @@ const useTicket = defineScript({
 });
 
 /**
- * How long Redis keeps the mark of a used ticket, in milliseconds: longer than the ticket is valid, even if the clocks of processes differ.
+ * How long Redis remembers a used ticket, in milliseconds: longer than the ticket is valid, even if the clocks of processes differ.
  */
 const USED_KEPT_MS = 2 * TICKET_SECONDS * 1000;
 

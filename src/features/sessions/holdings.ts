@@ -4,7 +4,7 @@ import { listedSessions, sessionsForOperator } from '../../accounts/session-list
 import { operatorFor } from '../../server/identity/caller.ts';
 import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } from './model.ts';
 
-/** The list of an account's signed-in browsers, and a mark for each session that was ended before it expired. */
+/** The list of an account's signed-in browsers, and a key for each session that was ended before it expired. */
 export const sessionHolding = {
   name: 'sessions',
   keys: [

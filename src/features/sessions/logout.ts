@@ -78,8 +78,8 @@ export const logout = endpoint({
       }
       await endSessions(caller, scripts);
     }
-    // The mark that the session has ended stays for the whole life of a cookie: a renewed cookie has the same session id, and may have been
-    // issued a moment ago.
+    // The key by which the session has ended stays for the whole life of a cookie: a renewed cookie has the same session id, and may have
+    // been issued a moment ago.
     else if (session !== undefined) await scripts.run(signOut, { ended: caller!.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     if (session !== undefined) sessions.markEnded(session);
     return signedOut;

@@ -172,7 +172,7 @@ async function signIn(subject: string, caller: Caller | undefined, services: Sig
   const { name } = store;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, state } = await storeAccountOf(name, subject, scripts);
-    // Refused before the move begins, because a banned account takes no guest, and a guest is frozen while it moves.
+    // The sign-in is refused before the move begins, because a banned account takes no guest, and a guest is frozen while it moves.
     if (state.word === 'banned') throw refuseBanned(state.ban);
     const target = { accountId, store: name };
     const isOther = caller !== undefined && caller.accountId !== accountId;

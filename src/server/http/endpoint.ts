@@ -438,5 +438,9 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
  * them.
  */
 export const KEY_CODES = ['bad_key', 'forbidden'] as const;
+
+/** The codes that every POST may answer with, because of its body or its origin. */
 const POST_CODES = ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const;
+
+/** The codes that every endpoint but a probe may answer with. */
 const OUTAGE_CODES = ['overloaded', 'store_unavailable', 'internal'] as const;

@@ -59,7 +59,7 @@ export function unkeptAt(json: unknown, path: readonly PropertyKey[]): string | 
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return MAY_BE_UNKEPT.test(text) ? new Marking(text).of(value) : value;
+  return MAY_BE_UNKEPT.test(text) ? new Walk(text).of(value) : value;
 }
 
 /** Matches every text that has an unkept value, and few others. The parts of the pattern never overlap, so it takes linear time. */
@@ -69,7 +69,7 @@ const HALF_SURROGATE = /\\u[dD][89a-fA-F]/;
 const NUMBER_CHARACTERS = /[\d+\-.eE]*/y;
 
 /** Walks through a text and the value that JSON.parse made of it, side by side. A reviver would take 30 times as long. */
-class Marking {
+class Walk {
   readonly #text: string;
   /** The lists and objects around the present position, and for each the index or the name of the present member. */
   readonly #around: unknown[] = [];
@@ -104,7 +104,7 @@ class Marking {
   }
 
   #enter(isObject: boolean): void {
-    this.#mark(this.#ofName);
+    this.#replace(this.#ofName);
     this.#around.push(this.#ofName === undefined ? ownMember(this.#around.at(-1), this.#path.at(-1)!) : undefined);
     this.#path.push(isObject ? '' : 0);
     this.#isAtName = isObject;
@@ -136,7 +136,7 @@ class Marking {
       this.#ofName = name.isWellFormed() ? undefined : HAS_HALVES_IN_NAME;
     } else {
       const isKept = !HALF_SURROGATE.test(json) || (JSON.parse(json) as string).isWellFormed();
-      this.#mark(this.#ofName ?? (isKept ? undefined : HAS_HALVES));
+      this.#replace(this.#ofName ?? (isKept ? undefined : HAS_HALVES));
     }
     return end;
   }
@@ -144,22 +144,22 @@ class Marking {
   #readNumber(start: number): number {
     NUMBER_CHARACTERS.lastIndex = start;
     const [digits] = NUMBER_CHARACTERS.exec(this.#text)!;
-    this.#mark(this.#ofName ?? problemOfNumber(digits));
+    this.#replace(this.#ofName ?? problemOfNumber(digits));
     return start + digits.length - 1;
   }
 
   /** Reads true, false or null. */
   #readWord(start: number, letter: string): number {
-    this.#mark(this.#ofName);
+    this.#replace(this.#ofName);
     return start + (letter === 'f' ? 'false' : 'true').length - 1;
   }
 
   /** Replaces the present member by `Unkept`, and notes its path on the lists and objects around it. */
-  #mark(problem: Unkept | undefined): void {
+  #replace(problem: Unkept | undefined): void {
     if (problem === undefined) return;
     const depth = this.#around.length - 1;
     const name = this.#path[depth]!;
-    // If a name comes twice in an object, JSON.parse keeps its last value, which is marked when its text is reached.
+    // If a name comes twice in an object, JSON.parse keeps its last value, which is replaced when its text is reached.
     if (ownMember(this.#around[depth], name) === undefined) return;
     setOwn(this.#around[depth] as object, name, problem);
     // If a list or object has a note already, all lists and objects around it have one too.

@@ -63,4 +63,6 @@ const QUIET_MS = 150;
 
 /** Bytes of an answer that the socket takes at once. uWS keeps the rest of a longer answer, and does not report when it was sent. */
 const SOCKET_BUFFER_BYTES = 16 * 1024;
+
+/** Milliseconds without data, in place of QUIET_MS, after an answer that is longer than SOCKET_BUFFER_BYTES: the client is reading it. */
 const SLOW_READER_MS = 30_000;

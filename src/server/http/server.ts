@@ -367,7 +367,7 @@ export class Server<Services> {
     const now = performance.now();
     const bodies = new Map<string, number>();
     for (const exchange of this.#unanswered.inOrder()) {
-      // Checked in every sweep too, because a key may expire without a change of its record.
+      // Every sweep checks the keys of long-polls too, because a key may expire without a change of its record.
       if (this.#endWait(exchange)) continue;
       if (exchange.isOverdue(now)) this.#endOverdue(exchange);
       else if (exchange.isReading) this.#boundBodies(exchange, bodies);

@@ -55,7 +55,7 @@ const endScript = defineScript({
   durable: true,
 });
 
-/** If a failover lost a sign-out, a copied cookie would be valid again. */
+/** The parts of a request that show whether it comes from the console's page, and in which session. */
 export interface ConsoleRequest {
   readonly cookie: string;
   /** The header x-console. Only a page of the service's own origin can send it, because no preflight allows it to other origins. */

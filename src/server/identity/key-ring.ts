@@ -76,11 +76,9 @@ export class KeyRing {
   readonly #noted = new Map<string, number>();
   readonly #poll: NodeJS.Timeout;
   #retry: NodeJS.Timeout | undefined;
-  /**
-   * The numbers of the last read that was begun, and of the last whose answer was taken. Reads overlap, because each message needs a read
-   * that begins after its change. On a Cluster their answers may come out of order.
-   */
+  /** The number of the last read that was begun. Reads overlap, because each message needs a read that begins after its change. */
   #asked = 0;
+  /** The number of the last read whose answer was taken. On a Cluster the answers may come out of order. */
   #taken = 0;
   #lastProblem: string | undefined;
   #isClosed = false;
@@ -264,6 +262,8 @@ const NO_HASH = Buffer.alloc(43);
  * process notices that the connection broke.
  */
 const POLL_INTERVAL_MS = 3000;
+
+/** Milliseconds after which a read that failed is tried again. */
 const RETRY_MS = 250;
 
 /**

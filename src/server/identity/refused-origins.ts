@@ -56,11 +56,10 @@ export class RefusedOrigins {
   }
 }
 
-/**
- * The most lines a minute, and the most origins remembered as logged. Clients can send any number of origins; the bounds keep the log
- * readable and the memory below half a megabyte.
- */
+/** The most lines a minute. Clients can send any number of origins, and the log has to stay readable. */
 const LINES_PER_MINUTE = 10;
+
+/** The most origins that are remembered as logged: less than half a megabyte. */
 const REMEMBERED = 1000;
 
 /** The most characters of an origin that is logged: a scheme, and a DNS name of 253 characters with a port. */

@@ -36,8 +36,8 @@ export interface StartedSession {
 interface Remembered {
   readonly token: string;
   /**
-   * The session of the token. Undefined: the session is known to have ended. Without this entry, each request with the token would cost a
-   * round trip to Redis.
+   * The session of the token. Undefined: the session is known to have ended. Such an entry saves each request with the token a round trip
+   * to Redis.
    */
   readonly session: Session | undefined;
   readonly until: number;

@@ -145,8 +145,8 @@ export class Matches {
   async match(caller: Caller, wanted: Wanted): Promise<Matched> {
     const avoided: string[] = [];
     try {
-      // Checked before the first step, because a caller who may not act must not reserve a seat. `reserve.lua` cannot check the caller: the
-      // account is in another slot than the list.
+      // The caller is checked before the first step, because a caller who may not act must not reserve a seat. `reserve.lua` cannot check
+      // the caller: the account is in another slot than the list.
       await this.#options.scripts.runAs(caller, checkCaller, {}, {});
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const reserved = await this.#reserve(caller, wanted, avoided, tries >= TRIES_IN_ROOMS);
