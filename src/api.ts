@@ -3,7 +3,7 @@ import { roomsLibrary } from './web/client/rooms-endpoint.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/root.ts';
-import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/endpoints.ts';
+import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/docs-endpoints.ts';
 import { deleteAccount } from './features/deletion/delete.ts';
 import { exportAccount } from './features/export/export.ts';
 import { resolve } from './features/sign-in/resolve.ts';

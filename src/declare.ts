@@ -29,7 +29,7 @@ import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
 import type { BrowserModules } from './web/browser-modules.ts';
 import type { StyleSheet } from './web/style/style-sheet.ts';
-import type { Docs } from './web/documents/docs.ts';
+import type { Docs } from './web/documents/served-documents.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
 import type { Feed } from './server/live/feed.ts';

@@ -7,7 +7,7 @@ import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
 import { namesIn } from './fields.ts';
-import { give, takeBack } from './gift.ts';
+import { give, takeBack } from './given-access.ts';
 import { grantMany } from './grant-many.ts';
 import { kick, pardon } from './kick.ts';
 import { listAccounts } from './list-accounts.ts';

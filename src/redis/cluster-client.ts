@@ -7,7 +7,7 @@ import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
 import type { ShardMap } from './script-runner.ts';
 import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
 import { SLOTS } from './slots.ts';
-import { UsableConnection } from './usable.ts';
+import { UsableConnection } from './usable-connection.ts';
 import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { checkRights, type Rights } from './user-rights.ts';
 import { checkDataVersion } from './data-version.ts';
-import { SILENCE_MS, UsableConnection } from './usable.ts';
+import { SILENCE_MS, UsableConnection } from './usable-connection.ts';
 
 /** Where Redis is: the URL from the settings, or the Unix socket of the private Redis. */
 export type RedisLocation = { url: string } | { socketPath: string };

@@ -5,7 +5,7 @@ import { BufferedConnector, BufferedSocket } from './buffered-connector.ts';
 import type { Rights } from './user-rights.ts';
 import { checkOf } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
-import { SILENCE_MS, UsableConnection } from './usable.ts';
+import { SILENCE_MS, UsableConnection } from './usable-connection.ts';
 
 /** Milliseconds between two checks whether Redis has been silent for SILENCE_MS. */
 const CHECK_INTERVAL_MS = 250;

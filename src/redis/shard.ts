@@ -6,7 +6,7 @@ import { ScriptLink } from './script-link.ts';
 import type { ScriptShard } from './script-runner.ts';
 import { tagOf } from './slots.ts';
 import { Subscriber } from './subscriber.ts';
-import type { UsableConnection } from './usable.ts';
+import type { UsableConnection } from './usable-connection.ts';
 
 export interface NodeAddress {
   readonly host: string;

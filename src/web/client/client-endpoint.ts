@@ -1,4 +1,4 @@
-import { CACHED } from '../documents/docs.ts';
+import { CACHED } from '../documents/served-documents.ts';
 import { editionOf, madeOnce } from '../edition.ts';
 import { textEndpoint } from '../text-endpoint.ts';
 import { clientModule } from './client-module.ts';

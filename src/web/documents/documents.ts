@@ -1,5 +1,5 @@
 import type { Playground, Shown } from '../pages/home.ts';
-import type { Docs } from './docs.ts';
+import type { Docs } from './served-documents.ts';
 import { Encoded, type EndpointDeclaration } from '../../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { CACHED } from './docs.ts';
+import { CACHED } from './served-documents.ts';
 import type { DocsServices } from '../text-endpoint.ts';
 
 export const document = endpoint({

@@ -3,7 +3,7 @@ import { HTML, pageHeaders } from '../layout.ts';
 import { accepts } from '../../server/http/accepts.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { CACHED } from './docs.ts';
+import { CACHED } from './served-documents.ts';
 import type { DocsServices } from '../text-endpoint.ts';
 
 const SchemaObject = z

@@ -108,7 +108,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'match-enters-private-room',
-    file: 'src/features/rooms/match/seat.lua',
+    file: 'src/features/rooms/match/take-seat.lua',
     before: `if locked == 'true' or public ~= 'true' then return 'room_locked' end`,
     after: `if locked == 'true' then return 'room_locked' end`,
     harm: 'A quick match seats a stranger in a room that its host has just made private.',

@@ -7,7 +7,7 @@ import { seatedIn, type RoomFields } from '../record.ts';
 import { ALL_GAMES, entryOf, listLibrary, matchesIn, summaryOf, writtenKeyNames, writtenKeys } from './list-model.ts';
 
 const putScript = defineScript({
-  file: new URL('put.lua', import.meta.url),
+  file: new URL('write-rooms.lua', import.meta.url),
   keys: writtenKeyNames,
   args: ['entries', 'matches'],
   answers: ['done'],
@@ -45,7 +45,7 @@ const RENEWAL_INTERVAL_MS = 4000;
  */
 const TOUCH_INTERVAL_MS = 3000;
 
-/** The most rooms in one call of `put.lua`. Each room takes Redis some 4 µs. */
+/** The most rooms in one call of `write-rooms.lua`. Each room takes Redis some 4 µs. */
 const ROOMS_A_CALL = 100;
 
 /** The most entries that one call of `sweepScript` removes. */
@@ -148,7 +148,7 @@ export class RoomList {
 
   /**
    * Writes a room into the list of all games after a quick match.
-   * @returns the room's line for the list of its game, which `settle.lua` writes when it ends the match's reservation
+   * @returns the room's line for the list of its game, which `end-reservations.lua` writes when it ends the match's reservation
    */
   matched(fields: RoomFields): string {
     this.#touched.set(entryOf(fields), this.#options.now());
@@ -260,7 +260,7 @@ export class RoomList {
   }
 }
 
-/** The line of a room for `put.lua`. @param until as `ends` of put() in listed.lua */
+/** The line of a room for `write-rooms.lua`. @param until as `ends` of put() in listed.lua */
 function lineOf(fields: RoomFields, until: number): string {
   return `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
 }

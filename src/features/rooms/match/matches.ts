@@ -22,16 +22,16 @@ const reserveScript = defineScript({
   library: listLibrary,
 });
 
-const settleScript = defineScript({
-  file: new URL('settle.lua', import.meta.url),
+const endReservationsScript = defineScript({
+  file: new URL('end-reservations.lua', import.meta.url),
   keys: writtenKeyNames,
   args: ['entry', 'accounts', 'line', 'outcome'],
   answers: ['done'],
   library: listLibrary,
 });
 
-const seatScript = defineScript({
-  file: new URL('seat.lua', import.meta.url),
+const takeSeatScript = defineScript({
+  file: new URL('take-seat.lua', import.meta.url),
   keys: ['room', 'seats'],
   args: ['code', 'accountId', 'createdAt', 'may', 'fields', 'name', 'nowText', 'ttlMs'],
   shared: ['seatsKeptSeconds'],
@@ -122,10 +122,10 @@ interface Refused {
  * Finds seats for players who ask for a match.
  *
  * The list of a game and its rooms are in different slots, so a match takes three steps. `reserve.lua` reserves a seat in the list: in the
- * oldest room that fits, or in a new room under a random code. `seat.lua` takes the seat in the room's slot, and creates the room if it
- * does not exist. So no caller waits for another caller's process: if the process that was to create the room dies, the next caller creates
- * the room. `settle.lua` ends the reservation and writes the room's new summary into the list. If this step fails, the reservation lapses
- * after 5 s. Only `seat.lua` decides about a seat: if the list was out of date, the next try is in another room.
+ * oldest room that fits, or in a new room under a random code. `take-seat.lua` takes the seat in the room's slot, and creates the room if
+ * it does not exist. So no caller waits for another caller's process: if the process that was to create the room dies, the next caller
+ * creates the room. `end-reservations.lua` ends the reservation and writes the room's new summary into the list. If this step fails, the
+ * reservation lapses after 5 s. Only `take-seat.lua` decides about a seat: if the list was out of date, the next try is in another room.
  */
 export class Matches {
   readonly #options: MatchesOptions;
@@ -197,7 +197,7 @@ export class Matches {
       fields: reserved.may === 'create' ? this.#fieldsOf(wanted, reserved, nowText) : '',
     };
     try {
-      const [word, ...words] = await scripts.runAs(caller, seatScript, keys, args);
+      const [word, ...words] = await scripts.runAs(caller, takeSeatScript, keys, args);
       switch (word) {
         case 'created':
         case 'joined':
@@ -249,17 +249,17 @@ export class Matches {
   }
 
   /**
-   * Runs `settle.lua`. The answer to the client does not wait for this step. If it fails, the reservation lapses, and the next write or
-   * renewal of the room corrects the list.
+   * Runs `end-reservations.lua`. The answer to the client does not wait for this step. If it fails, the reservation lapses, and the next
+   * write or renewal of the room corrects the list.
    */
   #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
     const { scripts, log } = this.#options;
-    scripts.run(settleScript, writtenKeys(game), args).catch((error: unknown) => {
+    scripts.run(endReservationsScript, writtenKeys(game), args).catch((error: unknown) => {
       log.debug({ reason: (error as Error).message }, 'could not settle a match');
     });
   }
 
-  /** The fields of a new room as lines, for `seat.lua`. */
+  /** The fields of a new room as lines, for `take-seat.lua`. */
   #fieldsOf(wanted: Wanted, { entry, maxPlayers, tags }: ReservedNew, joinedAt: string): string {
     const { game, name, startWhenFull } = wanted;
     const { code, createdAt } = listEntry.parse(entry)!;

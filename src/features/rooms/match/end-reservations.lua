@@ -6,7 +6,7 @@
 -- Answers done
 --
 -- accounts  the ids of the accounts whose reservations end, separated by blanks
--- line      the room's line, '<entry> <seq> <present until> <summary>', as in put.lua; '' to write no summary
+-- line      the room's line, '<entry> <seq> <present until> <summary>', as in write-rooms.lua; '' to write no summary
 -- outcome   'gone': the room does not exist, and will not be created under this entry; else ''
 local list = list_of(order, untils, rooms, version, free, reserved, taken, '1')
 for account in string.gmatch(accounts, '%S+') do release(list, entry, account) end
