@@ -297,7 +297,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
     submitScore: calls('POST /v1/highscores/{game}'),
     verifySession: (sessionToken: string, options?: ServerCallOptions) => call('POST /v1/sessions/verify', { sessionToken }, options),
     room,
-    // Not repeated: after a lost answer, a repetition would open a second room.
+    // The call is not repeated: after a lost answer, a repetition would open a second room.
     createRoom: (input: Input, options?: ServerCallOptions) => call('POST /v1/rooms', { ...input, seatless: true }, options, false),
     playRoom,
   } as ServerClient;

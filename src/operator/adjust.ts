@@ -99,7 +99,7 @@ function counted(coins: number): string {
   return coins === 1 ? '1 coin' : `${plain(coins)} coins`;
 }
 
-/** Without an exponent: 1e12 as digits. */
+/** A number without an exponent: 1e12 as digits. */
 function plain(coins: number): string {
   return coins.toFixed(0);
 }

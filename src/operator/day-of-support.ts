@@ -5,7 +5,9 @@ import { defineScript } from '../redis/script.ts';
 import { provesNoChange, type Operator, type OperatorServices } from './operation.ts';
 import { OPERATOR_LOG } from './operator-log.ts';
 
-/** A hash for each UTC day: server key → coins of all its corrections, added and removed; `<server key> <hash>` → coins of one correction. */
+/**
+ * A hash for each UTC day: server key → coins of all its corrections, added and removed; `<server key> <hash>` → coins of one correction.
+ */
 const correctedKey = (day: string): string => `${OPERATOR_LOG}:corrected:${day}`;
 
 /** The keys of all days. */
@@ -27,7 +29,7 @@ const giveBackScript = defineScript({
   durable: true,
 });
 
-/** Longer than a day, because the clocks of processes differ. */
+/** How long Redis keeps a day's sum, in seconds: longer than a day, because the clocks of processes differ. */
 const KEPT_SECONDS = 2 * 86_400;
 
 interface Correction {

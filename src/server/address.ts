@@ -26,7 +26,8 @@ export class ClientAddresses {
   resolve(peer: string, forwardedFor: string): string {
     if (forwardedFor === '' || !this.isTrusted(peer)) return peer;
     let client = peer;
-    // Read from the right, without `split`: clients can send 16 KiB of commas, and splitting them would take a third of a millisecond.
+    // The header is read from the right, without `split`: clients can send 16 KiB of commas, and splitting them would take a third of a
+    // millisecond.
     for (let end = forwardedFor.length, start = 0; start >= 0; end = start) {
       start = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
       const hop = canonicalAddress(forwardedFor.slice(start + 1, end).trim());

@@ -24,7 +24,7 @@ export class Metrics {
       help: 'Requests answered; status 0: the client disconnected first.',
       labelNames: ['method', 'route', 'status'],
       registers,
-      // Counted in plain numbers because the library's counter is slow (see `DurationHistogram`).
+      // The service counts in plain numbers, because the library's counter is slow (see `DurationHistogram`).
       collect: () => {
         requests.reset();
         for (const { labels, count } of this.#requests) requests.inc(labels, count);

@@ -134,7 +134,7 @@ async function readTable(path: string, port: number, byAddress: Map<string, numb
   let rest = '';
   let bytes = 0;
   try {
-    // Read in chunks of some hundred connections, so that parsing one does not block the event loop for long.
+    // The list is read in chunks of some hundred connections, so that parsing one does not block the event loop for long.
     for await (const piece of createReadStream(path, { encoding: 'latin1' })) {
       const text: string = rest + piece;
       bytes += piece.length;

@@ -19,7 +19,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   const isOfAccount = inWords[0] === 'accountId';
   const takesReason = 'reason' in input.shape;
   const changes = isChange(operation);
-  // Made only for the command that runs.
+  // The fields are made only for the command that runs.
   const fields = once(() => fieldsOf(operation));
   const field = (word: string): Field => fields().find((declared) => declared.name === word)!;
   const byFlag = once(

@@ -28,7 +28,7 @@ export function openOperatorServices(
   { log, now }: { readonly log: Logger; readonly now: () => number },
 ): { readonly services: OperatorServices; readonly closeServices: () => void } {
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
-  // Read by the first change that needs it, so that reads do not change data of an older version.
+  // The first change that needs the secret reads it, so that reads do not change data of an older version.
   const keySecret = new KeySecret(connections.source, log);
   const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);

@@ -54,8 +54,8 @@ export class OpenSockets<Services> {
       const socket = await this.#prepare(channel, exchange, params, held);
       held.settleMiss(socket, channel.misses);
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
-      // Checked in the same turn of the event loop as the upgrade: during an `await` the server could start to drain, or the topic could
-      // get too many watchers.
+      // The refusal is checked in the same turn of the event loop as the upgrade: during an `await` the server could start to drain, or the
+      // topic could get too many watchers.
       const refusal = this.#refusal(socket.topic);
       if (refusal !== undefined || exchange.isFinished) {
         socket.abandon();

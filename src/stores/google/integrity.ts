@@ -150,7 +150,7 @@ function payloadOf(bytes: Uint8Array): IntegrityPayload {
   try {
     json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // Not the parser's own message, which would quote the payload in the log.
+    // The parser's own message is left out, because it would quote the payload in the log.
     throw new Error('the payload is not JSON');
   }
   const payload = IntegrityPayload.safeParse(json);

@@ -53,7 +53,7 @@ interface Sent {
   readonly signal?: AbortSignal;
 }
 
-/** Longer than the slowest answer of the service takes. */
+/** Milliseconds that the page waits for an answer: longer than the slowest answer of the service takes. */
 const PATIENCE_MS = 30_000;
 
 /** @throws Failed */

@@ -27,7 +27,7 @@ type Target = Readonly<Record<string, string | number | undefined>>;
 /** The question that the service asks about a change. */
 interface Question {
   readonly question: string;
-  /** Sent with the change: the service refuses it if the question has changed. */
+  /** What the page sends with the change. The service refuses the change if the question has changed since. */
   readonly seen: string;
   readonly typed?: TypedFigure;
   readonly cannotBeUndone: boolean;
