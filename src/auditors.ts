@@ -29,6 +29,7 @@ import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 const alone: Auditor = {
   keys: [
     { pattern: /^\{nonce:.*\}$/, type: 'hash', life: 'ends' },
+    { pattern: /^\{providers\}$/, type: 'hash', life: 'lasts' },
     { pattern: /^\{sandbox:keys\}$/, type: 'string' },
     { pattern: /^\{sandbox:(?:subscription|purchase):.*\}$/, type: 'hash' },
     { pattern: /^\{sandbox:voided:.*\}$/, type: 'zset' },

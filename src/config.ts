@@ -119,6 +119,25 @@ function isAppLink(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s{}]+[/?#]\S*\{token\}\S*$/i.test(text) && URL.canParse(text) && !NO_APP_SCHEMES.test(text);
 }
 
+/** The form of a provider's name: clients and people see it. */
+const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+
+/** OpenID providers: `name=issuer=client,client;…`. `stores/openid/table.ts` checks what the rows say. */
+const OpenIdProviders = z.string().transform((text, { issues }) => {
+  const rows = text.split(';').flatMap((row) => (row.trim() === '' ? [] : [row.trim()]));
+  return rows.map((row) => {
+    const [, name = '', issuer = '', clients = ''] = /^([^=]*)=([^=]*)=(.*)$/.exec(row) ?? [];
+    const clientIds = clients.split(',').flatMap((client) => (client.trim() === '' ? [] : [client.trim()]));
+    if (!PROVIDER_NAME.test(name.trim()) || clientIds.length === 0 || clientIds.some((client) => !/^[\x21-\x7e]{1,255}$/.test(client)))
+      issues.push({
+        code: 'custom',
+        message: 'must be a list such as acme=https://id.acme.example=client-1,client-2;other=…',
+        input: text,
+      });
+    return { name: name.trim(), issuer: issuer.trim(), clientIds };
+  });
+});
+
 /**
  * Session keys: `kid:base64url,…`. The first key signs, and all keys verify, so an operator can change keys while existing sessions stay
  * valid.
@@ -351,6 +370,10 @@ const Environment = z.object({
   GOOGLE_CLIENT_IDS: list
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
     .default([]),
+  /** Bundle ids and services ids: the audiences of Apple's ID tokens that may sign in. Empty: no ID token of Apple's signs in. */
+  APPLE_CLIENT_IDS: list.pipe(z.array(z.string().regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be bundle ids or services ids'))).default([]),
+  /** Further OpenID providers with which players sign in: `name=issuer=client,client;…`. */
+  OPENID_PROVIDERS: OpenIdProviders.default([]),
   /** Package names of the apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
   GOOGLE_PACKAGE_NAMES: PackageNames.default([]),
   /** Path of the JSON key file of the service account that calls Google's APIs. Without the file the service accepts no purchases. */

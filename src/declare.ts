@@ -25,8 +25,10 @@ import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Hooks } from './features/webhooks/hooks.ts';
 import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
 import type { Sandbox } from './apart/sandbox/sandbox.ts';
+import type { ProviderNames } from './features/sign-in/provider-names.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
+import type { Providers } from './stores/openid/providers.ts';
 import type { BrowserModules } from './web/browser-modules.ts';
 import type { StyleSheet } from './web/style/style-sheet.ts';
 import type { Docs } from './web/documents/served-documents.ts';
@@ -84,6 +86,9 @@ export interface Services {
   readonly events: EventLog | undefined;
   readonly hooks: Hooks;
   readonly webhookCounts: WebhookCounts;
+  /** The issuers of ID tokens with which players sign in. */
+  readonly providers: Providers;
+  readonly providerNames: ProviderNames;
   /** The app store of the setting STORE. Undefined with STORE=off. */
   readonly store: AppStore | undefined;
   /** Makes a subscription's purchase due for a check with the app store. Gives false if the service has no purchase with this token. */

@@ -98,7 +98,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     },
     doors,
   );
-  const { keySecret, serverKeys, metrics, metricsText, hub, readiness } = services;
+  const { keySecret, serverKeys, providerNames, metrics, metricsText, hub, readiness } = services;
   addProcessMetrics(metrics, { version, revision });
   addSettingMetrics(metrics, config);
   addRedisMetrics(metrics, {
@@ -116,6 +116,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   await within(waitMs, data.check(), () => {});
   // While Redis or the Cluster is away, `read` returns at once, and reads the secret once Redis is back.
   await within(waitMs, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
+  await within(waitMs, providerNames.check(), () => {});
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const background = startBackgroundWork(config, options.audit, admission, services, mayWrite);
   return {

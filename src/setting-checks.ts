@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { AllowedNames } from './features/names/allowed-names.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
+import { providerProblems } from './stores/openid/table.ts';
 import { checkStore } from './stores/stores.ts';
 
 /** Problems of the settings of features: one line for each problem, which begins with the setting's name. */
@@ -13,6 +14,7 @@ export function settingProblems(config: Config): string[] {
   const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && problems.length === 0 && !provesInstalls;
   return [
     ...problems,
+    ...providerProblems(config),
     ...(isUnprovable
       ? [
           'REQUIRE_INSTALL_PROOF needs an app store that proves installs: set GOOGLE_PACKAGE_NAMES, and both PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',

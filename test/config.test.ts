@@ -80,6 +80,11 @@ const texts: Record<string, { good: Record<string, unknown>; bad: string[] }> = 
     good: { '1-a.apps.googleusercontent.com': ['1-a.apps.googleusercontent.com'] },
     bad: ['1-a', '1-a.apps.googleusercontent.com.example', '*'],
   },
+  APPLE_CLIENT_IDS: { good: { 'com.example.game, com.example.web': ['com.example.game', 'com.example.web'] }, bad: ['com.example/game'] },
+  OPENID_PROVIDERS: {
+    good: { 'a=https://id.example=c, d;': [{ name: 'a', issuer: 'https://id.example', clientIds: ['c', 'd'] }] },
+    bad: ['a', 'a=https://id.example', 'A=https://id.example=c'],
+  },
   GOOGLE_PACKAGE_NAMES: {
     good: { 'com.example.game,org.a_b.C1': ['com.example.game', 'org.a_b.C1'] },
     bad: ['game', 'com.example.', 'com..example', 'com.1st.game', 'com.example/game'],
@@ -244,7 +249,15 @@ describe('.env.example', () => {
   );
   const unset: Record<string, unknown> = { ...readConfig({}) };
   /** For these the file shows an example in place of the default, an empty list. */
-  const LISTS = ['ALLOWED_ORIGINS', 'TRUSTED_PROXIES', 'GOOGLE_CLIENT_IDS', 'GOOGLE_PACKAGE_NAMES', 'REQUIRE_INSTALL_PROOF'];
+  const LISTS = [
+    'ALLOWED_ORIGINS',
+    'TRUSTED_PROXIES',
+    'GOOGLE_CLIENT_IDS',
+    'APPLE_CLIENT_IDS',
+    'OPENID_PROVIDERS',
+    'GOOGLE_PACKAGE_NAMES',
+    'REQUIRE_INSTALL_PROOF',
+  ];
 
   test.each(settingNames.filter((name) => !name.endsWith('_FILE')))(
     'shows %s with an accepted value, and with its default if it has one',

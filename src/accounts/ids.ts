@@ -23,11 +23,15 @@ export function accountIdOf(installId: string): string {
 }
 
 /**
- * The account id of an app store's user. `subject` is the app store's own id of the user: `sub` of a Google ID token.
- * @param ordinal number of accounts of the user that were deleted before this account
+ * The account id that belongs to a provider's user.
+ * @param provider the provider's `key`: its issuer, or the name of an older provider
+ * @param subject the provider's own id of the user: `sub` of an ID token
+ * @param ordinal number of accounts of the user that ended before this account
  */
-export function storeAccountIdOf(store: string, subject: string, ordinal = 0): string {
+export function storeAccountIdOf(provider: string, subject: string, ordinal = 0): string {
+  // An issuer has no blank, so no two users have one text. No name of an older provider is `openid`.
+  if (provider.includes('/')) return hash('sha256', `coinop:openid:${ordinal} ${provider} ${subject}`, 'base64url').slice(0, 22);
   // A subject contains no blank, so no subject begins with an ordinal and a blank.
   const nth = ordinal === 0 ? '' : `${ordinal} `;
-  return hash('sha256', `coinop:${store}:${nth}${subject}`, 'base64url').slice(0, 22);
+  return hash('sha256', `coinop:${provider}:${nth}${subject}`, 'base64url').slice(0, 22);
 }

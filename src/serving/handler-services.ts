@@ -29,11 +29,14 @@ import { RoomList } from '../features/rooms/list/room-list.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/guest-moves/move-journal.ts';
+import { ProviderNames } from '../features/sign-in/provider-names.ts';
 import { checkSoon, subscriptionNoticed } from '../features/subscription/notices.ts';
 import { Hooks } from '../features/webhooks/hooks.ts';
 import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
+import { Providers } from '../stores/openid/providers.ts';
+import { providersOf } from '../stores/openid/table.ts';
 import { openStore } from '../stores/stores.ts';
 import { docsOf } from '../web/documents/documents.ts';
 import { channels, features } from '../api.ts';
@@ -117,6 +120,7 @@ export function servicesOf(
   const roomList = new RoomList({ scripts, log, now, metrics });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const appStore = options.store?.(storeParts) ?? openStore(config, storeParts, sandbox);
+  const rows = providersOf(config);
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
   const purchases = new PurchaseJournal({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
@@ -159,6 +163,8 @@ export function servicesOf(
     events: config.EVENTS === 'on' ? new EventLog({ scripts, subscriber }) : undefined,
     hooks: new Hooks({ scripts, config, now }),
     webhookCounts: new WebhookCounts(metrics),
+    providers: new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production }),
+    providerNames: new ProviderNames({ rows, scripts, log }),
     store: appStore,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
     subscriptionNoticed: (token, app) => subscriptionNoticed(token, app, { scripts, now, subscriptions: appStore?.subscriptions }),

@@ -149,6 +149,7 @@ const KEYS: Rights['keys'] = {
     ...behind('board:game', ':seasons :closed :season:2026-W1 :season:2026-W1:players :season:2026-W1:scores'),
     ...behind('board:game', ':season:2026-W1:payouts :season:2026-W1:unpaid'),
     ...behind('events', ':state :chunks :forgotten :chunk:1'),
+    '{providers}',
     '{listed:game}',
     ...behind('listed:game', ':untils :rooms :version :free :reserved :taken :match:mode'),
     '{room:CODE}',

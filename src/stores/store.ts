@@ -4,7 +4,7 @@ import { z } from 'zod';
 /**
  * The interface of an app store. Each store has a folder next to this file, and `stores.ts` opens the store that the setting STORE names.
  *
- * A part (sign-in, install proofs, subscriptions, products) is undefined if the store does not have it, or if settings for it are missing.
+ * A part (install proofs, subscriptions, products) is undefined if the store does not have it, or if settings for it are missing.
  * Endpoints that need the part then answer `store_unconfigured`, because a token that no store verified must never be accepted. The sandbox
  * knows its address only once the service listens, so callers read a part anew for each call.
  *
@@ -14,27 +14,10 @@ import { z } from 'zod';
  * While the store does not answer, a method throws the Refusal `app_store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */
 export interface AppStore {
-  /**
-   * The name of the store. It is a part of the ids of the accounts that sign in by this store, so it must never change, and must differ
-   * from `account` and `purchase` (`storeAccountIdOf`).
-   */
   readonly name: string;
-  readonly signIn: SignIn | undefined;
   readonly installs: InstallProofs | undefined;
   readonly subscriptions: Subscriptions | undefined;
   readonly products: OneTimeProducts | undefined;
-}
-
-export interface SignIn {
-  /** Verifies the token of a sign-in. @throws Refusal `bad_token` with the field `token` */
-  verify(token: string): Promise<StoreIdentity>;
-}
-
-export interface StoreIdentity {
-  /** The store's id of the user. It has no blank, never changes, and is never given to another user. */
-  readonly subject: string;
-  /** When the user signed in, or the app refreshed its token, in milliseconds since 1970. */
-  readonly issuedAt: number;
 }
 
 export interface InstallProofs {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { storeAccountIdOf } from '../../src/accounts/ids.ts';
 import { refuse } from '../../src/errors.ts';
 import type { AppStore, StoreOptions, StorePurchase } from '../../src/stores/store.ts';
 import { forFile, freshId, start } from '../harness.ts';
@@ -20,14 +19,6 @@ class MoonStore implements AppStore {
   constructor({ now }: StoreOptions) {
     this.#now = now;
   }
-
-  readonly signIn = {
-    verify: async (token: string) => {
-      const [, subject] = /^user:(\w+)$/.exec(token) ?? [];
-      if (subject === undefined) throw refuse('bad_token', { field: 'token' });
-      return { subject, issuedAt: this.#now() };
-    },
-  };
 
   readonly installs = {
     verify: async (token: string, nonce: string) => {
@@ -67,17 +58,6 @@ let moon!: MoonStore;
 const service = await forFile(branch((parts) => (moon = new MoonStore(parts))));
 
 describe('an app store that is not Google', () => {
-  test('signs users in', async () => {
-    const guest = freshId();
-    await service.post('/v1/coins/credit', { installId: guest, coins: 7, key: 'seven' });
-    const signedIn = await service.post('/v1/account/store-provision', { token: 'user:ada', installId: guest });
-    expect(signedIn.body).toMatchObject({ ok: true, accountId: storeAccountIdOf('moon', 'ada'), created: true, movedCoins: 7 });
-    const again = await service.post('/v1/account/store-provision', { token: 'user:ada' });
-    expect(again.body).toMatchObject({ accountId: signedIn.body.accountId, created: false });
-    const deleted = await service.post('/v1/account/delete', { token: 'user:ada' });
-    expect(deleted.body).toMatchObject({ ok: true, accountId: signedIn.body.accountId, balanceCoins: 7 });
-  });
-
   test('sells subscriptions', async () => {
     const installId = freshId();
     const [token, other] = [freshId('moon'), freshId('moon')];
@@ -106,7 +86,7 @@ describe('an app store that is not Google', () => {
   });
 
   test('without a part answers store_unconfigured at the endpoints that need it, and at those of Google', async () => {
-    const bare: AppStore = { name: 'bare', signIn: undefined, installs: undefined, subscriptions: undefined, products: undefined };
+    const bare: AppStore = { name: 'bare', installs: undefined, subscriptions: undefined, products: undefined };
     await using without = await branch(() => bare);
     const replies = [
       await without.post('/v1/account/store-provision', { token: 'user:ada' }),

@@ -8,9 +8,12 @@ import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 export const integrityTokenFields = {
   nonce: z
     .string()
-    .regex(/^[A-Za-z0-9_=-]{16,500}$/, 'Must be 16 to 500 characters of base64url')
+    .regex(/^[\x21-\x7e]{1,500}$/, 'Must be 1 to 500 visible ASCII characters')
     .optional()
-    .meta({ description: 'integrity_token: required. The nonce from GET /v1/account/store-install/nonce.' }),
+    .meta({
+      description:
+        'integrity_token: required. The nonce from GET /v1/account/store-install/nonce. id_token: the `nonce` claim, at most 255 characters.',
+    }),
   appRecognitionVerdict: z
     .enum(['PLAY_RECOGNIZED', 'UNRECOGNIZED_VERSION', 'UNEVALUATED'])
     .optional()
@@ -51,6 +54,7 @@ export async function issueIntegrityToken(
 ): Promise<{ integrityToken: string }> {
   const { nonce } = order;
   if (nonce === undefined) throw invalid('nonce', 'An integrity token is made for a nonce');
+  if (!NONCE.test(nonce)) throw invalid('nonce', 'Must be 16 to 500 characters of base64url');
   const { integrity } = await sandbox.keys.get();
   const payload = payloadOf({ ...order, nonce }, now());
   const signed = await new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
@@ -61,6 +65,9 @@ export async function issueIntegrityToken(
     .encrypt(integrity.decryption);
   return { integrityToken };
 }
+
+/** The nonces for which Google makes integrity tokens: https://developer.android.com/google/play/integrity/classic#nonce */
+const NONCE = /^[A-Za-z0-9_=-]{16,500}$/;
 
 /** The verdict in the token: https://developer.android.com/google/play/integrity/verdicts */
 function payloadOf(order: IntegrityTokenOrder & { nonce: string }, now: number): object {

@@ -1,14 +1,17 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { GoogleSettings } from '../../stores/google/settings.ts';
 import { Chaos } from './chaos.ts';
+import { SandboxProviders } from './providers.ts';
 import { PushTokens } from './push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';
-import { sandboxSettings, tokenUrlAt } from './settings.ts';
+import { jwksUrlAt, sandboxSettings, tokenUrlAt } from './settings.ts';
 
 /** The stand-in for Google: its signing keys, and the settings with which the service verifies its tokens. */
 export class Sandbox {
   readonly keys: SandboxKeys;
   readonly pushTokens: PushTokens;
+  /** The stand-ins for Google, Apple and other issuers of ID tokens. */
+  readonly providers: SandboxProviders;
   /** The random faults of SANDBOX_CHAOS. Undefined: the sandbox has no faults. */
   readonly chaos: Chaos | undefined;
   readonly #baseUrl: () => string;
@@ -21,6 +24,7 @@ export class Sandbox {
   constructor(scripts: ScriptRunner, baseUrl: () => string, chaosSeed?: number) {
     this.keys = new SandboxKeys(scripts);
     this.pushTokens = new PushTokens(this.keys);
+    this.providers = new SandboxProviders(() => jwksUrlAt(baseUrl()));
     this.chaos = chaosSeed === undefined ? undefined : new Chaos(chaosSeed);
     this.#baseUrl = baseUrl;
   }

@@ -25,8 +25,7 @@ export function sandboxSettings(keys: SandboxKeys, baseUrl: string): GoogleSetti
   return {
     name: 'sandbox',
     issuers: SANDBOX_ISSUERS,
-    jwksUrl: `${baseUrl}/sandbox/jwks.json`,
-    clientIds: [SANDBOX_CLIENT_ID],
+    jwksUrl: jwksUrlAt(baseUrl),
     packageNames: [SANDBOX_PACKAGE_NAME],
     publisherUrl: `${baseUrl}/sandbox/androidpublisher`,
     integrityUrl: `${baseUrl}/sandbox/playintegrity`,
@@ -46,6 +45,10 @@ export function sandboxSettings(keys: SandboxKeys, baseUrl: string): GoogleSetti
     notifications: { audience: `${baseUrl}/v1/store/google/notifications`, email: SANDBOX_NOTIFIER },
     askForVoidedEveryMs: ASK_FOR_VOIDED_EVERY_MS,
   };
+}
+
+export function jwksUrlAt(baseUrl: string): string {
+  return `${baseUrl}/sandbox/jwks.json`;
 }
 
 export function tokenUrlAt(baseUrl: string): string {

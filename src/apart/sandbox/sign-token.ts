@@ -8,6 +8,8 @@ interface TokenContents {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly subject: string;
+  /** Left out: the sandbox's stand-in for Google. */
+  readonly issuer?: string;
   readonly audience: string;
   readonly claims: Readonly<Record<string, unknown>>;
 }
@@ -17,7 +19,7 @@ export async function signToken(keys: SandboxKeys, contents: TokenContents): Pro
   const { tokens } = await keys.get();
   return new SignJWT({ ...contents.claims })
     .setProtectedHeader({ alg: 'RS256', kid: tokens.kid, typ: 'JWT' })
-    .setIssuer(SANDBOX_ISSUERS[0])
+    .setIssuer(contents.issuer ?? SANDBOX_ISSUERS[0])
     .setAudience(contents.audience)
     .setSubject(contents.subject)
     .setIssuedAt(contents.issuedAt)

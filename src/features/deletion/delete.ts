@@ -9,9 +9,9 @@ import { defineScript } from '../../redis/script.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 import { BalanceCoins, coinKeys, DebtCoins, ledgerEntry, shownBalance } from '../coins/model.ts';
-import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
+import { StoreToken } from '../../stores/store-token.ts';
 
-type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'store' | 'scripts' | 'now'>;
+type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'providers' | 'scripts' | 'now'>;
 
 export const previewScript = defineScript({
   file: new URL('preview.lua', import.meta.url),
@@ -113,7 +113,7 @@ interface Proof {
   readonly takesUnknown: boolean;
 }
 
-type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigured'>;
+type ProofRefusal = Refusal<'identity_required' | 'bad_token'>;
 
 /**
  * Finds the proof in the body of a request.
@@ -121,16 +121,14 @@ type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigu
  */
 async function proofOf(
   { token, installId, confirm }: { token?: string | undefined; installId?: string | undefined; confirm?: string | undefined },
-  { store, scripts, now }: DeletionServices,
+  { providers, scripts, now }: DeletionServices,
 ): Promise<Proof | ProofRefusal> {
   if (token === undefined) {
     if (installId === undefined)
       return refuse('identity_required', { message: 'Prove who is calling: send an installId or a token of the app store.' });
     return { ordinal: async () => 0, accountIdAt: () => accountIdOf(installId), takesUnknown: true };
   }
-  if (store?.signIn === undefined) return storeUnconfigured();
-  const { name } = store;
-  const { subject, issuedAt } = await store.signIn.verify(token);
+  const { provider, subject, issuedAt } = await providers.verify(token, 'token');
   // The second call may send the same token as the first call, so its token may be older by the life of a `confirm`.
   const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
   if (now() - issuedAt > mostMs)
@@ -139,8 +137,8 @@ async function proofOf(
       message: 'The token is older than ten minutes: have the user sign in with the app store again.',
     });
   return {
-    ordinal: async () => (await storeAccountOf(name, subject, scripts)).ordinal,
-    accountIdAt: (ordinal) => storeAccountIdOf(name, subject, ordinal),
+    ordinal: async () => (await storeAccountOf(provider.key, subject, scripts)).ordinal,
+    accountIdAt: (ordinal) => storeAccountIdOf(provider.key, subject, ordinal),
     takesUnknown: false,
   };
 }

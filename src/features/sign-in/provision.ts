@@ -17,9 +17,10 @@ import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { DebtCoins, shownBalance } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
-import type { AppStore } from '../../stores/store.ts';
+import { Nonce } from '../../stores/openid/nonce.ts';
+import type { Identity } from '../../stores/openid/provider.ts';
 import { notMovedReasons, type Moved, type MoveTarget, type NotMovedReason } from '../guest-moves/model.ts';
-import { storeUnconfigured, StoreToken } from '../../stores/store-token.ts';
+import { StoreToken } from '../../stores/store-token.ts';
 
 export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),
@@ -40,10 +41,10 @@ export const storeProvision = endpoint({
   // again, although the guest has moved.
   caller: 'lenient',
   auth: 'none',
-  summary: 'Signs in with an app store account; the first sign-in creates the account.',
+  summary: 'Signs in with Google, Apple or another OpenID provider; the first sign-in creates the account.',
   description: [
-    "Takes a Google ID token (RS256, one of Google's issuers, an audience of GOOGLE_CLIENT_IDS, 60 s of clock tolerance) and sets the",
-    'session cookie svc_session, or answers with the session token. The `sub` of the token names the account, on every device. The guest of the installId, or else of the',
+    'Takes an ID token of Google (GOOGLE_CLIENT_IDS), Apple (APPLE_CLIENT_IDS) or a provider of OPENID_PROVIDERS, with 60 s of clock',
+    'tolerance, and sets the session cookie svc_session, or answers with the session token. The issuer and the `sub` of the token name the account, on every device. The guest of the installId, or else of the',
     'session, moves into the account, and the move cannot be undone: coins and history, best scores, seats in rooms, subscription, and the',
     'earlier of two trials. After the move the installId and all sessions of the guest are refused with 401 `sign_in_required`. Only the',
     'session of this reply opens the account, so an app makes a new installId when its user signs out. This endpoint ignores a moved',
@@ -54,7 +55,12 @@ export const storeProvision = endpoint({
     'sign-in opens a new one. A banned account, and a banned guest, is 403 `account_banned`.',
   ].join(' '),
   body: z.object({
-    token: StoreToken.meta({ description: 'The sign-in token of the app store: an ID token.' }),
+    token: StoreToken.meta({ description: 'An ID token of a provider. Its `iss` says which.' }),
+    nonce: Nonce.optional().meta({
+      description:
+        "What the token's `nonce` must be, for apps that gave one to the provider. Apple's may be the SHA-256 of it in hex. Left out: the " +
+        'nonce of the token does not matter.',
+    }),
     installId: OptionalInstallId.meta({
       description:
         'The guest that moves into the account, even if the request has a session. Left out: the guest of the session. With a session ' +
@@ -68,6 +74,7 @@ export const storeProvision = endpoint({
   }),
   reply: z.object({
     accountId: AccountId,
+    provider: z.string().meta({ description: 'The provider that issued the token.', example: 'google' }),
     created: z.boolean().meta({ description: 'Whether the store account is new.' }),
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
     sessionToken: HandedToken,
@@ -89,11 +96,11 @@ export const storeProvision = endpoint({
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
   async handle({ caller, session: brought, body, meta }, services: ProvisionServices) {
-    const { store, scripts, sessions, metrics, coinTotals } = services;
-    if (store?.signIn === undefined) return storeUnconfigured();
-    const { subject } = await store.signIn.verify(body.token);
+    const { providers, providerNames, scripts, sessions, metrics, coinTotals } = services;
+    const identity = await providers.verify(body.token, 'token', body.nonce);
+    await providerNames.note(identity.provider);
     await refuseOtherGuest(caller, brought, meta, scripts);
-    const { accountId, created, generation, outcome } = await signIn(subject, caller, { ...services, store });
+    const { accountId, created, generation, outcome } = await signIn(identity, caller, services);
     if (created) metrics.accountCreated('store');
     if (outcome?.moved === true) coinTotals.merged(outcome.coins, outcome.balanceAfter);
     const id = sessionIdOf(generation);
@@ -103,6 +110,7 @@ export const storeProvision = endpoint({
     return handOver(
       {
         accountId,
+        provider: identity.provider.name,
         created,
         expiresAt: new Date(session.expiresAt).toISOString(),
         moved: outcome?.moved === true,
@@ -148,7 +156,7 @@ async function refuseOtherGuest(
 
 type SignInServices = Pick<Services, 'moves' | 'scripts' | 'now'>;
 
-type ProvisionServices = SignInServices & Pick<Services, 'store' | 'sessions' | 'metrics' | 'coinTotals'>;
+type ProvisionServices = SignInServices & Pick<Services, 'providers' | 'providerNames' | 'sessions' | 'metrics' | 'coinTotals'>;
 
 interface SignedIn {
   readonly accountId: string;
@@ -163,18 +171,18 @@ interface SignedIn {
 const MOST_TRIES = 5;
 
 /**
- * Signs in to the account of the app store's user, and moves the caller's guest into that account. If the user deletes the account
+ * Signs in to the account of the provider's user, and moves the caller's guest into that account. If the user deletes the account
  * meanwhile, the sign-in opens a new account for the user.
  * @throws Refusal `account_banned`; `store_unavailable` after MOST_TRIES accounts
  */
-async function signIn(subject: string, caller: Caller | undefined, services: SignInServices & { store: AppStore }): Promise<SignedIn> {
-  const { store, moves, scripts } = services;
-  const { name } = store;
+async function signIn({ provider, subject }: Identity, caller: Caller | undefined, services: SignInServices): Promise<SignedIn> {
+  const { moves, scripts } = services;
+  const store = provider.key;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { accountId, state } = await storeAccountOf(name, subject, scripts);
+    const { accountId, state } = await storeAccountOf(store, subject, scripts);
     // The sign-in is refused before the move begins, because a banned account takes no guest, and a guest is frozen while it moves.
     if (state.word === 'banned') throw refuseBanned(state.ban);
-    const target = { accountId, store: name };
+    const target = { accountId, store };
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moves.begin(caller, target) : undefined;
     if (outcome?.moved === true) return { accountId, outcome, created: outcome.created, generation: outcome.generation };

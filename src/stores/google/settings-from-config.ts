@@ -38,10 +38,10 @@ export function checkGoogle(config: Config): StoreCheck {
   const problems = googleProblems(config);
   if (problems.length > 0) return { problems, missing: [], provesInstalls: false };
   const settings = googleSettings(config);
-  const { clientIds, packageNames, serviceAccount } = settings;
+  const { packageNames, serviceAccount } = settings;
   const isProvable = provesInstalls(settings);
   const missing = [
-    ...(clientIds.length === 0 ? ['sign-in (GOOGLE_CLIENT_IDS)'] : []),
+    ...(config.GOOGLE_CLIENT_IDS.length === 0 ? ['sign-in (GOOGLE_CLIENT_IDS)'] : []),
     ...(packageNames.length === 0 || serviceAccount === undefined ? ['purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE)'] : []),
     ...(isProvable ? [] : ['install proofs (GOOGLE_PACKAGE_NAMES and keys)']),
   ];
@@ -73,7 +73,6 @@ export function googleSettings(config: Config): GoogleSettings {
     // (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
     issuers: ['https://accounts.google.com', 'accounts.google.com'],
     jwksUrl: 'https://www.googleapis.com/oauth2/v3/certs',
-    clientIds: config.GOOGLE_CLIENT_IDS,
     packageNames: config.GOOGLE_PACKAGE_NAMES,
     publisherUrl: 'https://androidpublisher.googleapis.com',
     integrityUrl: 'https://playintegrity.googleapis.com',

@@ -6,12 +6,10 @@ import type { StoreOptions } from '../store.ts';
  */
 export interface GoogleSettings {
   readonly name: 'google' | 'sandbox';
-  /** The values of `iss` (OpenID Connect) with which an ID token is accepted. */
+  /** The values of `iss` (OpenID Connect) with which the ID token of a Pub/Sub push is accepted. */
   readonly issuers: readonly string[];
-  /** The URL of the JWK set with the public keys that verify ID tokens. */
+  /** The URL of the JWK set with the public keys that verify these ID tokens. */
   readonly jwksUrl: string;
-  /** The OAuth client ids: the values of `aud` with which a sign-in's ID token is accepted. Empty: there is no sign-in. */
-  readonly clientIds: readonly string[];
   /** The apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
   readonly packageNames: readonly string[];
   /** The base URL of the Google Play Developer API: `https://androidpublisher.googleapis.com`. */

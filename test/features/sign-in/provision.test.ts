@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { codeOf, forFile, freshId, signIn, start, tokenFor, type RequestOptions, type TestReply } from '../../harness.ts';
+import { hash } from 'node:crypto';
+import { codeOf, forFile, freshId, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { Issuer, rsaKey, signed } from '../../stores/google/issuer.ts';
 import { balanceOf, issue, provision, signInToStore } from '../../store.ts';
 
 const service = await forFile(start());
@@ -16,7 +18,7 @@ describe('POST /v1/account/store-provision', () => {
     const before = service.now();
     const { body, cookies, setCookies } = await provision(service, freshId('subject'));
     const accountId = expect.stringMatching(/^[\w-]{22}$/);
-    expect(body).toEqual({ ok: true, accountId, created: true, expiresAt: expect.any(String), moved: false });
+    expect(body).toEqual({ ok: true, accountId, provider: 'google', created: true, expiresAt: expect.any(String), moved: false });
     expect(Math.round((Date.parse(body.expiresAt) - before) / 86_400_000)).toBe(30);
     expect(setCookies).toEqual([expect.stringMatching(/^svc_session=[\w.-]+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)]);
     expect((await service.get('/v1/session', { cookies })).body).toMatchObject({ authenticated: true, accountId: body.accountId });
@@ -87,3 +89,79 @@ test('sign-ins count against the creation limit of the address', async () => {
   for (let index = 0; index < 4; index++) codes.push(codeOf(await send({ token }, limited)));
   expect(codes).toEqual(['200', '200', '200', '429 rate_limited']);
 });
+
+describe('a provider of the sandbox', () => {
+  const tokenOf = async (order: object) => (await issue(service, { kind: 'id_token', ...order })).token;
+
+  test('has accounts of its own for each subject, and its name is in the reply', async () => {
+    const subject = freshId('subject');
+    const signedIn = [];
+    for (const provider of [undefined, 'google', 'apple', 'acme', 'apple'])
+      signedIn.push((await send({ token: await tokenOf({ provider, subject }) })).body);
+    expect(signedIn.map(({ provider, created }) => [provider, created])).toEqual([
+      ['google', true],
+      ['google', false],
+      ['apple', true],
+      ['acme', true],
+      ['apple', false],
+    ]);
+    expect(new Set(signedIn.map(({ accountId }) => accountId)).size).toBe(3);
+  });
+
+  test.each<[status: number, provider: string, tokens: string | undefined, given: string | undefined]>([
+    [200, 'google', 'n-1', 'n-1'],
+    [200, 'google', 'n-1', undefined],
+    [401, 'google', 'n-1', 'n-2'],
+    [401, 'google', undefined, 'n-1'],
+    [401, 'google', hash('sha256', 'n-1', 'hex'), 'n-1'],
+    [200, 'apple', hash('sha256', 'n-1', 'hex'), 'n-1'],
+  ])('answers %s for a token of %s with the nonce %s where %s is given', async (status, provider, nonce, given) => {
+    const reply = await send({ token: await tokenOf({ provider, nonce }), nonce: given });
+    expect(reply.status).toBe(status);
+    if (status === 401) expect(outcome(reply)).toEqual(BAD_TOKEN);
+  });
+});
+
+describe('a provider of OPENID_PROVIDERS', () => {
+  const key = rsaKey('acme');
+  const tokenOf = (issuer: Issuer, more: object = {}) => {
+    const at = Math.floor(Date.now() / 1000);
+    return signed(
+      { alg: 'RS256', kid: 'acme' },
+      { iss: issuer.url, aud: 'game', sub: freshId(), iat: at, exp: at + 600, ...more },
+      key.privateKey,
+    );
+  };
+
+  test('signs users in beside the sandbox, and keeps its issuer: the name cannot pass to another one', async () => {
+    const name = freshId('p').toLowerCase().slice(0, 20);
+    await using issuer = await Issuer.start([key]);
+    {
+      await using own = await start({ settings: { OPENID_PROVIDERS: `${name}=${issuer.url}=game` } });
+      const { body } = await send({ token: tokenOf(issuer) }, own);
+      expect(body).toMatchObject({ ok: true, created: true, provider: name });
+    }
+    await expect(start({ settings: { OPENID_PROVIDERS: `${name}=https://other.example=game` } })).rejects.toThrow(
+      `OPENID_PROVIDERS ${name} has accounts of the issuer ${issuer.url}`,
+    );
+    await using renamed = await start({ settings: { OPENID_PROVIDERS: `${name}2=${issuer.url}=game` } });
+    expect((await send({ token: tokenOf(issuer) }, renamed)).body).toMatchObject({ ok: true, provider: `${name}2` });
+  });
+
+  test('that does not answer is 503 app_store_unavailable within 10 s, and nobody else is hurt', async () => {
+    await using issuer = await Issuer.start([key]);
+    issuer.fault = () => {};
+    await using own = await start({ settings: { OPENID_PROVIDERS: `away=${issuer.url}=game` } });
+    const before = performance.now();
+    const [away, ...others] = await Promise.all([
+      send({ token: tokenOf(issuer) }, own),
+      ...Array.from({ length: 5 }, async () => send({ token: await tokenFrom(own) }, own)),
+    ]);
+    expect([codeOf(away), performance.now() - before < 10_000]).toEqual(['503 app_store_unavailable', true]);
+    expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  });
+});
+
+async function tokenFrom(from: TestService): Promise<string> {
+  return (await issue(from, { kind: 'id_token' })).token;
+}

@@ -73,7 +73,6 @@ export class FakeGoogle implements AsyncDisposable {
       name: 'google',
       issuers: [url],
       jwksUrl: `${url}/certs`,
-      clientIds: ['client'],
       packageNames,
       publisherUrl: url,
       integrityUrl: url,

@@ -21,11 +21,15 @@ export function rsaKey(kid: string, modulusLength = 2048): SigningKey {
   return { kid, ...generateKeyPairSync('rsa', { modulusLength }) };
 }
 
+export function ecKey(kid: string): SigningKey {
+  return { kid, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) };
+}
+
 export const jwkOf = ({ kid, publicKey }: SigningKey): object => ({
   ...publicKey.export({ format: 'jwk' }),
   kid,
   use: 'sig',
-  alg: 'RS256',
+  alg: publicKey.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256',
 });
 
 type Part = object | string | Buffer;
@@ -56,7 +60,14 @@ export class Issuer implements AsyncDisposable {
   settings: GoogleSettings;
   #offset = 0;
   #setBy = 0;
-  readonly #server = createServer((_, response) => {
+  /** Replaces the discovery document. */
+  discovery: object | undefined;
+  discoveries = 0;
+  readonly #server = createServer((request, response) => {
+    if (request.url === '/.well-known/openid-configuration') {
+      this.discoveries++;
+      return void response.end(JSON.stringify(this.discovery ?? { issuer: this.url, jwks_uri: this.settings.jwksUrl }));
+    }
     this.fetches++;
     if (this.fault !== undefined) return this.fault(response);
     response.writeHead(200, { 'content-type': 'application/json', ...this.headers }).end(JSON.stringify({ keys: this.keys }));
@@ -75,7 +86,6 @@ export class Issuer implements AsyncDisposable {
       name: 'google',
       issuers: ['https://accounts.google.com', 'accounts.google.com'],
       jwksUrl: '',
-      clientIds: [CLIENT_ID, `other-${CLIENT_ID}`],
       packageNames: [],
       publisherUrl: '',
       integrityUrl: '',
@@ -84,6 +94,11 @@ export class Issuer implements AsyncDisposable {
       notifications: { audience: PUSH_AUDIENCE, email: PUSH_EMAIL },
       askForVoidedEveryMs: 300_000,
     };
+  }
+
+  /** The issuer's own address, which is its `iss` for providers with discovery. */
+  get url(): string {
+    return this.settings.jwksUrl.slice(0, -'/certs'.length);
   }
 
   get parts(): GoogleOptions {

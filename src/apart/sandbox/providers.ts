@@ -1,0 +1,51 @@
+import type { Provider } from '../../stores/openid/provider.ts';
+import type { MadeProviders } from '../../stores/openid/providers.ts';
+import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
+
+/** The form of the names of the sandbox's providers. */
+export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+
+/** The issuers of stand-ins begin with this text. It does not contain the service's address, as `SANDBOX_ISSUERS` explains. */
+const ISSUER = 'https://sandbox.coinop/';
+
+/** The lives of ID tokens, in seconds: Google's an hour, Apple's a day. */
+const GOOGLE_SECONDS = 3600;
+const DAY_SECONDS = 86_400;
+
+/** The stand-ins for providers of sign-ins: for Google and Apple, and for any other by its name. */
+export class SandboxProviders implements MadeProviders {
+  readonly #keysUrl: () => string;
+
+  constructor(keysUrl: () => string) {
+    this.#keysUrl = keysUrl;
+  }
+
+  named(name: string): Provider {
+    const isGoogle = name === 'google';
+    return {
+      name,
+      // Accounts of the sandbox's first provider have its ids from versions that had no other provider.
+      key: isGoogle ? 'sandbox' : `${ISSUER}${name}`,
+      issuers: isGoogle ? SANDBOX_ISSUERS : [`${ISSUER}${name}`],
+      clientIds: [SANDBOX_CLIENT_ID],
+      algorithms: ['RS256'],
+      keysUrl: this.#keysUrl,
+      maxAgeSeconds: isGoogle ? GOOGLE_SECONDS : DAY_SECONDS,
+      hashesNonce: name === 'apple',
+      // The sandbox's endpoints make tokens by Redis's clock, so their times are checked by the same clock.
+      isByRedisClock: true,
+    };
+  }
+
+  issuing(issuer: string): Provider | undefined {
+    const google = this.named('google');
+    return google.issuers.includes(issuer) ? google : this.keyed(issuer);
+  }
+
+  keyed(key: string): Provider | undefined {
+    const google = this.named('google');
+    if (key === google.key) return google;
+    const name = key.startsWith(ISSUER) ? key.slice(ISSUER.length) : '';
+    return PROVIDER_NAME.test(name) && name !== google.name ? this.named(name) : undefined;
+  }
+}

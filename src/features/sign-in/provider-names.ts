@@ -1,0 +1,74 @@
+import type { Logger } from 'pino';
+import { SettingError } from '../../config.ts';
+import { refuse } from '../../errors.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { Provider } from '../../stores/openid/provider.ts';
+
+/** The Redis key of a hash: the name of each provider of OPENID_PROVIDERS that accounts have, and its issuer. */
+export const PROVIDER_NAMES = '{providers}';
+
+const noteProvider = defineScript({
+  file: new URL('note-provider.lua', import.meta.url),
+  keys: ['names'],
+  args: ['name', 'issuer'],
+  answers: ['noted', 'known'],
+  durable: true,
+});
+
+const readProviders = defineScript({
+  name: 'sign-in/read-providers',
+  lua: `return {'names', unpack(redis.call('HGETALL', names))}`,
+  keys: ['names'],
+  args: [],
+  answers: ['names'],
+  readOnly: true,
+});
+
+/**
+ * Holds each name of a provider to the issuer that the name had when the first account of the provider began. Otherwise people would see
+ * one name for the users of two issuers, after a mistake in the settings.
+ */
+export class ProviderNames {
+  readonly #rows: readonly Provider[];
+  readonly #scripts: ScriptRunner;
+  readonly #log: Logger;
+  readonly #noted = new Set<string>();
+
+  constructor({ rows, scripts, log }: { readonly rows: readonly Provider[]; readonly scripts: ScriptRunner; readonly log: Logger }) {
+    this.#rows = rows.filter(({ keysUrl }) => keysUrl === undefined);
+    this.#scripts = scripts;
+    this.#log = log;
+  }
+
+  /**
+   * Compares the settings with the names that accounts have. If Redis is away, `note` does so at the first sign-in.
+   * @throws SettingError if a name has another issuer
+   */
+  async check(): Promise<void> {
+    if (this.#rows.length === 0) return;
+    const [, ...words] = await this.#scripts.run(readProviders, { names: PROVIDER_NAMES }, {}).catch(() => ['names']);
+    const known = new Map(pairsOf(words));
+    const problems = this.#rows.flatMap(({ name, key }) => {
+      const issuer = known.get(name) ?? key;
+      return issuer === key ? [] : [`OPENID_PROVIDERS ${name} has accounts of the issuer ${issuer}: ${key} needs another name`];
+    });
+    if (problems.length > 0) throw new SettingError(problems.join('\n'));
+  }
+
+  /** To call before a sign-in of the provider gets an account. @throws Refusal `store_unconfigured` if the name has another issuer */
+  async note(provider: Provider): Promise<void> {
+    const { name, key } = provider;
+    if (this.#noted.has(key) || !this.#rows.includes(provider)) return;
+    const [word, issuer] = await this.#scripts.run(noteProvider, { names: PROVIDER_NAMES }, { name, issuer: key });
+    if (word === 'known') {
+      this.#log.error(
+        { provider: name, issuer: key, known: issuer },
+        'a provider has the name of another one: rename it in OPENID_PROVIDERS',
+      );
+      throw refuse('store_unconfigured');
+    }
+    this.#noted.add(key);
+  }
+}

@@ -1,0 +1,179 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { boundedFetch, Fault, parseJson } from '../google/bounded-fetch.ts';
+import { appStoreUnavailable } from '../store-outage.ts';
+import { isFetchable } from './provider.ts';
+
+/**
+ * The least milliseconds between two fetches of the keys, failed ones included. Without this bound, tokens with made-up `kid`s would make
+ * this service flood the issuer with requests. A rotated key is known after this time at the latest.
+ */
+const FETCH_INTERVAL_MS = 10_000;
+
+/** Milliseconds for one answer. Two answers, of discovery and of the keys, must fit into the 10 s of a sign-in. */
+const FETCH_TIMEOUT_MS = 3000;
+
+/**
+ * Bounds, in seconds, on the lifetime of fetched keys that Cache-Control sets. With a lifetime of seconds the service would fetch the keys
+ * all the time. With a lifetime above a day it would accept a key that the issuer withdrew.
+ */
+const MIN_FRESH_SECONDS = 300;
+const MAX_FRESH_SECONDS = 86_400;
+
+/** How long the last known keys are used when no newer ones can be fetched, in milliseconds. */
+const KEPT_MS = 86_400_000;
+
+/** How long a discovery document is used without another fetch, in milliseconds. */
+const DISCOVERED_MS = 3_600_000;
+
+/**
+ * A JWK set, reduced to the RSA and P-256 signing keys with a `kid`. A set without any is refused as a fault: the service then keeps the
+ * keys that it has.
+ */
+const KeySet = z
+  .object({
+    keys: z.array(z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.string().optional(), use: z.string().optional() })),
+  })
+  .transform(({ keys }) =>
+    keys.filter(({ kty, crv, kid, use }) => (kty === 'RSA' || crv === 'P-256') && kid !== undefined && (use ?? 'sig') === 'sig'),
+  )
+  .refine((keys) => keys.length > 0, 'holds no signing key with a kid');
+
+/** The fields of a discovery document that the service needs (OpenID Connect Discovery 1.0, section 3). */
+const Discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
+
+/** Where the keys of an issuer are: at a URL, or where the issuer's discovery document says. */
+export type KeySource = { readonly keysUrl: () => string } | { readonly issuer: string; readonly allowsLoopbackHttp: boolean };
+
+export interface KeyOptions {
+  readonly log: Logger;
+  /** The present time on a monotonic clock, in milliseconds. */
+  readonly monotonic: () => number;
+}
+
+interface Known {
+  readonly find: (header: JWSHeaderParameters) => Promise<CryptoKey>;
+  /** Until when the fetched keys may be used without another fetch, on the monotonic clock, as are all times of this file. */
+  readonly freshUntil: number;
+}
+
+/**
+ * The public keys that verify an issuer's ID tokens. They are fetched on first use, cached for as long as their Cache-Control allows
+ * (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token), and fetched again for an unknown `kid`.
+ *
+ * jose's createRemoteJWKSet cannot be used: it ignores Cache-Control, fetches again for every token after a failed fetch, and loses its
+ * keys when a fetch fails after they expired. This class makes at most one fetch in FETCH_INTERVAL_MS, failed ones included, and keeps its
+ * keys through an outage of a day.
+ */
+export class IssuerKeys {
+  readonly #source: KeySource;
+  readonly #options: KeyOptions;
+  #known: Known | undefined;
+  #discovered: { readonly keysUrl: string; readonly until: number } | undefined;
+  #fetchedAt = -Infinity;
+  #fetchFailed = false;
+  #underWay: Promise<void> | undefined;
+
+  constructor(source: KeySource, options: KeyOptions) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  /**
+   * The key with the `kid` of a token's header, or undefined when the issuer has no such key.
+   * @throws Refusal `app_store_unavailable` when the key is unknown and the last fetch failed: the issuer may have the key
+   */
+  async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
+    if (this.#known === undefined || this.#options.monotonic() >= this.#known.freshUntil) await this.#refresh();
+    const key = (await this.#find(header)) ?? (await this.#refresh().then(() => this.#find(header)));
+    if (key === undefined && this.#fetchFailed) {
+      const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#options.monotonic());
+      throw appStoreUnavailable(retryAfterMs);
+    }
+    return key;
+  }
+
+  async #find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
+    if (this.#known === undefined || this.#options.monotonic() >= this.#known.freshUntil + KEPT_MS) return undefined;
+    try {
+      return await this.#known.find(header);
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey) return undefined;
+      throw error;
+    }
+  }
+
+  /** Fetches the keys, unless the last fetch began less than FETCH_INTERVAL_MS ago. Concurrent callers share one fetch. Never rejects. */
+  #refresh(): Promise<void> {
+    const { monotonic } = this.#options;
+    if (this.#underWay !== undefined) return this.#underWay;
+    if (monotonic() - this.#fetchedAt < FETCH_INTERVAL_MS) return Promise.resolve();
+    this.#fetchedAt = monotonic();
+    this.#underWay = this.#fetch().finally(() => (this.#underWay = undefined));
+    return this.#underWay;
+  }
+
+  async #fetch(): Promise<void> {
+    const { log, monotonic } = this.#options;
+    try {
+      const { headers, text } = await answerOf(await this.#keysUrl());
+      const keys = keysIn(text);
+      this.#known = {
+        find: createLocalJWKSet({ keys }),
+        freshUntil: monotonic() + freshSeconds(headers) * 1000,
+      };
+      this.#fetchFailed = false;
+    } catch (error) {
+      this.#fetchFailed = true;
+      // The document may name another place by now.
+      this.#discovered = undefined;
+      const issuer = 'issuer' in this.#source ? { issuer: this.#source.issuer } : {};
+      log.warn({ ...issuer, fault: (error as Error).message }, 'the keys of an issuer of ID tokens could not be fetched');
+    }
+  }
+
+  /**
+   * The URL of the JWK set.
+   * @throws Fault if the issuer's discovery document cannot be fetched, or is another issuer's
+   */
+  async #keysUrl(): Promise<string> {
+    const source = this.#source;
+    if ('keysUrl' in source) return source.keysUrl();
+    const now = this.#options.monotonic();
+    if (this.#discovered !== undefined && now < this.#discovered.until) return this.#discovered.keysUrl;
+    const { text } = await answerOf(`${source.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+    const { data } = Discovery.safeParse(parseJson(text));
+    if (data === undefined) throw new Fault('no discovery document');
+    // An issuer must not stand in for another one (OpenID Connect Discovery 1.0, section 4.3).
+    if (data.issuer !== source.issuer) throw new Fault('the discovery document of another issuer');
+    if (!isFetchable(data.jwks_uri, source.allowsLoopbackHttp)) throw new Fault('jwks_uri must be https');
+    this.#discovered = { keysUrl: data.jwks_uri, until: now + DISCOVERED_MS };
+    return data.jwks_uri;
+  }
+}
+
+/** Fetches a document of an issuer. A redirect is a fault, because it would let another server answer for the issuer. */
+async function answerOf(url: string): Promise<{ headers: IncomingHttpHeaders; text: string }> {
+  const { status, headers, text } = await boundedFetch(url, { headers: { accept: 'application/json' } }, FETCH_TIMEOUT_MS);
+  if (status !== 200) throw new Fault(`status ${status}`);
+  return { headers, text };
+}
+
+/** Parses a JWK set. @throws Fault if it has no usable key */
+function keysIn(text: string): JSONWebKeySet['keys'] {
+  const parsed = KeySet.safeParse(parseJson(text));
+  if (!parsed.success) throw new Fault(parsed.error.issues[0]!.message);
+  return parsed.data as JSONWebKeySet['keys'];
+}
+
+/**
+ * How many seconds fetched keys may be used (RFC 9111): `max-age`, less the `age` that the answer gained in caches between the issuer and
+ * the service.
+ */
+function freshSeconds(headers: IncomingHttpHeaders): number {
+  const maxAge = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1];
+  const age = /^\d{1,10}$/.exec(headers.age ?? '')?.[0];
+  return Math.min(MAX_FRESH_SECONDS, Math.max(MIN_FRESH_SECONDS, Number(maxAge ?? 0) - Number(age ?? 0)));
+}

@@ -1,0 +1,111 @@
+import { hash } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { refuse } from '../../errors.ts';
+import { isCompact } from '../google/compact-token.ts';
+import type { StoreOptions } from '../store.ts';
+import { IssuerKeys } from './issuer-keys.ts';
+import type { Identity, Provider } from './provider.ts';
+import { verifyIdToken } from './verify-id-token.ts';
+
+/** Providers that are made for each issuer: the sandbox's. */
+export interface MadeProviders {
+  /** The provider of an `iss`. Undefined: it is none of these. */
+  issuing(issuer: string): Provider | undefined;
+  /** The provider with a name. */
+  named(name: string): Provider | undefined;
+  /** The provider that has this part of accounts' ids. */
+  keyed(key: string): Provider | undefined;
+}
+
+export interface ProviderOptions extends Pick<StoreOptions, 'log' | 'now' | 'wallClock' | 'monotonic'> {
+  readonly rows: readonly Provider[];
+  readonly made?: MadeProviders | undefined;
+  /** Whether discovery may use http on this machine: outside production. */
+  readonly allowsLoopbackHttp: boolean;
+}
+
+/** The providers with which players sign in. */
+export class Providers {
+  readonly #options: ProviderOptions;
+  /** The keys of each issuer, by the place where they are. */
+  readonly #keys = new Map<string, IssuerKeys>();
+
+  constructor(options: ProviderOptions) {
+    this.#options = options;
+  }
+
+  /** The providers of the settings. */
+  get rows(): readonly Provider[] {
+    return this.#options.rows;
+  }
+
+  named(name: string): Provider | undefined {
+    const { rows, made } = this.#options;
+    return made?.named(name) ?? rows.find((row) => row.name === name);
+  }
+
+  /** The name of a provider for people and clients. A provider that is configured no more has its issuer as its name. */
+  nameOf(key: string): string {
+    const { rows, made } = this.#options;
+    return (rows.find((row) => row.key === key) ?? made?.keyed(key))?.name ?? key;
+  }
+
+  /**
+   * Verifies the ID token of a sign-in.
+   * @param field the field of the request with the token
+   * @param nonce what the token's `nonce` must be. Undefined: the token's nonce does not matter
+   * @throws Refusal `bad_token`; `app_store_unavailable` while the provider's keys cannot be fetched; `store_unconfigured` without any
+   * provider
+   */
+  async verify(token: string, field: string, nonce?: string): Promise<Identity> {
+    const { rows, made, log, now, wallClock } = this.#options;
+    if (rows.length === 0 && made === undefined) throw refuse('store_unconfigured');
+    const issuer = issuerOf(token);
+    const provider = issuer === undefined ? undefined : (rows.find(({ issuers }) => issuers.includes(issuer)) ?? made?.issuing(issuer));
+    if (provider === undefined) {
+      log.debug({ reason: 'no provider with its iss' }, 'an ID token does not verify');
+      throw refuse('bad_token', { field });
+    }
+    const { issuers, clientIds: audiences, algorithms, maxAgeSeconds, isByRedisClock } = provider;
+    const rules = {
+      issuers,
+      audiences,
+      algorithms,
+      maxAgeSeconds,
+      keys: this.#keysOf(provider),
+      now: isByRedisClock ? now() : wallClock(),
+    };
+    const { sub, iat, nonce: given } = await verifyIdToken(token, rules, field, log);
+    const identity = { provider, subject: sub, issuedAt: iat * 1000, nonce: typeof given === 'string' ? given : undefined };
+    if (nonce === undefined || fitsNonce(identity, nonce)) return identity;
+    log.debug({ reason: 'another nonce' }, 'an ID token does not verify');
+    throw refuse('bad_token', { field });
+  }
+
+  #keysOf({ keysUrl, issuers: [issuer = ''] }: Provider): IssuerKeys {
+    const place = typeof keysUrl === 'function' ? 'made' : (keysUrl ?? issuer);
+    let keys = this.#keys.get(place);
+    if (keys === undefined) {
+      const { allowsLoopbackHttp } = this.#options;
+      const source =
+        keysUrl === undefined ? { issuer, allowsLoopbackHttp } : { keysUrl: () => (typeof keysUrl === 'string' ? keysUrl : keysUrl()) };
+      this.#keys.set(place, (keys = new IssuerKeys(source, this.#options)));
+    }
+    return keys;
+  }
+}
+
+/** Whether the token of an identity was issued for this nonce. */
+export function fitsNonce({ provider, nonce: given }: Pick<Identity, 'provider' | 'nonce'>, nonce: string): boolean {
+  return given === nonce || (provider.hashesNonce && given === hash('sha256', nonce, 'hex'));
+}
+
+/** The `iss` of a token that is not verified yet. Undefined: it is no token. */
+function issuerOf(token: string): string | undefined {
+  try {
+    const { iss } = isCompact(token, 3) ? decodeJwt(token) : {};
+    return typeof iss === 'string' ? iss : undefined;
+  } catch {
+    return undefined;
+  }
+}

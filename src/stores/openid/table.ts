@@ -1,0 +1,91 @@
+import type { Config } from '../../config.ts';
+import { isFetchable, type Provider } from './provider.ts';
+
+/** The life of Google's ID tokens, in seconds. */
+const GOOGLE_SECONDS = 3600;
+
+/** Apple's ID tokens live a day, those of other providers mostly less. */
+const DAY_SECONDS = 86_400;
+
+const byOthersClock = { isByRedisClock: false } as const;
+
+/** The rows that need nothing but client ids. */
+const builtIn = {
+  google: {
+    ...byOthersClock,
+    name: 'google',
+    key: 'google',
+    // The two values of `iss` that Google's tokens have
+    // (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
+    issuers: ['https://accounts.google.com', 'accounts.google.com'],
+    keysUrl: 'https://www.googleapis.com/oauth2/v3/certs',
+    algorithms: ['RS256'],
+    maxAgeSeconds: GOOGLE_SECONDS,
+    hashesNonce: false,
+  },
+  apple: {
+    ...byOthersClock,
+    name: 'apple',
+    key: 'https://appleid.apple.com',
+    issuers: ['https://appleid.apple.com'],
+    // https://developer.apple.com/documentation/signinwithapplerestapi/fetch_apple_s_public_key_for_verifying_token_signature
+    keysUrl: 'https://appleid.apple.com/auth/keys',
+    algorithms: ['RS256'],
+    maxAgeSeconds: DAY_SECONDS,
+    hashesNonce: true,
+  },
+} as const satisfies Record<string, Omit<Provider, 'clientIds'>>;
+
+/** The providers of the settings. With STORE=sandbox the sandbox stands in for Google and Apple. */
+export function providersOf({ STORE, GOOGLE_CLIENT_IDS, APPLE_CLIENT_IDS, OPENID_PROVIDERS }: Config): Provider[] {
+  const stores =
+    STORE === 'sandbox' || STORE === 'off'
+      ? []
+      : [
+          { ...builtIn.google, clientIds: GOOGLE_CLIENT_IDS },
+          { ...builtIn.apple, clientIds: APPLE_CLIENT_IDS },
+        ];
+  const others = OPENID_PROVIDERS.map(({ name, issuer, clientIds }): Provider => ({
+    ...byOthersClock,
+    name,
+    key: issuer,
+    issuers: [issuer],
+    clientIds,
+    keysUrl: undefined,
+    algorithms: ['RS256', 'ES256'],
+    maxAgeSeconds: DAY_SECONDS,
+    hashesNonce: false,
+  }));
+  return [...stores.filter(({ clientIds }) => clientIds.length > 0), ...others];
+}
+
+/** Names that stand for something else where operators name an account, as in `install:…`. */
+const TAKEN_NAMES = ['sandbox', 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
+
+/** The problems of OPENID_PROVIDERS that stop the start, a line for each. */
+export function providerProblems({ OPENID_PROVIDERS: rows, production }: Config): string[] {
+  const fixed = Object.values(builtIn);
+  const problems = rows.flatMap(({ name, issuer }, index) => {
+    const earlier = rows.slice(0, index);
+    if (fixed.some((row) => row.name === name) || TAKEN_NAMES.includes(name)) return [`names a provider ${name}: this name is taken`];
+    if (earlier.some((row) => row.name === name)) return [`names two providers ${name}`];
+    if (!isIssuer(issuer, !production))
+      return [
+        `has an issuer ${issuer} that is not an https URL without query and fragment${production ? '' : ' (http on this machine is one)'}`,
+      ];
+    if (fixed.some(({ issuers }) => issuers.some((other) => isSame(issuer, other))))
+      return [`has the issuer ${issuer} of a provider that has settings of its own`];
+    return earlier.some((row) => isSame(issuer, row.issuer)) ? [`has two providers with the issuer ${issuer}`] : [];
+  });
+  return problems.map((problem) => `OPENID_PROVIDERS ${problem}`);
+}
+
+function isIssuer(text: string, allowsLoopbackHttp: boolean): boolean {
+  return isFetchable(text, allowsLoopbackHttp) && !/[?#]/.test(text);
+}
+
+/** Whether two issuers are one, in different spellings. An issuer without a scheme is one that Google's tokens may name. */
+function isSame(one: string, other: string): boolean {
+  const plain = (text: string): string => (URL.parse(text)?.href ?? `https://${text}/`).replace(/\/+$/, '');
+  return plain(one) === plain(other);
+}

@@ -1,0 +1,78 @@
+import { jwtVerify, type JWSHeaderParameters } from 'jose';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { refuse, Refusal } from '../../errors.ts';
+import { isCompact } from '../google/compact-token.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
+
+/**
+ * Seconds by which the clocks of the issuer and of this service may differ: every time in a token is accepted this much earlier or later.
+ */
+const TOLERANCE_SECONDS = 60;
+
+/** A `sub` is at most 255 ASCII characters (OpenID Connect Core 1.0, section 2). No known issuer has blanks in it. */
+const Claims = z.object({
+  sub: z.string().regex(/^[\x21-\x7e]{1,255}$/),
+  aud: z.union([z.string(), z.array(z.string())]),
+  azp: z.unknown().optional(),
+  iat: z.number(),
+  exp: z.number(),
+  nonce: z.unknown().optional(),
+  email: z.unknown().optional(),
+  email_verified: z.unknown().optional(),
+});
+
+export type IdTokenClaims = z.output<typeof Claims>;
+
+/** What an ID token must be. */
+export interface IdTokenRules {
+  readonly issuers: readonly string[];
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly string[];
+  readonly maxAgeSeconds: number;
+  readonly keys: IssuerKeys;
+  /** The present time in milliseconds since 1970, by the clock that the token's times are compared with. */
+  readonly now: number;
+}
+
+/**
+ * Verifies an ID token, by OpenID Connect Core 1.0, section 3.1.3.7, and RFC 8725: the algorithm and the keys come from the rules, never
+ * from the token. The reason why a token does not verify is logged (at `debug`), but not sent to the client.
+ * @param field the field of the request with the token
+ * @throws Refusal `bad_token`; `app_store_unavailable` while the issuer's keys cannot be fetched
+ */
+export async function verifyIdToken(token: string, rules: IdTokenRules, field: string, log: Logger): Promise<IdTokenClaims> {
+  try {
+    if (!isCompact(token, 3)) throw new Error('not a JWS in compact form');
+    const { payload, protectedHeader } = await jwtVerify(token, (header) => keyFor(header, rules.keys), {
+      algorithms: [...rules.algorithms],
+      issuer: [...rules.issuers],
+      audience: [...rules.audiences],
+      requiredClaims: ['sub', 'exp'],
+      clockTolerance: TOLERANCE_SECONDS,
+      maxTokenAge: rules.maxAgeSeconds,
+      currentDate: new Date(rules.now),
+    });
+    // A JWT of another type, such as `at+jwt` or `logout+jwt`, is not an ID token (RFC 8725, section 3.11).
+    if (protectedHeader.typ !== undefined && protectedHeader.typ !== 'JWT') throw new Error('unexpected typ');
+    const claims = Claims.safeParse(payload);
+    if (!claims.success) throw new Error(`unexpected ${claims.error.issues[0]!.path.join('.')}`);
+    const { aud, azp } = claims.data;
+    // A second audience could send the token to this service, so the token must have been issued to a client of ours.
+    if (Array.isArray(aud) && aud.length > 1 && !(typeof azp === 'string' && rules.audiences.includes(azp)))
+      throw new Error('several audiences, and an azp that is none of ours');
+    return claims.data;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    log.debug({ reason: (error as Error).message }, 'an ID token does not verify');
+    throw refuse('bad_token', { field });
+  }
+}
+
+async function keyFor(header: JWSHeaderParameters, keys: IssuerKeys) {
+  // For a token without a kid jose would use the only key that fits.
+  if (header.kid === undefined) throw new Error('no kid');
+  const key = await keys.find(header);
+  if (key === undefined) throw new Error('the issuer has no key with this kid');
+  return key;
+}
