@@ -2,7 +2,7 @@ import { clientLibrary } from './web/client/client-endpoint.ts';
 import { roomsLibrary } from './web/client/rooms-endpoint.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
-import { root } from './web/documents/root.ts';
+import { root } from './web/documents/home-endpoint.ts';
 import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/docs-endpoints.ts';
 import { deleteAccount } from './features/deletion/delete.ts';
 import { exportAccount } from './features/export/export.ts';

@@ -6,7 +6,7 @@ import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { renameScores } from '../features/highscores/account-scores.ts';
 import { giveName, noteGivenName } from '../features/names/model.ts';
-import { renameSeats } from '../features/rooms/seats.ts';
+import { renameSeats } from '../features/rooms/account-seats.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';

@@ -4,7 +4,7 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
 import { invalid, refuse } from '../../errors.ts';
-import { openLobby, type LobbyServices } from './lobby.ts';
+import { openRoom, type NewRoomServices } from './new-room.ts';
 import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText, Tags, Writers } from './model.ts';
 
 export const createRoom = endpoint({
@@ -38,13 +38,13 @@ export const createRoom = endpoint({
   errors: ['server_only', 'invalid_request'],
   creates: true,
   example: `curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001","name":"Ann","maxPlayers":4}'`,
-  async handle({ caller, body, key }, services: LobbyServices & Pick<Services, 'names'>) {
+  async handle({ caller, body, key }, services: NewRoomServices & Pick<Services, 'names'>) {
     const { name: sent, state: stateText = '{}', seatless: isSeatless = false, installId: _, ...settings } = body;
     if (isSeatless && key === undefined) return refuse('server_only', { field: 'seatless' });
     if (key !== undefined && !isSeatless) return invalid('seatless', 'Must be true with a server key, which takes no seat');
     const name = services.names.shown(caller?.accountId, sent);
     const game = settings.game ?? key?.game;
-    const fields = await openLobby(isSeatless ? undefined : caller, name, { ...settings, game, stateText, startWhenFull: false }, services);
+    const fields = await openRoom(isSeatless ? undefined : caller, name, { ...settings, game, stateText, startWhenFull: false }, services);
     return seatedReply(fields, isSeatless ? { playerId: 'server', host: true } : { playerId: 'p1', host: true });
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
 import { roomKeys, Seat, weeksWithSeats } from './model.ts';
-import { codesEntered, leaveRooms, seatsIn, seatsPage } from './seats.ts';
+import { codesEntered, leaveRooms, seatsIn, seatsPage } from './account-seats.ts';
 
 /** The most rooms in which an operator sees seats of the account. */
 const MOST_ROOMS = 50;

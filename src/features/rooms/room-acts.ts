@@ -7,7 +7,7 @@ import { Turns } from '../../server/turns.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { actionOf, checkAct, type ActBody, type ActionName } from './actions.ts';
-import { openLobby, settingsOf, type LobbyServices } from './lobby.ts';
+import { openRoom, settingsOf, type NewRoomServices } from './new-room.ts';
 import { mergeTexts } from './merge.ts';
 import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, tagsText, ttlMsOf, type OwnSeat } from './model.ts';
 import { fieldsOf, privatePart, type RoomFields } from './record.ts';
@@ -122,7 +122,7 @@ interface Written extends Done {
   readonly isContended?: true;
 }
 
-export interface RoomActsOptions extends LobbyServices {
+export interface RoomActsOptions extends NewRoomServices {
   readonly budgets: SeatBudgets;
 }
 
@@ -334,7 +334,7 @@ export class RoomActs {
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
     const name = record === undefined ? undefined : (JSON.parse(`{${record}}`) as { name: string }).name;
-    return (await openLobby(host, name, settingsOf(fields, startWhenFull === '1'), this.#options)).get('code')!;
+    return (await openRoom(host, name, settingsOf(fields, startWhenFull === '1'), this.#options)).get('code')!;
   }
 
   /**

@@ -10,7 +10,7 @@ import type { Metrics } from '../../../server/metrics.ts';
 import type { Caller } from '../../../server/identity/caller.ts';
 import { askedKey, listEntry, listLibrary, writtenKeyNames, writtenKeys } from '../list/list-model.ts';
 import type { RoomList } from '../list/room-list.ts';
-import { lobbyFields, type LobbyServices } from '../lobby.ts';
+import { newRoomFields, type NewRoomServices } from '../new-room.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, type Tags, tagsText, ttlMsOf, type OwnSeat } from '../model.ts';
 import { fieldLines, fieldsOf, newPlayer, privatePart, type RoomFields } from '../record.ts';
 
@@ -82,7 +82,7 @@ export interface Matched {
   readonly created: boolean;
 }
 
-export interface MatchesOptions extends LobbyServices {
+export interface MatchesOptions extends NewRoomServices {
   readonly roomList: RoomList;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'countBy'>;
@@ -266,6 +266,6 @@ export class Matches {
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
     const of = { code, host: newPlayer(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#options.config) };
     const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}', startWhenFull } as const;
-    return fieldLines(lobbyFields(of, settings).set('byMatch', '1'));
+    return fieldLines(newRoomFields(of, settings).set('byMatch', '1'));
   }
 }

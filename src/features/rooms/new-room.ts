@@ -27,7 +27,7 @@ const createScript = defineScript({
 /** The most random codes that are tried for a new room. If half of all codes are taken, one new room in a million gets no code. */
 const CODE_TRIES = 20;
 
-export interface LobbySettings {
+export interface NewRoomSettings {
   game?: string | undefined;
   minPlayers: number;
   maxPlayers: number;
@@ -40,7 +40,7 @@ export interface LobbySettings {
   startWhenFull: boolean;
 }
 
-export interface LobbyServices {
+export interface NewRoomServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS'>;
   readonly now: () => number;
@@ -52,7 +52,7 @@ export interface LobbyServices {
  * @param fields the room's public fields
  * @param startWhenFull the setting that the public fields do not have
  */
-export function settingsOf(fields: RoomFields, startWhenFull: boolean): LobbySettings {
+export function settingsOf(fields: RoomFields, startWhenFull: boolean): NewRoomSettings {
   return {
     game: fields.get('game'),
     minPlayers: Number(fields.get('minPlayers')),
@@ -70,9 +70,9 @@ export function settingsOf(fields: RoomFields, startWhenFull: boolean): LobbySet
  * @param of `host`: the record of the first player (`newPlayer`); undefined for a room without a host. `at`: when the room is created, in
  * milliseconds since 1970
  */
-export function lobbyFields(
+export function newRoomFields(
   { code, host, at, ttlMs }: { readonly code: string; readonly host: string | undefined; readonly at: number; readonly ttlMs: number },
-  settings: LobbySettings,
+  settings: NewRoomSettings,
 ): RoomFields {
   return new Map(
     Object.entries({
@@ -104,17 +104,17 @@ export function lobbyFields(
  * @param name the name of the first player. Undefined: "Player 1"
  * @throws Refusal `overloaded` if all of CODE_TRIES random codes were taken
  */
-export async function openLobby(
+export async function openRoom(
   creator: Caller | undefined,
   name: string | undefined,
-  settings: LobbySettings,
-  { scripts, config, now, roomList }: LobbyServices,
+  settings: NewRoomSettings,
+  { scripts, config, now, roomList }: NewRoomServices,
 ): Promise<RoomFields> {
   const at = now();
   const ttlMs = ttlMsOf(config);
   const create = async (code: string): Promise<RoomFields | undefined> => {
     const host = creator === undefined ? undefined : newPlayer(name ?? 'Player 1', new Date(at).toISOString());
-    const fields = lobbyFields({ code, host, at, ttlMs }, settings);
+    const fields = newRoomFields({ code, host, at, ttlMs }, settings);
     const keys = { room: roomKeys.room(code), seats: creator === undefined ? '' : roomKeys.seats(creator.accountId, at) };
     const args = { code, seatsKeptSeconds: SEATS_KEPT_SECONDS, fields: fieldLines(fields), accountId: creator?.accountId ?? '', ttlMs };
     const run =
