@@ -122,7 +122,7 @@ function isAppLink(text: string): boolean {
 /** The form of a provider's name: clients and people see it. */
 const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
-/** OpenID providers: `name=issuer=client,client;…`. `stores/openid/table.ts` checks what the rows say. */
+/** OpenID providers: `name=issuer=client,client;…`. `stores/openid/provider-table.ts` checks what the rows say. */
 const OpenIdProviders = z.string().transform((text, { issues }) => {
   const rows = text.split(';').flatMap((row) => (row.trim() === '' ? [] : [row.trim()]));
   return rows.map((row) => {

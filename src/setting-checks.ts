@@ -3,7 +3,7 @@ import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { AllowedNames } from './features/names/allowed-names.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
-import { providerProblems } from './stores/openid/table.ts';
+import { providerProblems } from './stores/openid/provider-table.ts';
 import { checkStore } from './stores/stores.ts';
 
 /** Problems of the settings of features: one line for each problem, which begins with the setting's name. */

@@ -36,7 +36,7 @@ import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { Providers } from '../stores/openid/providers.ts';
-import { providersOf } from '../stores/openid/table.ts';
+import { providersOf } from '../stores/openid/provider-table.ts';
 import { openStore } from '../stores/stores.ts';
 import { docsOf } from '../web/documents/documents.ts';
 import { channels, features } from '../api.ts';

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { boundedFetch } from '../../stores/google/bounded-fetch.ts';
+import { boundedFetch } from '../../stores/bounded-fetch.ts';
 import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 

@@ -1,6 +1,6 @@
 import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
-import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
+import { boundedFetch, Fault, parseJson, type TextAnswer } from '../bounded-fetch.ts';
 import type { ServiceAccount } from './settings.ts';
 import type { GoogleOptions } from './settings.ts';
 

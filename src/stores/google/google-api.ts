@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { refuse } from '../../errors.ts';
 import { within } from '../../redis/within.ts';
 import { AccessTokens, Misconfigured } from './access-tokens.ts';
-import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
+import { boundedFetch, Fault, parseJson, type TextAnswer } from '../bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleOptions } from './settings.ts';

@@ -3,7 +3,7 @@ import { compactDecrypt, compactVerify } from 'jose';
 import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { CALL_MS, type GoogleApi } from './google-api.ts';
-import { isCompact } from './compact-token.ts';
+import { isCompact } from '../compact-token.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { InstallProofs } from '../store.ts';
 import type { GoogleOptions, GoogleSettings, IntegrityKeys } from './settings.ts';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { boundedFetch, Fault, parseJson } from '../google/bounded-fetch.ts';
+import { boundedFetch, Fault, parseJson } from '../bounded-fetch.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import { isFetchable } from './provider.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { refuse } from '../../errors.ts';
-import { isCompact } from '../google/compact-token.ts';
+import { isCompact } from '../compact-token.ts';
 import type { StoreOptions } from '../store.ts';
 import { IssuerKeys } from './issuer-keys.ts';
 import type { Identity, Provider } from './provider.ts';

@@ -2,7 +2,7 @@ import { jwtVerify, type JWSHeaderParameters } from 'jose';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
-import { isCompact } from '../google/compact-token.ts';
+import { isCompact } from '../compact-token.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 
 /**

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { readConfig, readSettings } from '../../../src/config.ts';
 import { PushTokens } from '../../../src/stores/google/push-tokens.ts';
 import { Providers } from '../../../src/stores/openid/providers.ts';
-import { providerProblems, providersOf } from '../../../src/stores/openid/table.ts';
+import { providerProblems, providersOf } from '../../../src/stores/openid/provider-table.ts';
 import { forFile } from '../../harness.ts';
 import { CLIENT_ID, ecKey, Issuer, jwkOf, PUSH_AUDIENCE, PUSH_EMAIL, refusal, rsaKey, signed, type SigningKey } from '../google/issuer.ts';
 

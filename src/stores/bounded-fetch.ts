@@ -1,6 +1,6 @@
 import { request as requestHttp, type IncomingHttpHeaders } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { retryAfter } from '../../server/retry-after.ts';
+import { retryAfter } from '../server/retry-after.ts';
 
 /** The most bytes of an answer. The store's answers have a few KiB, so a larger one is a fault. */
 const ANSWER_LIMIT_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-import { MAX_TOKEN_LENGTH } from '../store.ts';
+import { MAX_TOKEN_LENGTH } from './store.ts';
 
 /**
  * Whether a token is a JWS (three parts) or a JWE (five) in canonical compact form: base64url without padding, and no bit set past the last
