@@ -28,6 +28,7 @@ const ON_CLUSTER = [
  * would only repeat other runs. The end of that run names files that belong here.
  */
 const APART = [
+  'test/features/account-watch/tracking.test.ts',
   'test/accounts/{caller-scripts,holdings,standing}.test.ts',
   'test/features/deletion/{delete-crash,delete-purchases,deletion-auditor}.test.ts',
   'test/features/coins/{authority-property,coin-totals,debt-property,debt,key-hash,key-secret,secret-of-cluster}.test.ts',

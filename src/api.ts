@@ -4,6 +4,7 @@ import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/home-endpoint.ts';
 import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/docs-endpoints.ts';
+import { liveAccount } from './features/account-watch/live.ts';
 import { deleteAccount } from './features/deletion/delete.ts';
 import { exportAccount } from './features/export/export.ts';
 import { resolve } from './features/sign-in/resolve.ts';
@@ -88,4 +89,4 @@ export const features = {
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();
 
-export const channels: readonly Channel<Services>[] = [liveRoom, liveLobby, livePairing, liveBoard];
+export const channels: readonly Channel<Services>[] = [liveRoom, liveLobby, livePairing, liveBoard, liveAccount];

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import type { WatchingCallers } from './features/account-watch/callers.ts';
 import type { BanJournal } from './features/bans/ban-journal.ts';
 import type { DeletionJournal } from './features/deletion/deletion-journal.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
@@ -69,7 +70,8 @@ export interface Services {
   readonly bans: BanJournal;
   readonly grantPace: GrantPace;
   readonly hub: Hub;
-  readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed; readonly board: Feed };
+  readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed; readonly board: Feed; readonly account: Feed };
+  readonly watchingCallers: WatchingCallers;
   readonly presence: Presence;
   readonly roomActs: RoomActs;
   readonly roomList: RoomList;

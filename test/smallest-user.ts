@@ -4,12 +4,12 @@ import { neededRights } from '../src/serving/needed-rights.ts';
 
 /** Rules of `ACL SETUSER` for a user who may do what coinop needs, and nothing else. */
 export function smallestRules(use: RedisUse): string[] {
-  const { commands, keys, channels } = neededRights(use);
+  const { commands, optionalCommands, keys, channels } = neededRights(use);
   return [
     ...['reset', 'on'],
     ...Object.keys(keys).map((pattern) => `~${pattern}`),
     ...Object.keys(channels).map((pattern) => `&${pattern}`),
-    ...commands.map((command) => `+${ruleOf(command)}`),
+    ...[...commands, ...optionalCommands].map((command) => `+${ruleOf(command)}`),
   ];
 }
 

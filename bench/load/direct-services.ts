@@ -2,6 +2,8 @@ import { pino } from 'pino';
 import type { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Services } from '../../src/declare.ts';
+import { WatchingCallers } from '../../src/features/account-watch/callers.ts';
+import { accountFeed } from '../../src/features/account-watch/feed.ts';
 import { Catalogue, type GameSeasons } from '../../src/features/catalogue/file.ts';
 import { Bookings } from '../../src/features/coins/bookings.ts';
 import { CoinTotals } from '../../src/features/coins/coin-totals.ts';
@@ -101,6 +103,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
       pair: pairFeed(scripts, now),
       lobby: lobbyFeed({ scripts, roomList, now }),
       board: boardFeed({ scripts, catalogue }),
+      account: accountFeed({ scripts, callers: new WatchingCallers(), config, log, now }),
     },
     proofs: new Proofs(new ProofKeys(sessionKeys)),
     // No other process submits to this Redis.

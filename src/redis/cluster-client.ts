@@ -7,6 +7,7 @@ import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
 import type { ShardMap } from './script-runner.ts';
 import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
 import { SLOTS } from './slots.ts';
+import { TrackedKeys } from './tracked.ts';
 import { UsableConnection } from './usable-connection.ts';
 import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
@@ -67,6 +68,8 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #replicas: number;
   readonly #rights: Rights | undefined;
   readonly #log: Logger;
+  /** Tells which keys have changed since scripts declared `tracked` read them, on any primary. */
+  readonly trackedKeys = new TrackedKeys();
   readonly #shards = new Map<string, Shard>();
   /** Connections to nodes that are not known as primaries. The process only asks these nodes for the map of slots. */
   readonly #scouts = new Map<string, Redis>();
@@ -267,6 +270,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
       options: this.#options,
       waits: this.#replicas > 0,
       rights: this.#rights,
+      trackedKeys: this.trackedKeys,
       log: this.#log,
     });
     this.#shards.set(name, shard);

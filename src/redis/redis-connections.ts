@@ -11,6 +11,7 @@ import { checkDataAtStart } from './data-version.ts';
 import { ScriptLink } from './script-link.ts';
 import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { Subscriber, type Subscriptions } from './subscriber.ts';
+import { TrackedKeys, TrackedReads } from './tracked.ts';
 import { withWrites } from './write-probe.ts';
 
 /** Gives the rights that the Redis user needs, depending on how Redis is used. */
@@ -29,6 +30,9 @@ export interface RedisConnections {
   readonly scripts: ScriptConnection | ShardMap;
   /** The connection for scripts that wait for replicas. Undefined without REDIS_WAIT_REPLICAS, and on a Cluster. */
   readonly durable: ScriptConnection | undefined;
+  /** The connection for scripts declared `tracked`. Undefined on a Cluster, whose primaries have one each. */
+  readonly tracked: TrackedReads | undefined;
+  readonly trackedKeys: TrackedKeys;
   readonly subscriber: Subscriptions;
   /** The connection of the single Redis for commands other than scripts, or the Cluster. */
   readonly source: Redis | Cluster;
@@ -74,12 +78,16 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, rights
   const link = new ScriptLink(redis, { rights });
   const durable = waits ? new ScriptLink(redis, { rights }) : undefined;
   const subscriber = new Subscriber(redis, channelPrefix(redis.options.db), rights);
+  const trackedKeys = new TrackedKeys();
+  const tracked = new TrackedReads(redis, trackedKeys, { rights });
   main.on('refused', () => {
-    for (const connection of [link, durable, subscriber]) connection?.checkAgain();
+    for (const connection of [link, durable, subscriber, tracked]) connection?.checkAgain();
   });
   return {
     scripts: link,
     durable,
+    tracked,
+    trackedKeys,
     subscriber,
     source: redis,
     get isReady() {
@@ -104,6 +112,7 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, rights
     },
     disconnect() {
       subscriber.disconnect();
+      tracked.disconnect();
       link.disconnect();
       durable?.disconnect();
       redis.disconnect();
@@ -119,6 +128,8 @@ function openCluster(url: string, replicas: number, log: Logger, rightsFor?: Rig
   return {
     scripts: cluster,
     durable: undefined,
+    tracked: undefined,
+    trackedKeys: cluster.trackedKeys,
     subscriber,
     source: cluster,
     get isReady() {

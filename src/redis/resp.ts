@@ -116,6 +116,9 @@ export class ReplyReader {
       // Type `>` is a push, such as a message on a channel.
       case '>':
         return this.#list(Number(line));
+      // A map, such as the answer to HELLO: its keys and values one after the other.
+      case '%':
+        return this.#list(2 * Number(line));
       case '+':
         return line;
       case ':':

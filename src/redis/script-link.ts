@@ -14,6 +14,12 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+export interface ScriptLinkOptions {
+  readonly leavesReplica?: boolean;
+  readonly rights?: Rights | undefined;
+  readonly name?: string;
+}
+
 /** The connection that scripts run on. */
 export class ScriptLink extends Link {
   /** Calls in the order of their commands. The first `#answered` calls have their replies. */
@@ -28,9 +34,10 @@ export class ScriptLink extends Link {
    * @param leavesReplica whether the link reconnects when Redis turns out to be a replica, because the address may lead to the new primary
    * by then. False for a Cluster: each of its addresses is one node, and the map of slots names the new primary
    * @param rights as of `Link`
+   * @param name of the connection, by which Redis lists it
    */
-  constructor(redis: Redis, { leavesReplica = true, rights }: { leavesReplica?: boolean; rights?: Rights | undefined } = {}) {
-    super(redis, { connectionName: 'coinop-scripts' }, rights);
+  constructor(redis: Redis, { leavesReplica = true, rights, name = 'coinop-scripts' }: ScriptLinkOptions = {}) {
+    super(redis, { connectionName: name }, rights);
     this.options = redis.options;
     this.#leavesReplica = leavesReplica;
   }

@@ -13,6 +13,8 @@ export interface ScriptShard {
   readonly scripts: ScriptConnection;
   /** The connection for durable scripts, whose answers wait for replicas. A WAIT delays all commands after it on the connection. */
   readonly durable: ScriptConnection;
+  /** The connection for scripts declared `tracked`. Default: `scripts`. */
+  readonly tracked?: ScriptConnection;
   /** Gives the tag of a slot that the primary serves. */
   readonly place: () => string;
   /** The time since which the primary has run no scripts, on the clock of `performance.now()`. Undefined: it runs scripts. */
@@ -53,6 +55,8 @@ export interface RunnerOptions {
   readonly replicas?: number;
   /** The connection to one Redis for scripts that wait for replicas. A WAIT delays all commands after it on the connection. */
   readonly durable?: ScriptConnection;
+  /** The connection to one Redis for scripts declared `tracked`. Default: the connection of all scripts. */
+  readonly tracked?: ScriptConnection | undefined;
   /**
    * Called after each answer of a script that may have emitted an event to an outbox (`outbox.ts`). Default: scripts emit no events.
    * @param tag of the outbox. '' on one Redis
@@ -99,6 +103,7 @@ export class ScriptRunner {
   /** Gathers calls to a single Redis. Undefined on a Cluster. */
   readonly #batches: ScriptBatches | undefined;
   readonly #durableBatches: ScriptBatches | undefined;
+  readonly #trackedBatches: ScriptBatches | undefined;
   /** Gathers calls to each connection of a Cluster. */
   readonly #batchesOf = new WeakMap<ScriptConnection, ScriptBatches>();
   /** Promises of `barrier` whose PING is not sent yet, by connection. */
@@ -123,6 +128,7 @@ export class ScriptRunner {
     this.#connection = redis;
     this.#batches = this.#batchesOn(redis, false);
     this.#durableBatches = waits ? this.#batchesOn(options.durable ?? redis, true) : this.#batches;
+    this.#trackedBatches = options.tracked === undefined ? this.#batches : this.#batchesOn(options.tracked, false);
   }
 
   /** Number of hash tags over which a queue of due work is spread (queue.ts). */
@@ -181,7 +187,8 @@ export class ScriptRunner {
 
   #send(call: Call): void {
     const { script } = call;
-    if (this.#batches !== undefined) return (script.durable ? this.#durableBatches! : this.#batches).add(call);
+    if (this.#batches !== undefined)
+      return (script.durable ? this.#durableBatches! : script.tracked ? this.#trackedBatches! : this.#batches).add(call);
     const map = this.#map!;
     const callerKey = call.prologue?.callerKey;
     const homeKey = homeKeyOf(call);
@@ -191,7 +198,7 @@ export class ScriptRunner {
     if (callerKey !== undefined && callerKey !== homeKey && map.shardOf(slotOf(callerKey)) !== shard)
       return this.#end(call, new SlotsApart());
     const waits = this.#form.waits === true && script.durable;
-    const connection = waits ? shard.durable : shard.scripts;
+    const connection = waits ? shard.durable : script.tracked ? (shard.tracked ?? shard.scripts) : shard.scripts;
     let batches = this.#batchesOf.get(connection);
     if (batches === undefined) this.#batchesOf.set(connection, (batches = this.#batchesOn(connection, waits, shard)));
     if (batches.isStuck) return this.#end(call, new Error('BUSY The primary has not answered its calls for a while'));

@@ -33,6 +33,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly outboxOf: Key | undefined;
   /** Whether the answer waits until the replicas have the script's writes. Applies only with REDIS_WAIT_REPLICAS. */
   readonly durable: boolean;
+  /** Whether Redis tells when the keys of a call have changed since (`tracked.ts`). The script must read all of them. */
+  readonly tracked: boolean;
   /**
    * The same script for a caller whose account is in another slot. `accounts/check-apart.lua` checks the caller before, and its answers are
    * arguments in place of the prologue's KEYS.
@@ -114,6 +116,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   /** The key whose account gets the script's events. Default: the caller's account. */
   outboxOf?: Key;
   durable?: boolean;
+  tracked?: boolean;
   /**
    * False: the script uses the caller's account itself, so it has no form for a caller in another slot. The code that calls it handles that
    * case.
@@ -168,7 +171,8 @@ export function definePrologue({ file, keys, args, answers, library, after, apar
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptSource & ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { keys, args, shared = [], answers, prologue, prelude, library, formats = [], readOnly, durable = false, lists } = declaration;
+  const { keys, args, shared = [], answers, prologue, prelude, library, formats = [], readOnly, lists } = declaration;
+  const { durable = false, tracked = false } = declaration;
   const slotOf = declaration.slotOf ?? (prologue === undefined ? keys[0]! : 'caller');
   const own = [library ?? []].flat();
   const isFile = 'file' in declaration;
@@ -195,7 +199,7 @@ export function defineScript<const Key extends string, const Argument extends st
   };
   const parts = partsWith(prologue);
   if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
-  const common = { name, keys, args, shared, answers, slotOf, outboxOf: declaration.outboxOf, durable, lists };
+  const common = { name, keys, args, shared, answers, slotOf, outboxOf: declaration.outboxOf, durable, tracked, lists };
   const isApart = slotOf !== 'caller' && prologue?.apart !== undefined && declaration.apart !== false;
   const apart = isApart ? scriptOf({ ...common, prologue: prologue.apart, apart: undefined }, partsWith(prologue.apart)) : undefined;
   return scriptOf({ ...common, prologue, apart }, parts);

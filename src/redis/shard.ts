@@ -6,6 +6,7 @@ import { ScriptLink } from './script-link.ts';
 import type { ScriptShard } from './script-runner.ts';
 import { tagOf } from './slots.ts';
 import { Subscriber } from './subscriber.ts';
+import { TrackedReads, type TrackedKeys } from './tracked.ts';
 import type { UsableConnection } from './usable-connection.ts';
 
 export interface NodeAddress {
@@ -27,6 +28,7 @@ export interface ShardOptions {
   /** Whether scripts that wait for replicas have their own connection, on which a WAIT delays no other script. */
   readonly waits: boolean;
   readonly rights: Rights | undefined;
+  readonly trackedKeys: TrackedKeys;
   readonly log: Logger;
 }
 
@@ -40,6 +42,7 @@ export class Shard implements ScriptShard {
   readonly scripts: ScriptLink;
   readonly durable: ScriptLink;
   readonly subscriber: Subscriber;
+  readonly tracked: TrackedReads;
   /** The slots that the primary serves, by the last map of slots. */
   slots: readonly number[] = [];
   wasConnected = false;
@@ -47,7 +50,7 @@ export class Shard implements ScriptShard {
   #closedSince: number | undefined = performance.now();
   #failsSince: number | undefined;
 
-  constructor(address: NodeAddress, { options, waits, rights, log }: ShardOptions) {
+  constructor(address: NodeAddress, { options, waits, rights, trackedKeys, log }: ShardOptions) {
     this.address = address;
     this.name = nameOf(address);
     this.redis = new Redis({ ...OPTIONS, ...options, ...address });
@@ -56,8 +59,9 @@ export class Shard implements ScriptShard {
     this.scripts = new ScriptLink(this.redis, { leavesReplica: false, rights });
     this.durable = waits ? new ScriptLink(this.redis, { leavesReplica: false, rights }) : this.scripts;
     this.subscriber = new Subscriber(this.redis, '', rights);
+    this.tracked = new TrackedReads(this.redis, trackedKeys, { leavesReplica: false, rights });
     this.connection.on('refused', () => {
-      for (const link of new Set([this.scripts, this.durable, this.subscriber])) link.checkAgain();
+      for (const link of new Set([this.scripts, this.durable, this.subscriber, this.tracked])) link.checkAgain();
     });
     this.scripts.on('ready', () => (this.#closedSince = undefined));
     this.scripts.on('close', () => (this.#closedSince ??= performance.now()));
@@ -108,6 +112,7 @@ export class Shard implements ScriptShard {
 
   disconnect(): void {
     this.subscriber.disconnect();
+    this.tracked.disconnect();
     this.scripts.disconnect();
     if (this.durable !== this.scripts) this.durable.disconnect();
     this.redis.disconnect();

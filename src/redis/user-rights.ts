@@ -4,6 +4,8 @@ import type { Redis } from 'ioredis';
 export interface Rights {
   /** Commands with arguments, for example `HSET KEY f v`. The words KEY and CHANNEL stand for any key and any channel. */
   readonly commands: readonly string[];
+  /** Commands that coinop can do without. Nobody checks whether the user may run them. */
+  readonly optionalCommands: readonly string[];
   /** Sample names of keys, by the ACL pattern that allows them. The user must be allowed to read and write each. */
   readonly keys: Readonly<Record<string, readonly string[]>>;
   /** Sample names of channels, by the ACL pattern that allows them. */
@@ -134,7 +136,7 @@ function neededBy(rights: Rights): string {
   return text;
 }
 
-const WITH_SUBCOMMANDS = new Set(['CLUSTER', 'CONFIG', 'PUBSUB']);
+const WITH_SUBCOMMANDS = new Set(['CLIENT', 'CLUSTER', 'CONFIG', 'PUBSUB']);
 
 /** The name of a command in an ACL rule: `pubsub|numsub` for `PUBSUB NUMSUB CHANNEL`. */
 export function ruleOf(command: string): string {

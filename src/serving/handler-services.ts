@@ -1,6 +1,8 @@
 import { CallerScripts } from '../accounts/caller-scripts.ts';
 import { consoleOf, type Config } from '../config.ts';
 import type { Services } from '../declare.ts';
+import { WatchingCallers } from '../features/account-watch/callers.ts';
+import { accountFeed } from '../features/account-watch/feed.ts';
 import { BanJournal } from '../features/bans/ban-journal.ts';
 import { DeletionJournal } from '../features/deletion/deletion-journal.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
@@ -88,7 +90,8 @@ export function servicesOf(
   const wallClock = wallClockOf(options);
   const { publish, failed } = ofServer;
   const metrics = new Metrics();
-  const { subscriber, durable, source } = connections;
+  const { subscriber, durable, tracked, trackedKeys, source } = connections;
+  trackedKeys.on('refused', (reason) => log.warn({ reason }, 'redis does not track keys: watched accounts are read all the time'));
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags, redisAheadMs: timeAheadMs } = options;
   const outboxNews = config.EVENTS === 'on' ? new OutboxNews(() => scripts, subscriber) : undefined;
@@ -98,6 +101,7 @@ export function servicesOf(
     failed,
     replicas,
     durable,
+    tracked,
     data,
     emitted: outboxNews && ((tag) => outboxNews.emitted(tag)),
     checksTags,
@@ -117,6 +121,8 @@ export function servicesOf(
   const seatBudgets = new SeatBudgets(monotonic);
   const liveCounts = new LiveCounts();
   liveCounts.addTo(metrics);
+  const watchingCallers = new WatchingCallers();
+  watchingCallers.addTo(metrics);
   const roomList = new RoomList({ scripts, log, now, metrics });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const appStore = options.store?.(storeParts) ?? openStore(config, storeParts, sandbox);
@@ -128,13 +134,15 @@ export function servicesOf(
   return {
     config,
     scripts,
-    hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, counts: liveCounts, log, now }),
+    hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, trackedKeys, counts: liveCounts, log, now }),
     feeds: {
       room: roomFeed(scripts),
       pair: pairFeed(scripts, now),
       lobby: lobbyFeed({ scripts, roomList, now }),
       board: boardFeed({ scripts, catalogue }),
+      account: accountFeed({ scripts, callers: watchingCallers, config, log, now }),
     },
+    watchingCallers,
     presence: new Presence({ subscriber, scripts, config, log, now }),
     roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
     roomList,

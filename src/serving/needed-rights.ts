@@ -16,6 +16,7 @@ export function neededRights({ isCluster, database, waits }: RedisUse): Rights {
       ...(waits ? ['WAIT 0 1'] : []),
       ...(database === 0 ? [] : [`SELECT ${database}`]),
     ],
+    optionalCommands: ['CLIENT TRACKING ON'],
     keys: KEYS,
     channels: isCluster
       ? { '{*': TAGGED_CHANNELS, ...Object.fromEntries(COMMON_CHANNELS.map((channel) => [channel, [channel]])) }

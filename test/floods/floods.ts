@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { MESSAGES_PER_SECOND } from '../../src/server/live/frame-limits.ts';
 import { frame, opcodes } from '../realtime/raw-socket.ts';
 
 /** A stream of bytes that one connection sends without end, as fast as the service takes them. */
@@ -240,4 +241,12 @@ export const floods: readonly Flood[] = [
   ),
   watchingList('live lists of other tags each'),
   watchingList('live lists of other tags each, unread', { isDeaf: true }),
+  {
+    name: 'sockets that watch another account with each hello',
+    opening: requestOf('GET /v1/account/live', upgradeLines),
+    awaits: 'HTTP/1.1 101',
+    unit: (_, connection, count) => frame(opcodes.text, JSON.stringify({ type: 'hello', installId: `install-${connection}-${count}` })),
+    perSecond: MESSAGES_PER_SECOND - 1,
+    connections: [ALL_SOCKETS],
+  },
 ];

@@ -6,7 +6,8 @@ import { slotOf } from '../../src/redis/slots.ts';
 import { startCluster } from '../cluster-nodes.ts';
 import { open } from '../features/rooms/room.ts';
 import { forFile, freshId, start } from '../harness.ts';
-import { watchRoom, type Watcher } from './watcher.ts';
+import { reaches, watchAccount } from '../features/account-watch/watching.ts';
+import { eventually, watchRoom, type Watcher } from './watcher.ts';
 
 const MOVING_MS = 5000;
 const MOVE_INTERVAL_MS = 300;
@@ -57,6 +58,22 @@ test('watchers of both processes end with the last state while the slot of the r
   await Promise.all(watchers.map((watcher) => watcher.close()));
 }, 120_000);
 
+test('watchers of an account on both processes end with the last balance while its slot moves back and forth', async () => {
+  const installId = freshId();
+  await here.post('/v1/login', { installId });
+  const watchers = [await watchAccount(here, installId), await watchAccount(there, installId)];
+  let credited = 0;
+  const credit = async (round: number): Promise<void> => {
+    const { status } = await here.post('/v1/coins/credit', { installId, coins: 1, key: `k${round}` });
+    if (status === 200) credited++;
+    await pause(10);
+  };
+  await whileMoving(accountKey(accountIdOf(installId)), credit, () => credited > 50);
+  await eventually(async () => (await here.post('/v1/coins/credit', { installId, coins: 1, key: 'last' })).status === 200);
+  const { balanceCoins } = (await here.get(`/v1/balance?installId=${installId}`)).body;
+  for (const watcher of watchers) await reaches(watcher, balanceCoins);
+}, 120_000);
+
 test('while the slot of a board moves, a reader on another process sees each submission that was already answered', async () => {
   const game = `board-${Date.now()}`;
   const path = `/v1/highscores/${game}`;
@@ -91,6 +108,9 @@ test('watchers of a primary that fails keep their sockets, and those of the othe
   let other = await open(there);
   while (await isConcerned(other)) other = await open(there);
   const watchers = await Promise.all([here, there].map((service) => watchRoom(service, room.code)));
+  let installId = freshId();
+  while ((await nodes.primaryOf(slotOf(accountKey(accountIdOf(installId))))) !== victim) installId = freshId();
+  const ofAccount = await watchAccount(here, installId);
   const unconcerned = await watchRoom(here, other.code);
   await room.act('state', room.host, { state: 'before' });
   await nodes.kill(victim);
@@ -100,6 +120,9 @@ test('watchers of a primary that fails keep their sockets, and those of the othe
   await expect.poll(async () => (await here.get(`/v1/rooms/${room.code}`)).status, { timeout: PATIENCE_MS }).toBe(200);
   await room.act('state', room.host, { state: 'after' });
   for (const watcher of watchers) await watcher.until((message) => message.room?.state === 'after', PATIENCE_MS);
+  const credit = () => there.post('/v1/coins/credit', { installId, coins: 7, key: 'after' });
+  await eventually(async () => (await credit()).status === 200);
+  await reaches(ofAccount, 7);
   for (const watcher of [...watchers, unconcerned]) {
     expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
     await watcher.close();

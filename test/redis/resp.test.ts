@@ -11,6 +11,7 @@ const REPLIES: [text: string, reply: Reply][] = [
   ['$-1\r\n', null],
   ['_\r\n', null],
   ['*0\r\n', []],
+  ['%1\r\n$5\r\nproto\r\n:3\r\n', ['proto', 3]],
   ['>3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$302\r\n' + 'é'.repeat(151) + '\r\n', ['message', 'c', 'é'.repeat(151)]],
   ['*2\r\n*1\r\n:1\r\n$0\r\n\r\n', [[1], '']],
   ['-NOSCRIPT No matching script. Zoë\r\n', new Error('NOSCRIPT No matching script. Zoë')],

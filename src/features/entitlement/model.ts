@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
-import { subscriptionFactsOf, subscriptionFields, subscriptionOf, type SubscriptionFacts } from '../subscription/model.ts';
+import {
+  subscriptionChanges,
+  subscriptionFactsOf,
+  subscriptionFields,
+  subscriptionOf,
+  type SubscriptionFacts,
+} from '../subscription/model.ts';
 import { trialFields, trialOf } from '../trial/model.ts';
 
 /** The facts that decide an entitlement. Times are milliseconds since 1970. */
@@ -55,6 +61,19 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
   const ends = [...paid, ...given.filter((end) => end !== undefined)];
   if (ends.length > 0) return { state: 'expired', access: false, expiresAt: latestPast(ends, now), firstRunAt };
   return { state: 'none', access: false, firstRunAt };
+}
+
+/**
+ * When the entitlement will change next although no fact changes, in milliseconds since 1970: the end of a trial or of access. Infinity:
+ * never.
+ */
+export function nextChangeOf(facts: EntitlementFacts, now: number, trialDays: number): number {
+  const { expiresAt: trialEnd } = trialOf(facts.trialStartedAt, now, trialDays);
+  const candidates = [...subscriptionChanges(facts), facts.giftEndsAt, trialEnd === undefined ? undefined : Date.parse(trialEnd)];
+  const textAt = (at: number): string => JSON.stringify(entitlementOf(facts, at, trialDays));
+  const text = textAt(now);
+  const later = candidates.filter((at) => at !== undefined && at > now && textAt(at) !== text) as number[];
+  return Math.min(...later);
 }
 
 /** The latest of the ends that are in the past. A subscription that is on hold or paused may end in the future. */

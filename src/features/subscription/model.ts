@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Services } from '../../declare.ts';
 import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
 import { storeStates, type StoreState, type StoreSubscription } from '../../stores/store.ts';
-import { purchaseAt } from './purchase-expiry.ts';
+import { purchaseAt, purchaseChanges } from './purchase-expiry.ts';
 
 /** The services of endpoints that answer with the caller's subscription. */
 export type SubscriptionServices = Pick<Services, 'scripts' | 'config' | 'now'>;
@@ -124,6 +124,11 @@ export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, no
     return { subscribed, state: subscribed ? 'active' : 'none', source: 'report', verified: false, expiresAt };
   }
   return { subscribed: false, state: 'none', source: 'none', verified: false };
+}
+
+/** The times at which the subscription may change although no fact changes, in milliseconds since 1970, in no order. */
+export function subscriptionChanges({ purchases = [], report }: SubscriptionFacts): number[] {
+  return [...purchases.flatMap(purchaseChanges), ...(report === undefined ? [] : [report.at + REPORT_LIFE_MS])];
 }
 
 /** Fields of the account's hash with the app's last report. */

@@ -38,6 +38,11 @@ export function purchaseAt(purchase: StoreSubscription, now: number) {
   return { ...purchase, subscribed, state, expiresAt: subscribed ? end : purchase.expiresAt };
 }
 
+/** The times at which `purchaseAt` may change, in milliseconds since 1970. */
+export function purchaseChanges({ expiresAt }: StoreSubscription): number[] {
+  return expiresAt === undefined ? [] : [expiresAt, expiresAt + RENEWAL_MOMENT_MS, expiresAt + RENEWAL_LEEWAY_MS];
+}
+
 /** Whether the purchase has to be acknowledged. A store expects the acknowledgement once the purchase gave access, and not before. */
 export function needsAcknowledgement(purchase: StorePurchase, now: number): boolean {
   return !purchase.acknowledged && givesAccess(purchase, now);

@@ -68,7 +68,7 @@ export interface UpgradeCall<Params, Query> {
 export interface ChannelSocket<Memory = unknown> {
   /** The id of this connection, which no other connection of any process has. */
   readonly connectionId: string;
-  /** The id of the watched thing: a room's code, a pairing's token. */
+  /** The id of the watched thing: a room's code, a pairing's token. '' while the socket watches nothing. */
   readonly id: string;
   /** The caller by the session of the upgrade request, if it has a session. */
   readonly sessionCaller: Caller | undefined;
@@ -82,6 +82,15 @@ export interface ChannelSocket<Memory = unknown> {
   readonly memory: Memory;
   /** The latest state of the watched thing. Undefined once the thing no longer exists. */
   readonly state: State | undefined;
+  /**
+   * Watches the thing of this id from now on, in place of the thing before, and sends its state. For channels without a `subject`.
+   * @param mayWatch asked when the thing was read, before its state is sent
+   * @returns false if the socket does not watch the thing: it does not exist, `mayWatch` refused, or the socket has closed
+   * @throws Refusal `overloaded` if the thing has the most watchers that it can have
+   */
+  watch(id: string, mayWatch: () => boolean): Promise<boolean>;
+  /** Closes the socket once the messages that were sent to it have gone out. */
+  end(code: number, reason: string): void;
   /** The client's address, against which new accounts count. */
   readonly address: string;
   /**
@@ -116,13 +125,13 @@ export interface MessageCredentials {
  * @typeParam Memory the data that the channel keeps about a connection, and may change
  */
 export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
-  /** The id of the thing to watch, or a refusal of the upgrade. */
-  readonly subject: (call: UpgradeCall<never, never>) => string | Refusal;
+  /** The id of the thing to watch, or a refusal of the upgrade. Undefined: the handlers call `watch` once they know what to watch. */
+  readonly subject?: (call: UpgradeCall<never, never>) => string | Refusal;
   readonly feed: (services: Taken) => Feed;
   /** Whether the client asks for patches (what changed) in place of whole states. */
   readonly takesPatches?: (query: never) => boolean;
-  /** The error code that refuses the upgrade if the thing does not exist. */
-  readonly notFound: ErrorCode;
+  /** The error code that refuses the upgrade if the thing does not exist. Needed with a `subject`. */
+  readonly notFound?: ErrorCode;
   /** Makes the channel's data about a new connection. */
   readonly memory?: () => Memory;
   readonly opened?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
@@ -155,7 +164,7 @@ export function channel<
     params?: Params;
     query?: Query;
     takesPatches?: (query: Output<Query, undefined>) => boolean;
-    subject: (call: UpgradeCall<Output<Params, undefined>, Output<Query, undefined>>) => string | Refusal;
+    subject?: (call: UpgradeCall<Output<Params, undefined>, Output<Query, undefined>>) => string | Refusal;
   },
 ): Channel<Taken> {
   return declaration as unknown as Channel<Taken>;

@@ -14,4 +14,8 @@ export const closeCodes = {
   gone: 4500,
   /** The watched thing reached its final state, which was sent before the close. */
   finished: 4501,
+  /** Nobody named the caller in time, on a channel that is the caller's own. */
+  callerMissing: 4502,
+  /** The caller may watch no longer: the session ended, or the account moved, was banned or deleted. */
+  callerLost: 4503,
 } as const;

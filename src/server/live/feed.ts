@@ -9,6 +9,13 @@ export interface Feed {
    */
   readonly polledEveryMs?: number;
   /**
+   * Whether `fetch` reads by scripts declared `tracked`: Redis then tells which keys have changed, and nothing is published. The channel is
+   * the hash tag of these keys.
+   */
+  readonly isTracked?: boolean;
+  /** The least milliseconds between two pushes of a thing. Default: `PUSH_INTERVAL_MS` of `topic.ts`. */
+  readonly pushIntervalMs?: number;
+  /**
    * The Redis channel on which the scripts publish what happens to the thing with this id. For things that are polled it is only a unique
    * name.
    */
@@ -51,6 +58,8 @@ export interface State {
   encodePatch?(): string;
   /** A lower bound on the length of `encode()`. It is cheaper to compute than the encoding. */
   readonly leastLength?: number;
+  /** Whether watchers see the same in a known state. The feed then need not compare what it reads with the known state. */
+  equals?(known: State): boolean;
   /** Called when this state was pushed to all watchers. */
   pushed?(): void;
   /** Called with the known state, for a state that was read from Redis instead of being derived from the known state. */

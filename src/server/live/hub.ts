@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Subscriptions } from '../../redis/subscriber.ts';
+import type { TrackedKeys } from '../../redis/tracked.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Feed, State } from './feed.ts';
 import type { LiveCounts } from './live-counts.ts';
@@ -20,6 +21,8 @@ export interface HubOptions {
   /** The most bytes per second that a topic pushes, as in `TopicOptions`. */
   readonly bytesPerSecond?: number;
   readonly subscriber: Subscriptions;
+  /** Tells which keys of tracked feeds have changed. */
+  readonly trackedKeys?: TrackedKeys;
   readonly counts?: LiveCounts;
   readonly log: Logger;
   readonly now: () => number;
@@ -44,6 +47,8 @@ export class Hub {
     this.#options = options;
     options.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
     options.subscriber.on('ready', (isConcerned) => void this.#subscribeAgain(isConcerned));
+    options.trackedKeys?.on('changed', (key) => this.#topics.get(hashTagOf(key))?.stale());
+    options.trackedKeys?.on('lost', () => void this.#compareAll((channel) => this.#topics.get(channel)?.feed.isTracked === true));
     this.#timer = setInterval(() => {
       // If a connection died silently, the ping gets no answer, and the connection is then closed.
       options.subscriber.ping().catch(() => {});
@@ -58,6 +63,7 @@ export class Hub {
   async watch(feed: Feed, id: string): Promise<Topic | undefined> {
     const channel = feed.channel(id);
     let topic = this.#topics.get(channel);
+    const isNew = topic === undefined;
     if (topic === undefined) {
       topic = new Topic(feed, id, {
         publish: this.#options.publish,
@@ -74,8 +80,10 @@ export class Hub {
     topic.hold();
     try {
       await this.#opening.get(topic);
-      // Without a subscription the topic may have missed changes, so a new watcher gets a state that is read now.
-      if (feed.polledEveryMs === undefined && !this.#options.subscriber.hears(channel)) await this.#fetch([topic]);
+      // Without a subscription the topic may have missed changes, so a new watcher gets a state that is read now. A tracked feed reads for
+      // each watcher, because the read also checks who watches.
+      if (feed.isTracked === true ? !isNew : feed.polledEveryMs === undefined && !this.#options.subscriber.hears(channel))
+        await this.#fetch([topic]);
     } catch (error) {
       topic.release();
       throw error;
@@ -132,8 +140,8 @@ export class Hub {
   async #open(topic: Topic): Promise<void> {
     const { feed, channel } = topic;
     try {
-      if (feed.polledEveryMs === undefined) await this.#options.subscriber.subscribe(channel);
-      else if (!this.#polls.has(feed)) this.#polls.set(feed, this.#pollEvery(feed, feed.polledEveryMs));
+      if (isPublished(topic)) await this.#options.subscriber.subscribe(channel);
+      else if (feed.polledEveryMs !== undefined && !this.#polls.has(feed)) this.#polls.set(feed, this.#pollEvery(feed, feed.polledEveryMs));
     } catch {
       // The connection to Redis is down. `#subscribeAgain` subscribes once there is one again, and `#compareAll` finds changes until then.
     }
@@ -158,7 +166,7 @@ export class Hub {
   #drop(topic: Topic): void {
     if (this.#topics.get(topic.channel) !== topic) return;
     this.#topics.delete(topic.channel);
-    if (topic.feed.polledEveryMs !== undefined) return;
+    if (!isPublished(topic)) return;
     this.#options.subscriber.unsubscribe(topic.channel).catch(() => {
       // The connection is down. The next connection subscribes only to the topics that are watched then.
     });
@@ -166,7 +174,10 @@ export class Hub {
 
   /** Subscribes to all topics, then compares them with Redis, because messages published while the connection was down are lost. */
   async #subscribeAgain(isConcerned: (channel: string) => boolean): Promise<void> {
-    const channels = this.#published.map(({ channel }) => channel).filter(isConcerned);
+    const channels = this.#announced
+      .filter(isPublished)
+      .map(({ channel }) => channel)
+      .filter(isConcerned);
     for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
       try {
         await this.#options.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
@@ -193,12 +204,12 @@ export class Hub {
   }
 
   async #compareAll(isConcerned: (channel: string) => boolean = () => true): Promise<void> {
-    const topics = this.#published.filter((topic) => topic.isKnown && isConcerned(topic.channel));
+    const topics = this.#announced.filter((topic) => topic.isKnown && isConcerned(topic.channel));
     for (let start = 0; start < topics.length; start += COMPARE_BATCH) await this.#compare(topics.slice(start, start + COMPARE_BATCH));
   }
 
-  /** The topics whose changes arrive by Pub/Sub. */
-  get #published(): Topic[] {
+  /** The topics whose changes Redis announces, by a message on a channel or of a changed key. Either may be lost. */
+  get #announced(): Topic[] {
     return [...this.#topics.values()].filter(({ feed }) => feed.polledEveryMs === undefined);
   }
 
@@ -229,6 +240,7 @@ export class Hub {
         else if (relayed < before.relayed || (state !== 'same' && !canFollow(state, before.state)))
           topic.end(closeCodes.wentBack, 'went back');
         else if (state !== 'same') topic.advance(state);
+        if (feed.isTracked === true && this.#options.trackedKeys?.isRefused === true) topic.stale();
       });
       // A change that was published during the read could not be applied to the state known before. The topics with such a change are read
       // again.
@@ -240,6 +252,16 @@ export class Hub {
 
 /** How often a topic is read until it has all published changes. A topic that still lacks a change waits for the next comparison. */
 const READ_TRIES = 3;
+
+/** Whether the changes of the topic's thing are published on a Redis channel. */
+function isPublished({ feed }: Topic): boolean {
+  return feed.polledEveryMs === undefined && feed.isTracked !== true;
+}
+
+/** The hash tag of a Redis key, with its braces: `{id}` of `{id}:ledger`. */
+function hashTagOf(key: string): string {
+  return key.slice(0, key.indexOf('}') + 1);
+}
 
 /** Whether a state that was read from Redis can follow the state that was known before. If not, Redis has lost changes. */
 function canFollow(state: State, known: State | undefined): boolean {

@@ -111,7 +111,7 @@ export class OpenSockets<Services> {
     const missWaitMs = channel.misses === undefined || key !== undefined ? 0 : await held.reserve('misses');
     if (missWaitMs > 0) return rateLimited(missWaitMs);
     const query = checkQuery(channel.query, exchange);
-    const id = channel.subject({ params: checkParams(channel.params, params), query } as never);
+    const id = channel.subject?.({ params: checkParams(channel.params, params), query } as never);
     if (id instanceof Refusal) return id;
     const session = await this.#sessionOf(channel, exchange);
     if (session instanceof Refusal) return session;
@@ -131,8 +131,8 @@ export class OpenSockets<Services> {
       if (found instanceof Refusal) throw found;
       return found;
     };
-    const topic = await hub.watch(channel.feed(services), id);
-    if (topic === undefined) return refuse(channel.notFound);
+    const topic = id === undefined ? undefined : await hub.watch(channel.feed(services), id);
+    if (id !== undefined && topic === undefined) return refuse(channel.notFound!);
     return new LiveSocket({
       channel,
       services,
@@ -140,6 +140,7 @@ export class OpenSockets<Services> {
       log,
       sessionCaller: () => session && callerOf(session.accountId, session),
       callerOf: callerOfMessage,
+      find: (wanted) => this.#find(channel, wanted),
       takesPatches: channel.takesPatches?.(query as never) === true,
       hasBearer: bearer !== undefined,
       address,
@@ -173,9 +174,19 @@ export class OpenSockets<Services> {
     return session;
   }
 
-  #refusal(topic: Topic): Refusal | undefined {
+  /** The topic that a socket asked for after its upgrade. @throws Refusal `overloaded` */
+  async #find(channel: Channel<Services>, id: string): Promise<Topic | undefined> {
+    const { hub, services } = this.#options;
+    const topic = await hub.watch(channel.feed(services), id);
+    const refusal = topic && this.#refusal(topic);
+    if (refusal === undefined) return topic;
+    topic!.release();
+    throw refusal;
+  }
+
+  #refusal(topic: Topic | undefined): Refusal | undefined {
     if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
-    if (topic.watcherCount < this.#options.watchersPerTopic) return undefined;
+    if (topic === undefined || topic.watcherCount < this.#options.watchersPerTopic) return undefined;
     return refuse('overloaded', { message: 'This already has the most watchers that it can have.', retryAfterMs: 10_000 });
   }
 

@@ -39,7 +39,8 @@ interface Published {
 const ACTED = '{"type":"acted"';
 
 export interface SendQueueOptions {
-  readonly topic: Topic;
+  /** The topic that the socket watches from the start. */
+  readonly topic: Topic | undefined;
   readonly takesPatches: boolean;
   /** The name of the uWS topic to which only this socket is subscribed, once the socket has a name. */
   readonly ownTopic: string;
@@ -57,6 +58,7 @@ export interface SendQueueOptions {
  */
 export class SendQueue implements Watcher {
   readonly #options: SendQueueOptions;
+  #topic: Topic | undefined;
   #socket: WebSocket<unknown> | undefined;
   /**
    * Since when a state, answers or the close wait for the socket to drain, on the clock of `performance.now()`. Undefined: nothing waits.
@@ -77,16 +79,29 @@ export class SendQueue implements Watcher {
 
   constructor(options: SendQueueOptions) {
     this.#options = options;
+    this.#topic = options.topic;
   }
 
   open(socket: WebSocket<unknown>): void {
     this.#socket = socket;
-    this.#options.topic.add(this);
+    this.#topic?.add(this);
+  }
+
+  /** Watches another topic from now on, and sends its state. `hold` was called before; `close` and the next `watch` call `release`. */
+  watch(topic: Topic): void {
+    const before = this.#topic;
+    if (before === topic) return topic.release();
+    this.#topic = topic;
+    this.#missedPush = undefined;
+    topic.add(this);
+    if (before === undefined) return;
+    this.unsubscribe(before.channel);
+    before.remove(this);
   }
 
   close(): void {
     this.#socket = undefined;
-    this.#options.topic.remove(this);
+    this.#topic?.remove(this);
   }
 
   get takesPatches(): boolean {
@@ -165,7 +180,8 @@ export class SendQueue implements Watcher {
   }
 
   #publish(text: string): void {
-    const { topic, ownTopic } = this.#options;
+    const { ownTopic } = this.#options;
+    const topic = this.#topic!;
     const now = performance.now();
     while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
     this.#published.push({ text, at: now, pushCount: topic.pushCount });
@@ -179,7 +195,7 @@ export class SendQueue implements Watcher {
    */
   dropped(message: ArrayBuffer): void {
     this.lag();
-    const { pushCount } = this.#options.topic;
+    const { pushCount = 0 } = this.#topic ?? {};
     if (this.#isSendingState) return this.#missState(pushCount);
     const head = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
     const answer = head.startsWith(ACTED) ? this.#published.findIndex(({ text }) => text.startsWith(head)) : -1;
@@ -190,7 +206,7 @@ export class SendQueue implements Watcher {
 
   #missState(pushCount: number): void {
     this.#missedPush = pushCount;
-    this.#options.topic.missed(this);
+    this.#topic?.missed(this);
   }
 
   #queueAnswer(text: string): void {
@@ -216,7 +232,7 @@ export class SendQueue implements Watcher {
     this.#behindSince = performance.now();
     const missedPush = this.#missedPush;
     this.#missedPush = undefined;
-    if (missedPush !== undefined) this.#options.topic.catchUp(this, missedPush);
+    if (missedPush !== undefined) this.#topic?.catchUp(this, missedPush);
     while (this.#answers.length > 0 && !this.isFull) {
       const text = this.#answers.shift()!;
       this.#answerBytes -= Buffer.byteLength(text);

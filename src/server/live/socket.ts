@@ -38,7 +38,10 @@ let connectionCount = 0;
 export interface LiveSocketOptions<Services> {
   readonly channel: Channel<Services>;
   readonly services: Services;
-  readonly topic: Topic;
+  /** What the socket watches from the start. Undefined: nothing, until `watch` is called. */
+  readonly topic: Topic | undefined;
+  /** The topic of an id, held for the socket. Undefined: there is no such thing. */
+  readonly find: (id: string) => Promise<Topic | undefined>;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (credentials: MessageCredentials) => Promise<Caller>;
   readonly takesPatches: boolean;
@@ -75,8 +78,8 @@ export interface SocketData<Services> {
  */
 export class LiveSocket<Services> implements ChannelSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
-  readonly id: string;
   readonly #options: LiveSocketOptions<Services>;
+  #topic: Topic | undefined;
   readonly memory: unknown;
   isOpen = true;
   readonly sendQueue: SendQueue;
@@ -95,7 +98,7 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   constructor(options: LiveSocketOptions<Services>) {
     this.#options = options;
-    this.id = options.topic.id;
+    this.#topic = options.topic;
     this.memory = options.channel.memory?.();
     this.sendQueue = new SendQueue({
       topic: options.topic,
@@ -107,12 +110,28 @@ export class LiveSocket<Services> implements ChannelSocket {
     });
   }
 
-  get topic(): Topic {
-    return this.#options.topic;
+  get topic(): Topic | undefined {
+    return this.#topic;
+  }
+
+  get id(): string {
+    return this.#topic?.id ?? '';
   }
 
   get state(): State | undefined {
-    return this.#options.topic.state;
+    return this.#topic?.state;
+  }
+
+  async watch(id: string, mayWatch: () => boolean): Promise<boolean> {
+    const topic = await this.#options.find(id);
+    if (topic === undefined) return false;
+    if (!this.isOpen || !mayWatch()) {
+      topic.release();
+      return false;
+    }
+    this.#topic = topic;
+    this.sendQueue.watch(topic);
+    return true;
   }
 
   get address(): string {
@@ -120,7 +139,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   name(name: string | undefined): void {
-    const { topic } = this.#options;
+    const topic = this.#topic!;
     if (this.#name !== undefined) topic.unname(this.sendQueue, this.#name);
     this.#name = name;
     if (name === undefined || !this.isOpen) return;
@@ -147,7 +166,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   /** Releases the topic, because the socket will not be opened. */
   abandon(): void {
     this.isOpen = false;
-    this.#options.topic.release();
+    this.#topic?.release();
   }
 
   opened(socket: WebSocket<SocketData<Services>>): void {
@@ -208,7 +227,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   /** Refuses a message before it was handled. @param act the act, or its beginning; undefined for another message */
   #refuseUnread(act: string | undefined, refusal: Refusal): void {
     if (act === undefined) return this.refuse(refusal);
-    this.#options.topic.counts.actsUnread++;
+    this.#topic!.counts.actsUnread++;
     this.send(this.#options.channel.acts!.refused(act, refusal));
   }
 
@@ -269,7 +288,7 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   closed(): void {
     this.isOpen = false;
-    this.name(undefined);
+    if (this.#name !== undefined) this.name(undefined);
     this.sendQueue.close();
     this.#options.closed(this);
     const { channel, services } = this.#options;

@@ -77,6 +77,9 @@ export class Topic {
   #changesAt = Infinity;
   #checksAt = Infinity;
   #checking: NodeJS.Timeout | undefined;
+  /** The timer of `stale`, and when it last fired, on the clock of `performance.now()`. */
+  #rereading: NodeJS.Timeout | undefined;
+  #rereadAt = -Infinity;
 
   constructor(feed: Feed, id: string, options: TopicOptions) {
     this.feed = feed;
@@ -220,6 +223,27 @@ export class Topic {
     else this.#advance(news);
   }
 
+  /**
+   * Reads the thing again, because it has changed: as soon as its next push is allowed. So a thing that changes all the time is read as
+   * often as it is pushed.
+   */
+  stale(): void {
+    if (this.#rereading !== undefined || this.#holds === 0) return;
+    const mayReadAt = Math.max(this.#mayPushAt, this.#rereadAt + this.#pushIntervalMs);
+    this.#rereading = setTimeout(
+      () => {
+        this.#rereading = undefined;
+        this.#rereadAt = performance.now();
+        this.#options.refresh(this);
+      },
+      Math.max(0, mayReadAt - performance.now()),
+    );
+  }
+
+  get #pushIntervalMs(): number {
+    return this.feed.pushIntervalMs ?? PUSH_INTERVAL_MS;
+  }
+
   /** Whether the topic lacks a change that Redis has published. */
   get isBehind(): boolean {
     return this.isKnown && this.#gapAt > this.position;
@@ -241,6 +265,7 @@ export class Topic {
 
   /** Takes a state that was read from Redis, unless the topic has this state or a newer one. */
   advance(state: State): void {
+    if (this.#state !== undefined && state.equals?.(this.#state) === true) return;
     if (this.#state !== undefined && state.position > this.position) state.follow?.(this.#state);
     this.#advance(state);
   }
@@ -279,7 +304,7 @@ export class Topic {
 
   /** Publishes a message on another uWS topic of the process: together with the push that is due, or else at once. */
   publishWithPush(topic: string, message: string): void {
-    const isSoon = this.#pushing === 'now' || this.#mayPushAt - performance.now() <= PUSH_INTERVAL_MS;
+    const isSoon = this.#pushing === 'now' || this.#mayPushAt - performance.now() <= this.#pushIntervalMs;
     if (this.#pushing === undefined || !isSoon) this.#options.publish(topic, message);
     else this.#withPush.push([topic, message]);
   }
@@ -310,6 +335,8 @@ export class Topic {
 
   stop(): void {
     clearTimeout(this.#checking);
+    clearTimeout(this.#rereading);
+    this.#rereading = undefined;
     this.#checksAt = Infinity;
     this.#relays.stop();
     this.#cancelPush();
@@ -341,7 +368,7 @@ export class Topic {
     const patched = patch === undefined ? 0 : this.#patchedCount;
     const whole = this.#watchers.size > patched ? this.message : '';
     const paidMs = this.#millisecondsOf(patch ?? '', patched) + this.#millisecondsOf(whole, this.#watchers.size - patched);
-    this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, paidMs);
+    this.#mayPushAt = performance.now() + Math.max(this.#pushIntervalMs, paidMs);
     if (!this.#isFinal) {
       this.#publish(whole, patch ?? whole);
       return this.#join();

@@ -143,6 +143,8 @@ const closeMeanings: Readonly<Record<keyof typeof closeCodes, string>> = {
   badMessages: `The client sent ${BAD_MESSAGES} invalid messages.`,
   tooManyMessages: `The client sent more than ${MESSAGES_PER_SECOND} messages within a second, or more than ${FRAMES_PER_SECOND} after a welcome to a room.`,
   gone: 'The room or pairing no longer exists.',
+  callerMissing: 'Within 10 seconds nobody named the caller, on a channel that is the caller’s own.',
+  callerLost: 'The caller may watch no longer. The service sent the reason as an error before it closed.',
   finished: 'The room or pairing reached its final state. The service sent that state before it closed.',
 };
 
@@ -156,7 +158,7 @@ const info = {
   title: 'coinop',
   version: '1.0.0',
   description: [
-    'The live channels of coinop. A channel is a WebSocket that watches one room or pairing. The service sends its whole state at once and after every change, so a watcher needs no history and loses nothing when the connection breaks. The OpenAPI document at `/openapi.json` describes the requests that change rooms and pairings.',
+    'The live channels of coinop. A channel is a WebSocket that watches one room, list of rooms, pairing, board or account. The service sends its whole state at once and after every change, so a watcher needs no history and loses nothing when the connection breaks. The OpenAPI document at `/openapi.json` describes the requests that change rooms and pairings.',
     'Messages are JSON texts with a `type`. New fields and types may be added: ignore unknown ones.',
     'Anyone who knows the room code or the pairing token may watch. Messages hold nothing that lets a watcher act. A `hello` with a `sessionToken` or an `installId`, or the session of the upgrade request, tells the service which player is connected. Both are secrets: the service sends them to no other client.',
     `A client may send ${MESSAGES_PER_SECOND} messages a second of at most ${MESSAGE_LIMIT_BYTES / 1024} KiB each. A player or a server that a room welcomed may send ${FRAMES_PER_SECOND}; of a seat's acts the room takes 30 a second, 60 at once. Clients need not send pings: the service sends them, and WebSocket clients answer them automatically.`,

@@ -221,5 +221,6 @@ function closeCodes(closes: readonly CloseCode[]): Html {
 function titleOf(address: string): string {
   if (address.includes('lobby')) return 'The list of rooms';
   if (address.includes('highscores')) return 'A board';
+  if (address.includes('account')) return 'The account';
   return address.includes('room') ? 'A room' : 'A pairing';
 }

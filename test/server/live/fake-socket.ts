@@ -39,6 +39,7 @@ export function openSocket(parts: Pick<Channel<object>, 'receives' | 'acts' | 'r
     channel: { path: '/live', summary: '', sends: {}, errors: [], subject: () => '1', feed: () => feed, notFound: 'not_found', ...parts },
     services: {},
     topic,
+    find: async () => undefined,
     sessionCaller: () => undefined,
     callerOf: () => Promise.reject(new Error('nobody')),
     hasBearer: false,

@@ -8,7 +8,7 @@ import { channelErrors } from '../../../src/server/live/channel.ts';
 import { closeCodes } from '../../../src/server/live/close-codes.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
-import { watchPairing, watchRoom } from '../../realtime/watcher.ts';
+import { watchPairing, Watcher, watchRoom } from '../../realtime/watcher.ts';
 
 // Both are CommonJS modules whose default export is nested once more.
 const Ajv = AjvModule.default;
@@ -83,7 +83,7 @@ test('the close codes say whether a client should reconnect', () => {
   const listed = document['x-close-codes'].map(({ code, reconnect }: Any) => [code, reconnect]);
   expect(listed).toEqual([
     ...[1001, 1009, 4008, 4009, 4400, 4429].map((code) => [code, true]),
-    ...[4500, 4501].map((code) => [code, false]),
+    ...[4500, 4501, 4502, 4503].map((code) => [code, false]),
   ]);
   expect(listed.map(([code]: [number]) => code)).toEqual(Object.values(closeCodes).toSorted((one, other) => one - other));
 });
@@ -93,7 +93,7 @@ function expectDescribed(channelId: string, message: Any): void {
   expectValid((written.$ref === undefined ? written : at(written.$ref)).payload, message);
 }
 
-test('the real messages of a room and of a pairing match the document', async () => {
+test('the real messages of a room, of a pairing and of an account match the document', async () => {
   const host = freshId();
   const { code } = (await service.post('/v1/rooms', { installId: host, game: 'tetris', name: 'Ada' })).body.room;
   const watcher = await watchRoom(service, code);
@@ -117,4 +117,13 @@ test('the real messages of a room and of a pairing match the document', async ()
   await pairing.closed;
   expect(pairing.messages.map(({ status }) => status)).toEqual(['pending', 'claimed']);
   for (const message of pairing.messages) expectDescribed('pairLive', message);
+
+  const account = await Watcher.open(service.url, '/v1/account/live');
+  const names = { type: 'hello', installId: host };
+  expectDescribed('accountLive', names);
+  account.send({ ...names, installId: 7 });
+  account.send(names);
+  await account.until(({ type }) => type === 'account');
+  for (const message of account.messages) expectDescribed('accountLive', message);
+  await account.close();
 });

@@ -1,0 +1,83 @@
+import { EventEmitter } from 'node:events';
+import type { Redis } from 'ioredis';
+import { ScriptLink, type ScriptLinkOptions } from './script-link.ts';
+import type { Reply } from './resp.ts';
+import type { ScriptConnection } from './script-call.ts';
+
+interface TrackedEvents {
+  /** A key has changed since a script declared `tracked` read it. Redis tells that once, until a script reads the key again. */
+  changed: [key: string];
+  /** Any key may have changed: a connection was lost, or Redis dropped all keys. */
+  lost: [];
+  /** @param reason why Redis does not track keys */
+  refused: [reason: string];
+}
+
+/**
+ * Tells which keys have changed since scripts read them, by Redis's CLIENT TRACKING: Redis remembers which keys a connection has read, and
+ * sends a message when one of them changes, whoever changed it. So whoever writes pays nothing: with tracked keys Redis looks up each
+ * written key among them, which no benchmark of credits shows.
+ */
+export class TrackedKeys extends EventEmitter<TrackedEvents> {
+  /** Whether Redis refused to track keys, for example because its user lacks the right. The keys then have to be read again and again. */
+  isRefused = false;
+}
+
+/** The connection for scripts declared `tracked`. It opens with the first call, because most services never make one. */
+export class TrackedReads implements ScriptConnection {
+  readonly options: Redis['options'];
+  readonly #open: () => TrackingLink;
+  #link: TrackingLink | undefined;
+
+  /**
+   * @param redis the connection whose address and options the link copies
+   * @param keys is told what Redis tells of changed keys
+   */
+  constructor(redis: Redis, keys: TrackedKeys, options: ScriptLinkOptions) {
+    this.options = redis.options;
+    this.#open = () => new TrackingLink(redis, keys, options);
+  }
+
+  async call(command: string, words: readonly (string | number)[]): Promise<unknown> {
+    const link = (this.#link ??= this.#open());
+    if (!link.isReady) await link.opened();
+    return link.call(command, words);
+  }
+
+  checkAgain(): void {
+    this.#link?.checkAgain();
+  }
+
+  disconnect(): void {
+    this.#link?.disconnect();
+  }
+}
+
+/** A connection whose reads Redis tracks. In RESP3 the messages of changed keys come between the replies. */
+class TrackingLink extends ScriptLink {
+  readonly #keys: TrackedKeys;
+
+  constructor(redis: Redis, keys: TrackedKeys, options: ScriptLinkOptions) {
+    super(redis, { ...options, name: 'coinop-tracking' });
+    this.#keys = keys;
+    this.on('ready', () => this.#track());
+  }
+
+  #track(): void {
+    const refused = ({ message }: Error): void => {
+      this.#keys.isRefused = true;
+      this.#keys.emit('refused', message);
+    };
+    // Redis refuses HELLO before version 6, and CLIENT TRACKING to a user without the right.
+    this.call('HELLO', [3]).catch(refused);
+    this.call('CLIENT', ['TRACKING', 'ON']).then(() => (this.#keys.isRefused = false), refused);
+    this.#keys.emit('lost');
+  }
+
+  protected override received(reply: Reply): void {
+    if (!Array.isArray(reply) || reply[0] !== 'invalidate') return super.received(reply);
+    const keys = reply[1] as string[] | null;
+    if (keys === null) this.#keys.emit('lost');
+    else for (const key of keys) this.#keys.emit('changed', key);
+  }
+}

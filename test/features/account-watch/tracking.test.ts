@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { forFile, freshId, start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { reaches, watchAccount } from './watching.ts';
+
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location }));
+
+const credit = (installId: string, coins: number) => service.post('/v1/coins/credit', { installId, coins, key: freshId('key') });
+
+/** An install whose account has coins. */
+async function rich(coins: number): Promise<string> {
+  const installId = freshId();
+  await credit(installId, coins);
+  return installId;
+}
+
+const connections = async (): Promise<string[]> => String(await own.redis.client('LIST')).split('\n');
+const tracking = async (): Promise<string[]> => (await connections()).filter((line) => line.includes('name=coinop-tracking'));
+
+test('a lost connection loses no change', async () => {
+  const installId = await rich(1);
+  const watcher = await watchAccount(service, installId);
+  const before = await tracking();
+  for (const line of before) await own.redis.client('KILL', 'ID', /^id=(\d+)/.exec(line)![1]!);
+  await credit(installId, 1);
+  await reaches(watcher, 2);
+  await eventually(async () => (await tracking()).length === before.length);
+  await credit(installId, 1);
+  await reaches(watcher, 3);
+});
+
+test('a credit of an account that nobody watches takes the same commands as if nobody watched any, and publishes nothing', async () => {
+  const counts = async (): Promise<Record<string, number>> => {
+    const lines = String(await own.redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);
+    return Object.fromEntries([...lines].map(([, name, calls]) => [name, Number(calls)]));
+  };
+  const taken = async (installId: string): Promise<unknown[]> => {
+    const before = await counts();
+    for (let count = 0; count < 20; count++) await credit(installId, 1);
+    const after = await counts();
+    return ['rpush', 'hsetnx', 'lindex', 'exists', 'publish', 'hget'].map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)]);
+  };
+  const installId = await rich(1);
+  const alone = await taken(installId);
+  await Promise.all(Array.from({ length: 30 }, async () => watchAccount(service, await rich(1))));
+  expect(await taken(installId)).toEqual(alone);
+  expect(alone.find((count) => (count as [string])[0] === 'publish')).toEqual(['publish', 0]);
+});
+
+test('a user without the right to track keys is enough, and is logged', async () => {
+  await own.redis.acl('SETUSER', 'plain', 'on', '>secret', '~*', '&*', '+@all', '-client|tracking');
+  const logLines: string[] = [];
+  await using plain = await start({ redis: { url: `${own.location.socketPath}?username=plain&password=secret` }, logLines });
+  const installId = await rich(1);
+  const watcher = await watchAccount(plain, installId);
+  await credit(installId, 1);
+  await reaches(watcher, 2);
+  expect(logLines.filter((line) => line.includes('does not track keys'))).toHaveLength(1);
+  await watcher.close();
+});
