@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientModule, roomsModule, serverModule } from '../src/web/client/client-module.ts';
+import { clientModule, clientParts, roomsModule, serverModule } from '../src/web/client/client-module.ts';
 import { cache, project } from './problem.mjs';
 
 const dist = join(project, 'dist');
@@ -18,6 +18,8 @@ for (const folder of [dist, work]) {
   mkdirSync(folder, { recursive: true });
 }
 writeFileSync(join(dist, 'client.js'), clientModule());
+mkdirSync(join(dist, 'client'));
+for (const [name, text] of Object.entries(clientParts)) writeFileSync(join(dist, 'client', name), text());
 writeFileSync(join(dist, 'rooms.js'), roomsModule());
 writeFileSync(join(dist, 'server.js'), serverModule());
 writeDeclarations();

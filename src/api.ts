@@ -1,4 +1,5 @@
 import { clientLibrary } from './web/client/client-endpoint.ts';
+import { clientPart } from './web/client/module-endpoint.ts';
 import { roomsLibrary } from './web/client/rooms-endpoint.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
@@ -70,7 +71,20 @@ import type { Services } from './declare.ts';
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root, document, liveDocument, clientLibrary, roomsLibrary, pagesStyle, ownStyle, pageModule, health, ready, metrics],
+  service: [
+    root,
+    document,
+    liveDocument,
+    clientLibrary,
+    clientPart,
+    roomsLibrary,
+    pagesStyle,
+    ownStyle,
+    pageModule,
+    health,
+    ready,
+    metrics,
+  ],
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, boughtCredit, debit, history],

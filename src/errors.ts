@@ -25,7 +25,7 @@ export const errors = {
   },
   session_required: {
     status: 401,
-    message: 'This needs a session: sign in first.',
+    message: 'This needs a session: sign in first, with POST /v1/login or client.sessions.login().',
     advice:
       'Drop the session that you sent, sign in again, and repeat the request with the new session. An account of installs signs in with `POST /v1/login`.',
   },

@@ -49,6 +49,8 @@ declare global {
   function showList(rooms: readonly ListedRoom[]): void;
   function showProblem(error: { code: string; message: string }): void;
   function showConnection(status: string): void;
+  function showCoins(coins: number): void;
+  function showAds(shown: boolean): void;
   function showSeat(playerId: string): void;
   function lastCursor(): Promise<string | undefined>;
   function keepCursor(cursor: string): Promise<void>;

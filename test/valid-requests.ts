@@ -15,6 +15,7 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /rooms.js': {},
   'GET /pages/style.css': {},
   'GET /pages/styles/{name}': { name: 'home.css' },
+  'GET /client/{module}': { module: 'account.js' },
   'GET /pages/modules/{name}': { name: 'home.js' },
   'GET /openapi.json': {},
   'GET /asyncapi.json': {},

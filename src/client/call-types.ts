@@ -23,73 +23,79 @@ export type Call<R extends keyof Wire> =
  */
 export interface Calls {
   readonly accounts: {
-    /** Finds the account of the install, and creates it the first time. */
+    /** Finds the account of the install, and creates it at the first call. */
     readonly resolve: Call<'POST /v1/account/resolve'>;
     /** Reads all data of the caller, in pages: send the `cursor` of a page to get the next. */
     readonly export: Call<'GET /v1/account/export'>;
     /** Deletes the caller's account permanently. The first call answers with a `confirm`, and the second call sends it. */
     readonly delete: Call<'POST /v1/account/delete'>;
-    /** The ids to pass to an app store at a purchase. They bind the purchase to the account. */
+    /** Reads the ids to pass to an app store at a purchase. They bind the purchase to the caller's account. */
     readonly storeIds: Call<'GET /v1/account/store-ids'>;
   };
   readonly sessions: {
-    /** Signs in the install. From then on the client sends the session. */
+    /** Signs the install in. From then on the client sends the session. */
     readonly login: Call<'POST /v1/login'>;
-    /** Signs out: ends the session. The caller is the install again. */
+    /** Signs the caller out: ends the session. The caller is the install again. */
     readonly logout: Call<'POST /v1/logout'>;
     /** Tells whether the session is valid, and for which account. */
     readonly current: Call<'GET /v1/session'>;
-    /** The sessions of the caller's account: its signed-in browsers. */
+    /** Lists the sessions of the caller's account: its signed-in browsers. */
     readonly list: Call<'GET /v1/sessions'>;
     /** Ends one session of the caller's account. */
     readonly end: Call<'POST /v1/sessions/end'>;
   };
   readonly coins: {
-    /** The caller's balance. It is 0 for an install without an account. */
+    /** Reads the caller's balance. It is 0 for an install without an account. */
     readonly balance: Call<'GET /v1/balance'>;
-    /** Gives coins, once per idempotency key. The client makes a key, keeps the operation, and finishes it after an outage or a crash. */
+    /**
+     * Adds coins to the caller's balance, once per idempotency key. The client makes a key, keeps the operation, and finishes it after an
+     * outage or a crash.
+     */
     readonly credit: Call<'POST /v1/coins/credit'>;
-    /** Gives coins that were bought, once per idempotency key, and finishes the operation as `credit` does. */
+    /**
+     * Adds coins to the caller's balance that the caller has bought, once per idempotency key, and finishes the operation as `credit`
+     * does. To sell something for coins, use `debit`.
+     */
     readonly purchase: Call<'POST /v1/coins/purchase'>;
     /**
-     * Takes coins, once per idempotency key, and never more than the balance (`insufficient_coins`). The client finishes the operation
-     * after an outage, as with `credit`.
+     * Takes coins from the caller's balance, once per idempotency key, and never more than the balance (`insufficient_coins`). The client
+     * finishes the operation after an outage, as with `credit`.
      */
     readonly debit: Call<'POST /v1/coins/debit'>;
-    /** The caller's ledger, newest entry first, in pages. */
+    /** Reads the caller's ledger, newest entry first, in pages. It needs a session: a guest calls `sessions.login` before. */
     readonly history: Call<'GET /v1/coins/history'>;
   };
   readonly highscores: {
-    /** The ten best scores of a game. */
+    /** Reads the ten best scores of a game. */
     readonly top: Call<'GET /v1/highscores/{game}'>;
-    /** Submits a score. The board keeps the best score of each account. */
+    /** Submits a score of the caller. The board keeps the best score of each account. */
     readonly submit: Call<'POST /v1/highscores/{game}'>;
-    /** A page of a board, best first. `nextCursor` leads to the next page. */
+    /** Reads a page of a board, best first. `nextCursor` leads to the next page. */
     readonly entries: Call<'GET /v1/highscores/{game}/entries'>;
-    /** The caller's entry and the entries on both sides of it. `you` is null if the caller has no score. */
+    /** Reads the caller's entry and the entries on both sides of it. `you` is null if the caller has no score. */
     readonly around: Call<'GET /v1/highscores/{game}/around'>;
   };
   readonly catalogue: {
-    /** The apps and games of the portfolio. */
+    /** Lists the apps and games of the portfolio. */
     readonly list: Call<'GET /v1/catalogue'>;
   };
   readonly products: {
-    /** The coins that app stores sell, with the id of each in its store. */
+    /** Lists the coins that app stores sell, with the id of each in its store. */
     readonly list: Call<'GET /v1/products'>;
   };
   readonly purchases: {
     /**
-     * Books coins that were bought in an app store. Like `coins.credit`, the purchase is finished after an outage or a crash. `pending`:
+     * Adds coins to the caller's balance that the caller bought in an app store. Like `coins.credit`, the purchase is finished after an outage or a crash. `pending`:
      * the client will send the purchase again, because the store is down or the product is not in the catalogue yet.
      */
     readonly buy: Call<'POST /v1/purchases'>;
-    /** The caller's purchases, newest first, in pages. */
+    /** Lists the caller's purchases, newest first, in pages. */
     readonly list: Call<'GET /v1/purchases'>;
   };
   readonly pairing: {
     /** Opens a pairing, to sign in this screen: show its QR code, and watch it with `watchPairing`. */
     readonly open: Call<'POST /v1/pair/new'>;
-    /** Signs in another screen as the caller, in two steps: `scan`, then `confirm` or `deny`. */
+    /** Signs another screen in as the caller, in two steps: `scan`, then `confirm` or `deny`. */
     readonly claim: Call<'POST /v1/pair/claim'>;
     /** Reads the status of a pairing. With the `secret` of `open`, the status `claimed` comes with the session. */
     readonly status: Call<'GET /v1/pair/status'>;
@@ -97,13 +103,13 @@ export interface Calls {
   readonly rooms: {
     /** Opens a room with the caller as host and first player. */
     readonly create: Call<'POST /v1/rooms'>;
-    /** A room's public state. */
+    /** Reads a room's public state. */
     readonly read: Call<'GET /v1/rooms/{code}'>;
-    /** A ticket that proves the caller's seat to the game's own server. */
+    /** Makes a ticket that proves the caller's seat to the game's own server. */
     readonly ticket: Call<'POST /v1/rooms/{code}/ticket'>;
-    /** Takes a seat in the lobby. The same caller gets the same seat again, in any phase. */
+    /** Takes a seat for the caller in a room's lobby. The same caller gets the same seat again, in any phase. */
     readonly join: Call<'POST /v1/rooms/{code}/join'>;
-    /** Gives up the seat. If the host leaves, the longest-seated player becomes the host; if the last player leaves, the room ends. */
+    /** Gives up the caller's seat. If the host leaves, the longest-seated player becomes the host; if the last player leaves, the room ends. */
     readonly leave: Call<'POST /v1/rooms/{code}/leave'>;
     /** Tells the other players that the caller is ready. */
     readonly ready: Call<'POST /v1/rooms/{code}/ready'>;
@@ -137,29 +143,29 @@ export interface Calls {
   readonly trial: {
     /** Starts the trial of a device. Later calls only read its state. */
     readonly touch: Call<'POST /v1/trial/touch'>;
-    /** The state of a trial. This call does not start a trial. */
+    /** Reads the state of a trial. It starts no trial. */
     readonly current: Call<'GET /v1/trial/status'>;
-    /** Links the device's trial to the signed-in account. */
+    /** Links the device's trial to the caller's signed-in account. */
     readonly link: Call<'POST /v1/trial/link'>;
   };
   readonly subscription: {
-    /** Whether the caller's subscription gives access now, and whether the store or the app says so. */
+    /** Reads whether the caller's subscription gives access now, and whether the store or the app says so. */
     readonly current: Call<'GET /v1/subscription'>;
     /** Records the app's report that its user has subscribed, or no longer subscribes. */
     readonly report: Call<'POST /v1/subscription/report'>;
-    /** Records a subscription that was bought in the app store, once the store confirms it. */
+    /** Records a subscription of the caller that was bought in the app store, once the store confirms it. */
     readonly purchase: Call<'POST /v1/subscription/purchase'>;
   };
   readonly entitlement: {
-    /** The caller's access now, and its end. */
+    /** Reads the caller's access now, and its end. */
     readonly current: Call<'GET /v1/entitlement'>;
     /** Records the app's first run, once. */
     readonly firstRun: Call<'POST /v1/entitlement/first-run'>;
   };
   readonly store: {
-    /** Signs in with an account of the app store. If possible, the guest account of this install moves into the store's account. */
+    /** Signs the caller in with an account of the app store. If possible, the guest account of this install moves into the store's account. */
     readonly provision: Call<'POST /v1/account/store-provision'>;
-    /** A nonce for one install proof. */
+    /** Makes a nonce for one install proof. */
     readonly nonce: Call<'GET /v1/account/store-install/nonce'>;
     /** Proves that this install of the app is genuine, with an integrity token that was made for a nonce. */
     readonly install: Call<'POST /v1/account/store-install'>;

@@ -1,19 +1,36 @@
+import type { WatchedAccount } from './account.ts';
 import type { Calls } from './call-types.ts';
 import { callsOf } from './calls.ts';
 import { guarded } from './guarded.ts';
 import { identityOf, type Credential, type Me } from './identity.ts';
 import { operateBy } from './operate.ts';
 import { outboxOf, type Kept, type Operation, type Purchase } from './pending-operations.ts';
-import { repeat, sendOnce, TRY_MS, type Fetch, type SendOnce } from './request.ts';
+import { failure, repeat, sendOnce, TRY_MS, type Fetch, type SendOnce } from './request.ts';
 import { operations, routes, type CallOptions, type CoinopError, type Failure, type PairStatus, type Result, type Room } from './routes.ts';
-import { signIns, type Send } from './sign-ins.ts';
+import type { Send, SpecialCall } from './sign-ins.ts';
 import { pageStore, safeStore, type Exclusive, type Store } from './storage.ts';
 import { watch, type Watch, type Watcher } from './watch.ts';
 import type { Followed, SocketClass, WatchState } from './watched.ts';
-import { watchedPairing, type OnPairStatus, type Pairing } from './watched-pairing.ts';
+import type { OnPairStatus, Pairing, WatchedPairing } from './pairing.ts';
 import { watchedRoom, type RoomWatchOptions } from './watched-room.ts';
 
-export type { CallOptions, Calls, CoinopError, Failure, Me, Operation, PairStatus, Purchase, Result, Room, Store, Watch, WatchState };
+export type {
+  CallOptions,
+  Calls,
+  CoinopError,
+  Failure,
+  Me,
+  Operation,
+  PairStatus,
+  Purchase,
+  Result,
+  Room,
+  Store,
+  Watch,
+  WatchedAccount,
+  WatchedPairing,
+  WatchState,
+};
 
 /** The result of a coin operation. */
 export type OperationResult = Awaited<ReturnType<Calls['coins'][Operation['type']]>>;
@@ -45,7 +62,7 @@ export interface Options {
    * sign-in, for the app store, or for its product in the catalogue.
    */
   onPurchase?: (purchase: Purchase, result: PurchaseResult) => void;
-  /** Gets a message, once, if the store fails. The default is console.warn. */
+  /** Gets a message when the store first fails, and when somebody has emptied it. The default is console.warn. */
   onWarning?: (message: string) => void;
   /** The function that sends requests. The default is the platform's own. */
   fetch?: Fetch;
@@ -64,10 +81,15 @@ export interface Client extends Calls {
   /** Calls `onRoom` with the whole room, at once and after every change. Do not change the room: later rooms share its parts. */
   watchRoom<State = unknown>(code: string, onRoom: (room: Room & { state: State }) => void, options?: RoomWatchOptions): Watch;
   /**
-   * Calls `onStatus` with each status of the pairing. With `claimed` the client has the session, and `claimedBy` has the name that the
-   * claimant gave: show it before you go on, because anybody who saw the code may have claimed it.
+   * Calls `onStatus` with `{ status, claimedBy }` at each status of the pairing. With `claimed` the client has the session, and `claimedBy`
+   * has the name that the claimant gave: show it before you go on, because anybody who saw the code may have claimed it.
    */
   watchPairing(pairing: Pairing, onStatus: OnPairStatus, options?: { onState?: (state: WatchState) => void }): Watch;
+  /**
+   * Calls `onAccount` with the player's balance and entitlement, at once and after every change, whoever made it: this page, another
+   * device, a refund, a prize, an operator.
+   */
+  watchAccount(onAccount: (account: WatchedAccount) => void, options?: { onState?: (state: WatchState) => void }): Watch;
   /** The parts of the client that `coinop/client/rooms` uses. */
   readonly parts: ClientParts;
   /** Tries everything again at once, because the device woke up or has a network again. A page does that by itself. */
@@ -111,7 +133,7 @@ export function coinop(options: Options): Client {
   };
   const me = `${name}:me`;
   const prefix = `${name}:op:`;
-  const identity = identityOf(store, me, exclusive, installId, (credential) =>
+  const identity = identityOf(store, me, exclusive, installId, onWarning, (credential) =>
     call(routes.sessions.current, {}, {}, async () => credential),
   );
   const { credential } = identity;
@@ -149,11 +171,29 @@ export function coinop(options: Options): Client {
     void watcher.ended.then(() => watchers.delete(watcher));
     return watcher;
   };
+  /** Follows what a module of its own knows how to watch. */
+  const followPart = (path: string, onState: RoomWatchOptions['onState'], load: Followed['load']): Watch =>
+    follow({ path, load } as Partial<Followed> as Followed, onState);
   const wake = (): void => {
     outbox.wake();
     watchers.forEach((watcher) => watcher.wake());
   };
-  const special = signIns(call, identity, changed);
+  const special: Record<string, SpecialCall> = {};
+  // The calls that change the caller are in a module of their own, because most pages never make one.
+  for (const name of 'resolve login logout delete end provision open status'.split(' '))
+    special[name] = async (route, input, more) => {
+      let run: SpecialCall | undefined;
+      // A browser that is offline cannot load the module yet.
+      const loaded = await repeat(true, more.timeoutMs ?? callMs, [more.signal, closed], async () => {
+        try {
+          run = (await import('./sign-ins.ts')).signIns(call, identity, changed)[name];
+          return { ok: true };
+        } catch (error) {
+          return failure('network', String(error));
+        }
+      });
+      return run?.(route, input, more) ?? loaded;
+    };
   special['join'] = async (route, input, more) => {
     const reply = await call(route, input, more, credential);
     // The player of a new seat is shown as connected only after a hello on the socket.
@@ -177,7 +217,13 @@ export function coinop(options: Options): Client {
     watchRoom: (code: string, onRoom: (room: never) => void, more: RoomWatchOptions = {}) =>
       follow(watchedRoom(code, onRoom, more, to, credential), more.onState),
     watchPairing: (pairing: Pairing, onStatus: OnPairStatus, { onState }: Pick<RoomWatchOptions, 'onState'> = {}) =>
-      follow(watchedPairing(pairing, onStatus, calls.pairing.status as never, closed), onState),
+      followPart(`/v1/pair/live?token=${encodeURIComponent(pairing.token)}`, onState, async () =>
+        (await import('./pairing.ts')).watchedPairing(pairing, guarded(onStatus), calls.pairing.status as never, closed),
+      ),
+    watchAccount: (onAccount: (account: WatchedAccount) => void, { onState }: Pick<RoomWatchOptions, 'onState'> = {}) =>
+      followPart('/v1/account/live', onState, async () =>
+        (await import('./account.ts')).watchedAccount(guarded(onAccount), to, credential),
+      ),
     close() {
       watchers.forEach((watcher) => watcher.close());
       closing.abort();

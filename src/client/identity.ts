@@ -41,6 +41,7 @@ export type Identity = ReturnType<typeof identityOf>;
 /**
  * The caller: the stored install and its session. Each tab that shares the store sees a sign-in at its next call.
  * @param given the installId of the options
+ * @param warn called when the store has lost the caller
  * @param ask calls `GET /v1/session`
  */
 export function identityOf(
@@ -48,29 +49,38 @@ export function identityOf(
   name: string,
   exclusive: Exclusive,
   given: string | undefined,
+  warn: (message: string) => void,
   ask: (credential: Credential) => Promise<Result>,
 ) {
   let asked = -HOUR_MS;
+  /** The caller as this page last read or wrote it, because somebody may empty the store meanwhile. */
+  let known: Me | undefined;
 
   const read = async (): Promise<Me | undefined> => {
     try {
       const me = JSON.parse((await store.get(name))!) as Me;
       // If the options give another installId than the stored one, the stored data belongs to another player.
-      return me.installId === (given ?? me.installId) ? me : undefined;
+      if (me.installId === (given ?? `${me.installId}`)) return (known = me);
     } catch {
       // The store has nothing under this key, or the text of another program.
-      return undefined;
     }
+    return undefined;
   };
 
   const save = async (me: Me): Promise<Me> => {
+    known = me;
     await store.put(name, JSON.stringify(me));
     return me;
   };
 
+  /** Makes the caller, or writes the caller of this page again. */
+  const make = (): Promise<Me> => {
+    if (known) warn('coinop: the store was emptied');
+    return save(known ?? { installId: given ?? randomText() });
+  };
+
   /** The stored caller, or a new install. Two tabs that start for the first time must end up with one installId, so they take turns. */
-  const load = async (): Promise<Me> =>
-    (await read()) ?? exclusive(name, async () => (await read()) ?? save({ installId: given ?? randomText() }));
+  const load = async (): Promise<Me> => (await read()) ?? exclusive(name, async () => (await read()) ?? make());
 
   /** Asks the service about the session, and stores the account and the new token from the answer. */
   const renew = async (token: string): Promise<void> => {

@@ -20,6 +20,8 @@ export interface Asks {
   greet?: (() => void) | undefined;
   /** Whether the next socket asks for whole rooms in place of patches. */
   whole?: boolean;
+  /** The code of the last error that the socket brought. */
+  error?: string;
 }
 
 /** Called with the way by which news came, at each message. */
@@ -87,6 +89,7 @@ export const overSocket = (
       const known = progress.position;
       idle();
       live('socket');
+      asks.error = message.error?.code ?? asks.error;
       // The service could not process the hello at the moment, so the hello is sent again.
       if (message.error && isTemporary(message.error)) void sleep(backoff(2, message.error), signal).then(greet);
       const found = await progress.take(message);

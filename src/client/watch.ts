@@ -56,8 +56,18 @@ export function watch(watched: Watched): Watcher {
     let polls = POLLS;
     for (let tries = 0; !signal.aborted; tries++) {
       set({ status: 'connecting' });
-      const [code, openMs] = watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
-      if (progress.isFinal || (code >= 4500 && code < 5000)) return finish(code === 4500 ? 'gone' : 'finished');
+      try {
+        Object.assign(watched, await watched.load?.());
+        delete watched.load;
+      } catch {
+        // The module could not be loaded. It is tried again after a while, like a connection.
+      }
+      const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
+      if (code > 4501 && code < 5000) {
+        if (await watched.goesOn?.()) continue;
+        return finish(asks.error ?? 'finished');
+      }
+      if (progress.isFinal || code === 4500 || code === 4501) return finish(code === 4500 ? 'gone' : 'finished');
       if (openMs > MOST_WAIT_MS) tries = 0;
       let problem: Failure | undefined;
       if (openMs < 0) {

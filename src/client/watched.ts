@@ -6,7 +6,7 @@ import type { CoinopError, Result } from './routes.ts';
  * - `live`: news arrive, by WebSocket or by long-poll.
  * - `waiting`: the connection broke. The next try comes in `ms` milliseconds, or earlier when the device wakes up.
  * - `ended`: no more news come. `finished`: the room ended, or the pairing has its final status. `gone`: it does not exist any more.
- * `closed`: the watch was closed. Any other code is the code of the error with which the service refused the watch.
+ * `closed`: the watch was closed. Any other code is the code of the error with which the service refused or ended the watch.
  */
 export type WatchState =
   | { status: 'connecting' }
@@ -45,6 +45,10 @@ export interface Watched {
   hello?(): Promise<string>;
   /** Called when a connection is open. `send` sends a text on it; `close` closes it, and a new connection follows. */
   opened?(send: (text: string) => void, close: () => void): void;
+  /** Whether the watch goes on after the service has closed it finally, because another caller has signed in. */
+  goesOn?(): Promise<boolean>;
+  /** Loads the functions of this object that are in a module of their own. */
+  load?: () => Promise<Partial<Watched>>;
   onState?: (state: WatchState) => void;
 }
 

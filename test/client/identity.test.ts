@@ -51,6 +51,28 @@ describe('the install', () => {
     expect([(await next.who()).installId, await next.coins.balance()]).toEqual([installId, { ok: true, balanceCoins: 3 }]);
   });
 
+  test.each(['[]', '"x"', '0', 'null', '{}', '{"installId":7}', 'not json'])('is made anew where the store has %s', async (text) => {
+    const store = new TestStore();
+    store.setItem('coinop:me', text);
+    using client = player(service.url, { installId: undefined }, store);
+    expect(await client.coins.credit({ coins: 1 })).toMatchObject({ ok: true, balanceAfterCoins: 1 });
+    expect(kept(store)['installId']).toMatch(/^[a-z0-9]{24}$/);
+    expect(client.warnings).toEqual([]);
+  });
+
+  test.each([undefined, '[]'])('of an open page stays when its store is emptied or spoiled, and is written again: %s', async (text) => {
+    const store = new TestStore();
+    using client = player(service.url, { installId: undefined }, store);
+    await client.sessions.login();
+    await client.coins.credit({ coins: 3 });
+    const before = await client.who();
+    store.kept.clear();
+    if (text !== undefined) store.setItem('coinop:me', text);
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 3 });
+    expect([await client.who(), kept(store)]).toEqual([before, before]);
+    expect(client.warnings).toEqual(['coinop: the store was emptied']);
+  });
+
   test('that the game names is another player than the install before', async () => {
     const store = new TestStore();
     using ada = player(service.url, { installId: freshId() }, store);
@@ -68,7 +90,10 @@ describe('a session', () => {
     expect(await client.coins.history()).toMatchObject({ ok: true, entries: [{ coins: 5 }] });
     expect(await client.sessions.current()).toMatchObject({ authenticated: true, accountId: (await client.who()).accountId });
     await client.sessions.logout();
-    expect(await client.coins.history()).toMatchObject({ ok: false, error: { code: 'session_required' } });
+    expect(await client.coins.history()).toMatchObject({
+      ok: false,
+      error: { code: 'session_required', message: expect.stringContaining('client.sessions.login()') },
+    });
     expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
   });
 

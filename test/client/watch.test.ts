@@ -121,7 +121,7 @@ test('a watched pairing signs in to the account of the phone', async () => {
     const pairing = await done(website.pairing.open());
     const seen: string[] = [];
     const names: unknown[] = [];
-    const watch = website.watchPairing(pairing, (status, claimedBy) => (names.push(claimedBy), seen.push(status)));
+    const watch = website.watchPairing(pairing, ({ status, claimedBy }) => (names.push(claimedBy), seen.push(status)));
     await expect.poll(() => seen).toEqual(['pending']);
     await phone.pairing.claim({ token: pairing.token, step: 'scan' });
     await expect.poll(() => seen.at(-1)).toBe('scanned');
@@ -132,9 +132,56 @@ test('a watched pairing signs in to the account of the phone', async () => {
     expect(await website.coins.balance()).toEqual({ ok: true, balanceCoins: 40 });
     // Without the secret nobody gets a session.
     using thief = player(service.url, options);
-    await thief.watchPairing({ token: pairing.token }, (_, claimedBy) => expect(claimedBy).toBeUndefined()).ended;
+    await thief.watchPairing({ token: pairing.token }, ({ claimedBy }) => expect(claimedBy).toBeUndefined()).ended;
     expect((await thief.who()).sessionToken).toBeUndefined();
   }
+});
+
+describe('a watched account', () => {
+  const balances = (client: Player, options?: Parameters<Player['watchAccount']>[1]) => {
+    const seen: unknown[] = [];
+    const watch = client.watchAccount(({ balanceCoins, entitlement }) => seen.push([balanceCoins, entitlement.state]), options);
+    return { seen, watch, last: () => seen.at(-1) };
+  };
+
+  test.each([{ WebSocket }, { WebSocket: null }])('shows what changes elsewhere, and no balance twice', async (options) => {
+    using client = player(service.url, options);
+    const { installId } = await client.who();
+    const { seen, watch, last } = balances(client);
+    await expect.poll(last).toEqual([0, 'none']);
+    await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
+    await expect.poll(last).toEqual([5, 'none']);
+    await service.post('/v1/subscription/report', { installId, subscribed: true });
+    await expect.poll(last).toEqual([5, 'subscribed']);
+    expect(seen).toHaveLength(3);
+    watch.close();
+    expect(await watch.ended).toEqual({ code: 'closed' });
+  });
+
+  test('follows the player through a sign-in that moves the guest, and a sign-out', async () => {
+    await using sandbox = await start();
+    using client = player(sandbox.url, { WebSocket, installId: undefined });
+    const ids: unknown[] = [];
+    const watch = client.watchAccount(({ accountId, balanceCoins }) => ids.push([accountId, balanceCoins]));
+    await client.coins.credit({ coins: 7 });
+    await expect.poll(() => ids.at(-1)).toEqual([expect.any(String), 7]);
+    const guest = ids.at(-1) as [string, number];
+    const { accountId } = await done(client.store.provision({ token: await issue(sandbox, freshId('user')) }));
+    await expect.poll(() => ids.at(-1)).toEqual([accountId, 7]);
+    expect(accountId).not.toBe(guest[0]);
+    await client.sessions.logout();
+    await expect.poll(() => ids.at(-1)).toEqual([expect.any(String), 0]);
+    expect(watch.state.status).not.toBe('ended');
+  });
+
+  test('ends with the code of the error when the session ends elsewhere', async () => {
+    using client = player(service.url, { WebSocket });
+    await client.sessions.login();
+    const { watch, last } = balances(client);
+    await expect.poll(last).toEqual([0, 'none']);
+    await service.post('/v1/logout', {}, { bearer: (await client.who()).sessionToken! });
+    expect(await watch.ended).toEqual({ code: 'session_required' });
+  });
 });
 
 test('a phone lists the browser that it signed in, and ends its session', async () => {
@@ -366,7 +413,7 @@ describe('with a fake clock', () => {
     };
     client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch: answer });
     const said: unknown[] = [];
-    client.watchPairing({ token: 'x' }, async (status) => said.push(status, (await client.who()).sessionToken));
+    client.watchPairing({ token: 'x' }, async ({ status }) => said.push(status, (await client.who()).sessionToken));
     await pass(0);
     await open();
     fake.last.message({ type: 'pair', status: 'claimed' });

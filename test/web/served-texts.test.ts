@@ -7,9 +7,12 @@ const ASKED = 'no-cache';
 const MINUTE = 'public, max-age=60';
 const [JS, CSS, HTML] = ['javascript', 'css', 'html'].map((type) => `text/${type}; charset=utf-8`) as [string, string, string];
 
-/** The bound is in bytes, gzipped: /client.js is for everybody, and /rooms.js in addition for pages that play in rooms or watch boards. */
+/** The bound is in bytes, gzipped: /client.js is for everybody, its parts for pages that need them, and /rooms.js for pages that play in rooms or watch boards. */
 describe.each<[path: string, type: string, caching: string, mostBytes: number]>([
-  ['/client.js', JS, MINUTE, 6.2 * 1024],
+  ['/client.js', JS, MINUTE, 6144],
+  ['/client/account.js', JS, MINUTE, 1024],
+  ['/client/pairing.js', JS, MINUTE, 1024],
+  ['/client/sign-ins.js', JS, MINUTE, 1024],
   ['/rooms.js', JS, MINUTE, 4.2 * 1024],
   ['/pages/modules/docs.js', JS, ASKED, 16_000],
   ['/pages/style.css', CSS, ASKED, 4000],
@@ -23,8 +26,8 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/docs/errors', HTML, MINUTE, 55_000],
 ])('GET %s', (path, type, caching, mostBytes) => {
   const from = { origin: 'https://game.example' };
-  /** Games of any origin import only these two. */
-  const origin = path === '/client.js' || path === '/rooms.js' ? '*' : null;
+  /** Games of any origin import only these. */
+  const origin = /^\/(client|rooms)\b/.test(path) ? '*' : null;
 
   test('is one text of a bounded size, gzipped for clients that accept it', async () => {
     const [zipped, plain] = await Promise.all(
@@ -38,7 +41,8 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
     expect([zipped!.headers.get('content-encoding'), plain!.headers.get('content-encoding')]).toEqual(['gzip', null]);
     expect(zipped!.body).toBe(plain!.body);
     expect(Number(zipped!.headers.get('content-length'))).toBeLessThanOrEqual(mostBytes);
-    if (type !== HTML) expect(plain!.body).not.toMatch(/\bimport\b|\burl\(|https?:\/\/\w/);
+    const ownParts = /import\(`\.\/client\/[\w-]+\.js`\)/g;
+    if (type !== HTML) expect(plain!.body.replace(ownParts, '')).not.toMatch(/\bimport\b|\burl\(|https?:\/\/\w/);
   });
 
   test('is not sent again while it is unchanged, in either encoding', async () => {
@@ -81,6 +85,7 @@ test.each([
     (name) => `/pages/modules/${name}`,
   ),
   ...['style.css', 'reference.css', '..%2Fstyle-sheet.ts', 'constructor'].map((name) => `/pages/styles/${name}`),
+  ...['nothing.js', 'account.ts', '..%2Fclient.js', 'constructor'].map((name) => `/client/${name}`),
   ...['', '../package.json', '%2e%2e/package.json', 'style.css/..', 'script.ts'].map((name) => `/docs/${name}`),
 ])('there is nothing at %s', async (path) => {
   const { status, body } = await service.get(path);

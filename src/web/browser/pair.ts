@@ -278,7 +278,7 @@ async function claimed(): Promise<void> {
 function watch(): void {
   watching?.close();
   const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });
-  const watched = follower.watchPairing({ token }, (status) => {
+  const watched = follower.watchPairing({ token }, ({ status }) => {
     if (status === 'expired') fail({ code: 'pair_expired', message: '' });
     if (status === 'claimed') void claimed();
     if (status === 'denied') refused();

@@ -1,3 +1,4 @@
+import type { Watch } from '/client.js';
 import { byId, formatted, make, onPress, setEnabled } from '../../../web/browser/dom.ts';
 import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
 import { player, signedIn } from './players.ts';
@@ -32,6 +33,7 @@ export function showCoins(): void {
   const operate = async (operation: Operation): Promise<void> => {
     const session = await signedIn(me);
     if (!session.ok) return void (said.textContent = explain(session.error));
+    follow();
     const { type, coins, key } = operation;
     pressed.add(key);
     const result = await me.coins[type]({ coins, key });
@@ -62,7 +64,7 @@ export function showCoins(): void {
     const history = await me.coins.history({ limit: '20' });
     if (!history.ok) return;
     // The balance is negative if the player has a debt.
-    byId('coins-balance').textContent = formatted(history.entries[0]?.balanceAfterCoins ?? 0).replace('-', '−');
+    byId('coins-balance').textContent = shown(history.entries[0]?.balanceAfterCoins ?? 0);
     byId('coins-history').replaceChildren(
       ...(history.entries.length === 0 ? [make('tr', { className: 'none' }, make('td', { colSpan: 4, textContent: 'Nothing yet' }))] : []),
       ...history.entries.map((entry) =>
@@ -78,6 +80,17 @@ export function showCoins(): void {
     );
   };
 
+  let watch: Watch | undefined;
+  let moved: ReturnType<typeof setTimeout>;
+  /** Shows what changes elsewhere: on another screen, by a refund, by an operator. */
+  const follow = (): void => {
+    watch ??= me.watchAccount(({ balanceCoins, debtCoins = 0 }) => {
+      clearTimeout(moved);
+      // The answer to an operation of this page shows the same balance, and points out its entry.
+      moved = setTimeout(() => byId('coins-balance').textContent !== shown(balanceCoins - debtCoins) && void refresh(), ANSWER_MS);
+    });
+  };
+
   let number = 0;
   // An idempotency key that a person can read, because the page shows it. A game lets the client library make the key.
   const newKey = (word: string): string => `${word}-${Date.now().toString(36)}-${++number}`;
@@ -85,8 +98,15 @@ export function showCoins(): void {
   onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: 10, key: newKey('spend') }));
   onPress(byId('coins-replay'), () => last && operate(last));
   showShop(me, wire, refresh);
-  if (isKept(MAIN_PLAYER)) void refresh();
+  if (!isKept(MAIN_PLAYER)) return;
+  void refresh();
+  follow();
 }
+
+/** Milliseconds within which the answer to an operation comes after the channel has told of it. */
+const ANSWER_MS = 300;
+
+const shown = (balance: number): string => formatted(balance).replace('-', '−');
 
 function owing(debtCoins: unknown): string {
   return typeof debtCoins === 'number' ? `, with a debt of ${formatted(debtCoins)}` : '';

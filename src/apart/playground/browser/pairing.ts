@@ -53,7 +53,7 @@ export function showPairing(): void {
       : '';
     countDown(Date.now() + pairing.expiresIn * 1000);
     said.textContent = 'Waiting for a phone.';
-    watch = website.watchPairing(pairing, (status, claimedBy) => void shown(status, claimedBy?.name));
+    watch = website.watchPairing(pairing, ({ status, claimedBy }) => void shown(status, claimedBy?.name));
     void watch.ended.then(({ code }) => {
       if (code === 'closed' || code === 'finished') return;
       close('This code is over');

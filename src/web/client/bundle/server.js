@@ -664,6 +664,7 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 		const known = progress.position;
 		idle();
 		live("socket");
+		asks.error = message.error?.code ?? asks.error;
 		if (message.error && isTemporary(message.error)) sleep(backoff(2, message.error), signal).then(greet);
 		const found = await progress.take(message);
 		if (found && !brought && found < known) after(BEHIND_MS, check);
@@ -733,8 +734,16 @@ function watch(watched) {
 		let polls = POLLS;
 		for (let tries = 0; !signal.aborted; tries++) {
 			set({ status: "connecting" });
-			const [code, openMs] = watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
-			if (progress.isFinal || code >= 4500 && code < 5e3) return finish(code === 4500 ? "gone" : "finished");
+			try {
+				Object.assign(watched, await watched.load?.());
+				delete watched.load;
+			} catch {}
+			const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
+			if (code > 4501 && code < 5e3) {
+				if (await watched.goesOn?.()) continue;
+				return finish(asks.error ?? "finished");
+			}
+			if (progress.isFinal || code === 4500 || code === 4501) return finish(code === 4500 ? "gone" : "finished");
 			if (openMs > MOST_WAIT_MS) tries = 0;
 			let problem;
 			if (openMs < 0) {
