@@ -8,8 +8,10 @@ export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 /** The issuers of stand-ins begin with this text. It does not contain the service's address, as `SANDBOX_ISSUERS` explains. */
 const ISSUER = 'https://sandbox.coinop/';
 
-/** The lives of ID tokens, in seconds: Google's an hour, Apple's a day. */
+/** The life of the ID tokens of Google's stand-in, in seconds, as of Google's own. */
 const GOOGLE_SECONDS = 3600;
+
+/** The life of the ID tokens of the other stand-ins, in seconds, as of Apple's. */
 const DAY_SECONDS = 86_400;
 
 /** The stand-ins for providers of sign-ins: for Google and Apple, and for any other by its name. */
@@ -24,7 +26,7 @@ export class SandboxProviders implements MadeProviders {
     const isGoogle = name === 'google';
     return {
       name,
-      // Accounts of the sandbox's first provider have its ids from versions that had no other provider.
+      // Earlier versions had no other provider, and made the ids of accounts from `sandbox`.
       key: isGoogle ? 'sandbox' : `${ISSUER}${name}`,
       issuers: isGoogle ? SANDBOX_ISSUERS : [`${ISSUER}${name}`],
       clientIds: [SANDBOX_CLIENT_ID],

@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Provider } from '../../stores/openid/provider.ts';
 
-/** The Redis key of a hash: the name of each provider of OPENID_PROVIDERS that accounts have, and its issuer. */
+/** The Redis key of a hash: of each provider of OPENID_PROVIDERS with which accounts were opened, the name and the issuer. */
 export const PROVIDER_NAMES = '{providers}';
 
 const noteProvider = defineScript({
@@ -43,7 +43,7 @@ export class ProviderNames {
   }
 
   /**
-   * Compares the settings with the names that accounts have. If Redis is away, `note` does so at the first sign-in.
+   * Compares the settings with the names that were noted. If Redis is away, `note` compares at the first sign-in.
    * @throws SettingError if a name has another issuer
    */
   async check(): Promise<void> {
@@ -57,7 +57,10 @@ export class ProviderNames {
     if (problems.length > 0) throw new SettingError(problems.join('\n'));
   }
 
-  /** To call before a sign-in of the provider gets an account. @throws Refusal `store_unconfigured` if the name has another issuer */
+  /**
+   * Must be called before a sign-in with the provider opens an account.
+   * @throws Refusal `store_unconfigured` if the name has another issuer
+   */
   async note(provider: Provider): Promise<void> {
     const { name, key } = provider;
     if (this.#noted.has(key) || !this.#rows.includes(provider)) return;

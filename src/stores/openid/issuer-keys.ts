@@ -15,11 +15,13 @@ const FETCH_INTERVAL_MS = 10_000;
 /** Milliseconds for one answer. Two answers, of discovery and of the keys, must fit into the 10 s of a sign-in. */
 const FETCH_TIMEOUT_MS = 3000;
 
-/**
- * Bounds, in seconds, on the lifetime of fetched keys that Cache-Control sets. With a lifetime of seconds the service would fetch the keys
- * all the time. With a lifetime above a day it would accept a key that the issuer withdrew.
- */
+/** The least lifetime of fetched keys, in seconds. If Cache-Control set one of seconds, the service would fetch the keys all the time. */
 const MIN_FRESH_SECONDS = 300;
+
+/**
+ * The greatest lifetime of fetched keys, in seconds. If Cache-Control set one above a day, the service would long accept a key that the
+ * issuer withdrew.
+ */
 const MAX_FRESH_SECONDS = 86_400;
 
 /** How long the last known keys are used when no newer ones can be fetched, in milliseconds. */
@@ -55,7 +57,7 @@ export interface KeyOptions {
 
 interface Known {
   readonly find: (header: JWSHeaderParameters) => Promise<CryptoKey>;
-  /** Until when the fetched keys may be used without another fetch, on the monotonic clock, as are all times of this file. */
+  /** Until when the fetched keys may be used without another fetch. All times of this file are on the monotonic clock. */
   readonly freshUntil: number;
 }
 
@@ -127,7 +129,7 @@ export class IssuerKeys {
       this.#fetchFailed = false;
     } catch (error) {
       this.#fetchFailed = true;
-      // The document may name another place by now.
+      // The discovery document may name another URL by now.
       this.#discovered = undefined;
       const issuer = 'issuer' in this.#source ? { issuer: this.#source.issuer } : {};
       log.warn({ ...issuer, fault: (error as Error).message }, 'the keys of an issuer of ID tokens could not be fetched');

@@ -9,7 +9,7 @@ const DAY_SECONDS = 86_400;
 
 const byOthersClock = { isByRedisClock: false } as const;
 
-/** The rows that need nothing but client ids. */
+/** The providers of which an operator sets only the client ids. */
 const builtIn = {
   google: {
     ...byOthersClock,
@@ -84,7 +84,7 @@ function isIssuer(text: string, allowsLoopbackHttp: boolean): boolean {
   return isFetchable(text, allowsLoopbackHttp) && !/[?#]/.test(text);
 }
 
-/** Whether two issuers are one, in different spellings. An issuer without a scheme is one that Google's tokens may name. */
+/** Whether two issuers are one, in different spellings. Google's tokens may name their issuer without a scheme. */
 function isSame(one: string, other: string): boolean {
   const plain = (text: string): string => (URL.parse(text)?.href ?? `https://${text}/`).replace(/\/+$/, '');
   return plain(one) === plain(other);

@@ -9,7 +9,7 @@ import { verifyIdToken } from './verify-id-token.ts';
 
 /** Providers that are made for each issuer: the sandbox's. */
 export interface MadeProviders {
-  /** The provider of an `iss`. Undefined: it is none of these. */
+  /** The provider whose tokens have this `iss`. Undefined: it is another provider's. */
   issuing(issuer: string): Provider | undefined;
   /** The provider with a name. */
   named(name: string): Provider | undefined;
@@ -27,7 +27,7 @@ export interface ProviderOptions extends Pick<StoreOptions, 'log' | 'now' | 'wal
 /** The providers with which players sign in. */
 export class Providers {
   readonly #options: ProviderOptions;
-  /** The keys of each issuer, by the place where they are. */
+  /** The keys of each issuer, by the URL of its key set, or by the issuer, if its discovery document names that URL. */
   readonly #keys = new Map<string, IssuerKeys>();
 
   constructor(options: ProviderOptions) {
