@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { hash } from 'node:crypto';
-import { readConfig, readSettings } from '../../../src/config.ts';
+import { readSettings } from '../../../src/config.ts';
 import { PushTokens } from '../../../src/stores/google/push-tokens.ts';
 import { Providers } from '../../../src/stores/openid/providers.ts';
 import { providerProblems, providersOf } from '../../../src/stores/openid/provider-table.ts';
+import { testConfig } from '../../environment.ts';
 import { forFile } from '../../harness.ts';
 import { CLIENT_ID, ecKey, Issuer, jwkOf, PUSH_AUDIENCE, PUSH_EMAIL, refusal, rsaKey, signed, type SigningKey } from '../google/issuer.ts';
 
@@ -20,7 +21,7 @@ const SETTINGS = {
 };
 /** The providers of the settings. The keys of Google and Apple are those of the fake issuer. */
 function providersWith(settings: Record<string, string> = SETTINGS, of = issuer): Providers {
-  const rows = providersOf(readConfig(settings)).map((row) => ({ ...row, keysUrl: row.keysUrl && of.settings.jwksUrl }));
+  const rows = providersOf(testConfig(settings)).map((row) => ({ ...row, keysUrl: row.keysUrl && of.settings.jwksUrl }));
   return new Providers({ ...of.parts, rows, allowsLoopbackHttp: true });
 }
 let providers: Providers;
