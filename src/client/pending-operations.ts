@@ -146,7 +146,7 @@ export function outboxOf(
         await sleep(backoff(tries++, failed.error, 15_000), waking.signal, closed);
       } else if (!queue.length && hasAdopted) break;
     }
-    // Set in the same turn of the event loop as the last check of the queue: an operation that was added between the two would stay unsent.
+    // The queue was checked in this turn of the event loop. In a later turn an operation might have been added, which would stay unsent.
     isRunning = false;
   };
 

@@ -73,7 +73,7 @@ export const sendOnce = (
         headers: isRead ? headers : { ...headers, 'content-type': 'application/json' },
         body: isRead ? undefined : JSON.stringify(body),
         signal: stop,
-        // Without cookies, because the cookie of another sign-in must not name the caller.
+        // No cookies are sent, because the cookie of another sign-in must not name the caller.
         credentials: 'omit',
         // Redirects are not followed: the service never redirects, and a proxy's redirect could send the installId to another host.
         redirect: 'error',

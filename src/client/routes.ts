@@ -80,7 +80,7 @@ export interface Failure<Code extends string = string> {
   requestId?: string;
   /** The HTTP status, if the service has answered. */
   status?: number;
-  /** The operation waits in the outbox and will be finished. Only for coin operations and purchases. */
+  /** The operation waits in the outbox and will be finished. Only coin operations and purchases have this field. */
   pending?: true;
 }
 

@@ -6,8 +6,8 @@ import type { Message, Socket, SocketClass, Watched } from './watched.ts';
 const OPEN_MS = 10_000;
 
 /**
- * The interval, in milliseconds, at which an idle connection is checked. A connection whose network has failed is silent, as one without
- * news is.
+ * The interval, in milliseconds, at which an idle connection is checked. A connection whose network has failed is silent, like one without
+ * news.
  */
 const CHECK_MS = 30_000;
 
@@ -69,7 +69,7 @@ export const overSocket = (
       idle();
       const reply = await progress.poll(0);
       if (asks.check !== check) return;
-      // The service did not answer, or refused. A new connection follows; if the room no longer exists, that ends the watch.
+      // The service did not answer, or refused. A new connection follows, and ends the watch if the room no longer exists.
       if (!reply.ok && !(reply.status! >= 429)) stop();
       else if (progress.position > brought) after(BEHIND_MS, stop);
     };

@@ -11,7 +11,10 @@ export interface ListWatchOptions {
   onState?: (state: WatchState) => void;
 }
 
-/** Waits POLL_MS, or until the signal aborts. Shorter than `sleep`; it may set `onabort`, because nothing else does on this signal. */
+/**
+ * Waits POLL_MS, or until the signal aborts. This function is shorter than `sleep`. It may set `onabort`, because nothing else sets it on
+ * this signal.
+ */
 const pause = (signal: AbortSignal): Promise<unknown> =>
   new Promise<unknown>((done) => {
     const timer = setTimeout(done, POLL_MS);

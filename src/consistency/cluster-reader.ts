@@ -11,8 +11,10 @@ import type { AuditReader } from './scan.ts';
  */
 export const PATIENCE_MS = 30_000;
 
-/** The first and the longest pause before a read that a node refused is sent again, in milliseconds. */
+/** The first pause before a read that a node refused is sent again, in milliseconds. */
 const FIRST_PAUSE_MS = 5;
+
+/** The longest such pause, in milliseconds. */
 const LONGEST_PAUSE_MS = 250;
 
 /** The most redirections in a row that are followed without a pause. Two nodes may point at each other for a moment. */

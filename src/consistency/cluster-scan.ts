@@ -7,8 +7,10 @@ import { isRefusal, PATIENCE_MS, unservedText, type ClusterReader, type SlotMap 
 import { Tally } from './counts.ts';
 import { scanned, type KeyVisitor } from './scan.ts';
 
-/** The most checks that run at the same time, of all primaries together and of one primary. The bound limits the memory. */
+/** The most checks of all primaries together that run at the same time. The bound limits the memory. */
 const CHECKS_IN_ALL = 2000;
+
+/** The most checks of one primary that run at the same time. */
 const CHECKS_OF_ONE = 500;
 
 /**

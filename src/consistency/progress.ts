@@ -1,11 +1,16 @@
 import type { WriteStream } from 'node:tty';
 import type { AuditCounts } from './counts.ts';
 
+/** The number of characters of the bar. */
 const WIDTH = 24;
+
+/** Milliseconds between two drawings of the bar. */
 const REDRAW_MS = 200;
 
 /** Milliseconds before the first line if standard error is no terminal, so that a short audit writes no line. */
 const FIRST_LINE_MS = 2000;
+
+/** Milliseconds between two later lines. */
 const LINE_MS = 5000;
 
 /** The name of the count that the progress shows. */

@@ -30,7 +30,7 @@ export class RedisWords {
     return this.#lines;
   }
 
-  /** Drops all lines. To call when a server starts, because the lines of an earlier server no longer explain anything. */
+  /** Drops all lines. Must be called when a server starts, because the lines of an earlier server no longer explain anything. */
   begin(): void {
     this.#lines.length = 0;
     this.#rest = '';

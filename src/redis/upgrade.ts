@@ -28,6 +28,8 @@ const setVersion = defineScript({
  * may run twice.
  */
 const LEASE_KEY = 'data:upgrading';
+
+/** How long the lease lasts without a renewal, in milliseconds. */
 const LEASE_MS = 10_000;
 
 /** Milliseconds between two checks of the other processes whether the upgrade is done. */

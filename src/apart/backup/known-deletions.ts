@@ -32,7 +32,7 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
 }
 
 /**
- * The accounts that are marked as deleted but not in the index, because the process that deleted them died between the two steps
+ * The accounts that have a tombstone but are not in the index, because the process that deleted them died between the two steps
  * (docs/decisions/deletion.md). The queue of deletions contains all such accounts.
  */
 async function readUnindexed(redis: Redis): Promise<Tombstone[]> {

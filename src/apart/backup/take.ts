@@ -240,7 +240,7 @@ function giveName(draft: string, file: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST' || existsSync(file)) throw new Failure(`${file} exists by now, and a backup overwrites nothing.`);
-    // The file system has no hard links, as exFAT.
+    // Some file systems, such as exFAT, have no hard links.
     renameSync(draft, file);
   }
   syncFolder(dirname(file));

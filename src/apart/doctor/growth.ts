@@ -8,7 +8,7 @@ const LEDGERS = 1000;
 /** How many Redis keys are drawn at random: some 30 ms of Redis's time. */
 const DRAWS = 8000;
 
-/** How many of them are drawn, or read, at the same time. */
+/** How many Redis keys are drawn, or ledgers are read, at the same time. */
 const DRAWS_AT_ONCE = 200;
 
 /**

@@ -82,7 +82,7 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(3, '0');
 }
 
-/** Examines the settings of the kernel about which Redis warns at its start. Only for a Redis on this machine. */
+/** Examines the settings of the kernel about which Redis warns at its start. The Redis must be on this machine. */
 export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosis): void {
   const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim();
   const used = Number(info.get('used_memory') ?? 0);

@@ -9,10 +9,12 @@ const DANGER_PART = 0.9;
 const WARNING_PART = 0.75;
 
 /**
- * The parts of the machine's memory from which on Redis's use is a danger or a warning, if maxmemory is not set. A fork for a rewrite or a
- * backup may need a second copy of what changes.
+ * The part of the machine's memory from which on Redis's use is a danger, if maxmemory is not set. A fork for a rewrite or a backup may
+ * need a second copy of what changes.
  */
 const DANGER_PART_OF_MACHINE = 0.8;
+
+/** The part of the machine's memory from which on Redis's use is worth a warning, if maxmemory is not set. */
 const WARNING_PART_OF_MACHINE = 0.5;
 
 const DANGER_DAYS = 7;

@@ -20,6 +20,8 @@ const DEFAULT_MINUTES = 5;
 
 /** Minutes of the grace period if a request names none. */
 const DEFAULT_GRACE_MINUTES = 1;
+
+/** The product that is bought if a request names none. */
 const DEFAULT_PRODUCT_ID = 'premium';
 
 const Token = z.string().regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters');

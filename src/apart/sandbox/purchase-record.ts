@@ -52,7 +52,7 @@ const KEPT_SECONDS = 400 * 86_400;
 /** Milliseconds for which a voided purchase is listed, the same as with Google. */
 const VOIDED_KEPT_MS = 30 * 86_400_000;
 
-/** The id of the product in the store. */
+/** A purchase of a one-time product as it was issued or last changed. Times are milliseconds since 1970. */
 export interface IssuedPurchase {
   readonly packageName: string;
   /** The store's id of the product. */

@@ -16,7 +16,8 @@ export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
 /**
- * Milliseconds between two readings of the voided purchases. Short, so that a developer soon sees a refund arrive without its notification.
+ * Milliseconds between two readings of the voided purchases. The time is short, so that a developer soon sees a refund arrive without its
+ * notification.
  */
 const ASK_FOR_VOIDED_EVERY_MS = 60_000;
 

@@ -26,8 +26,9 @@ export interface IssuedSubscription {
   readonly renewals: number;
   readonly linkedPurchaseToken?: string;
   readonly obfuscatedAccountId?: string;
-  /** The expired purchase that a user bought again in the Play Store, and the account that the app had named for the expired purchase. */
+  /** The expired purchase that a user bought again in the Play Store. */
   readonly expiredPurchaseToken?: string;
+  /** The account that the app had named for the expired purchase. */
   readonly expiredObfuscatedAccountId?: string;
   /** The time from which the store's API knows the subscription. Left out: at once. */
   readonly knownAt?: number;

@@ -30,12 +30,13 @@ const eraseScript = defineScript({
   durable: true,
 });
 
-/**
- * Ledger entries on a page of the export: some 60 KB, and 1 ms of Redis's time. An account with more than MANY_GUESTS guests gets
- * ENTRIES_WITH_GUESTS, because each entry of a guest costs a read of the guest's ledger.
- */
+/** Ledger entries on a page of the export: some 60 KB, and 1 ms of Redis's time. */
 const ENTRIES_A_PAGE = 500;
+
+/** Entries on a page of an account with many guests. They are fewer, because each entry of a guest costs a read of the guest's ledger. */
 const ENTRIES_WITH_GUESTS = 100;
+
+/** The number of guests above which an account has many. */
 const MANY_GUESTS = 10;
 
 /** The number of ledger entries that cost as much as one read in the bound of an export's page. A page has one page of entries at most. */

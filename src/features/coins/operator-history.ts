@@ -83,11 +83,10 @@ export interface LedgerFilter {
   readonly to?: number | undefined;
 }
 
-/**
- * SEARCHED_AT_ONCE: entries that a search reads with one script, in 1 ms of Redis's time. MOST_SEARCHED: the most entries that a search
- * reads for one page.
- */
+/** The entries that a search reads with one script, in 1 ms of Redis's time. */
 const SEARCHED_AT_ONCE = 500;
+
+/** The most entries that a search reads for one page. */
 const MOST_SEARCHED = 2000;
 
 /** A page of entries that match a filter, newest first. The page may be short, or empty, although further pages follow. */

@@ -21,11 +21,10 @@ const forgetEvents = defineScript({
   library: logLibrary,
 });
 
-/**
- * The most chunks that one step drops. Redis unlinks a chunk in a few microseconds. A step each second suffices, because no service fills
- * this many chunks in a second.
- */
+/** The most chunks that one step drops. Redis unlinks a chunk in a few microseconds. */
 const DROPPED_AT_ONCE = 20;
+
+/** Milliseconds between two steps. A step each second suffices, because no service fills DROPPED_AT_ONCE chunks in a second. */
 const DROP_MS = 1000;
 
 /**

@@ -70,37 +70,37 @@ const leaseRelay = defineScript({
   durable: true,
 });
 
-/**
- * The most elements, and the most bytes, that the relay takes from an outbox with one script: some 2,000 events, which Redis appends in 1
- * to 2 ms. An element has 1 to 64 events.
- */
+/** The most elements that the relay takes from an outbox with one script. An element has 1 to 64 events. */
 const ELEMENTS_AT_ONCE = 512;
+
+/** The most bytes that the relay takes from an outbox with one script: some 2,000 events, which Redis appends in 1 to 2 ms. */
 const BYTES_AT_ONCE = 131_072;
 
 /** The number of outboxes of a Cluster that the relay reads in parallel, so that the calls share a few commands. */
 const OUTBOXES_AT_ONCE = 256;
 
-/**
- * How often the relay reads the outboxes, in milliseconds: BUSY_POLL_MS while they have new events, IDLE_POLL_MS after a second without.
- */
+/** Milliseconds between two reads of the outboxes while they have new events. */
 const BUSY_POLL_MS = 25;
+
+/** Milliseconds between two reads of the outboxes after a second without new events. */
 const IDLE_POLL_MS = 50;
 
-/**
- * LEASE_MS: how long a lease lasts without a renewal, after which another process may relay. RENEW_MS: how often a process renews its
- * lease, or tries to get it.
- */
+/** How long a lease lasts without a renewal, in milliseconds. After this time another process may relay. */
 const LEASE_MS = 4000;
+
+/** Milliseconds after which a process renews its lease, or tries again to get the lease. */
 const RENEW_MS = 1000;
 
 /** The wait after a failed read, in milliseconds, because Redis is down or a slot is being moved. */
 const RETRY_MS = 200;
 
 /**
- * Every SWEEP_MS milliseconds the relay reads SWEPT_AT_ONCE outboxes of a Cluster in turn, and so all of them within 13 s. A process may
- * die before it sends a hint about its events.
+ * The number of outboxes of a Cluster that one sweep reads, in turn: a process may die before it sends a hint about its events. The sweeps
+ * read all outboxes within 13 s.
  */
 const SWEPT_AT_ONCE = 128;
+
+/** Milliseconds between two sweeps. */
 const SWEEP_MS = 100;
 
 export interface RelayOptions extends LogUpkeepOptions {
@@ -126,10 +126,10 @@ interface Element {
  * Moves events from the outboxes, to which scripts write, into the log. One process at a time does so.
  *
  * For each outbox there are four steps. `take-outbox.lua` reads the elements that the log lacks. `append-log.lua` appends their events to
- * the log, unless another relay has done so meanwhile. `make-readable.lua` lets readers see the events. The next `take-outbox.lua` drops the
- * elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on which
- * the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so the
- * next relay neither loses nor repeats an event.
+ * the log, unless another relay has done so meanwhile. `make-readable.lua` lets readers see the events. The next `take-outbox.lua` drops
+ * the elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on
+ * which the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so
+ * the next relay neither loses nor repeats an event.
  */
 export class Relay {
   readonly #options: RelayOptions;

@@ -4,8 +4,10 @@ import type { EventRecord } from '../events/model.ts';
 /** The format of the ids of events. An id begins with the microseconds since 1970, in base 36. */
 const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
 
-/** The most pages of PAGE events that a search reads: the events of some seconds in the busiest log. */
+/** The most pages that a search reads: the events of some seconds in the busiest log. */
 const MOST_PAGES = 50;
+
+/** The number of events of a page. */
 const PAGE = 1000;
 
 /** Finds an event of the log by its id. The id begins with a time, which gives the position at which the search begins. */

@@ -75,11 +75,10 @@ function installIdIn(parameters: URLSearchParams): string | undefined {
   return named;
 }
 
-/**
- * How many valid values of a path parameter each endpoint remembers. Clients choose the values, so their number and their length are
- * bounded.
- */
+/** How many valid values of a path parameter each endpoint remembers. Clients choose the values, so their number is bounded. */
 const VALUES_AT_HAND = 1000;
+
+/** The most characters of a value that is remembered. */
 const MAX_LENGTH_AT_HAND = 64;
 
 /**

@@ -282,4 +282,6 @@ function isHost(host: string): boolean {
 
 /** Characters of the longest Host header: a DNS name of 253, and a port. */
 const MAX_HOST_LENGTH = 259;
+
+/** Matches the value of a Host header: a name or an address, IPv6 in brackets, with or without a port (RFC 9110, section 7.2). */
 const HOST_AND_PORT = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d{0,5})?$/i;

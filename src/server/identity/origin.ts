@@ -90,6 +90,8 @@ const MAX_LENGTH = 300;
  * Matches a host as browsers spell it: a name in ASCII (punycode), an IPv4 address, or an IPv6 address in brackets; with or without a port.
  */
 const AUTHORITY = new RegExp(`^[\\w.:[\\]-]{1,${MAX_LENGTH}}$`);
+
+/** Matches an origin whose host has at most MAX_LENGTH characters. */
 const ORIGIN = new RegExp(`^[a-z][a-z0-9+.-]{0,30}://[\\w.:[\\]-]{1,${MAX_LENGTH}}$`, 'i');
 
 const NONE = [] as const;

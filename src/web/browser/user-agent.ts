@@ -1,4 +1,6 @@
-/** The marks of browsers in the header User-Agent, the most specific first: Edge and Opera name Chrome too, and Chrome names Safari. */
+/**
+ * The parts of the header User-Agent that name a browser, the most specific first: Edge and Opera name Chrome too, and Chrome names Safari.
+ */
 const BROWSERS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

@@ -98,11 +98,10 @@ function hero({ playground }: Shown): Html {
   </section>`;
 }
 
-/**
- * The address and the game in the example. The page's script replaces them by the page's own address and by the first game of the
- * catalogue.
- */
+/** The address in the example. The page's script replaces it by the page's own address. */
 const ORIGIN = 'http://127.0.0.1:3000';
+
+/** The game in the example. The page's script replaces it by the first game of the catalogue. */
 const GAME = 'pebble-drop';
 
 /** The source of an example game, which the README shows too. */

@@ -7,10 +7,12 @@ import { wireOf } from './wire.ts';
 type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };
 
 /**
- * Milliseconds between two questions for the entitlement after a refund, and the most questions. The service checks the purchase with the
- * store soon after the refund.
+ * Milliseconds between two questions for the entitlement after a refund. The service checks the purchase with the store soon after the
+ * refund.
  */
 const ASK_EVERY_MS = 700;
+
+/** The most questions for the entitlement after a refund. */
 const ASKS = 12;
 
 /** The step about access: trial, a purchase in the sandbox, its refund, and the entitlement after each. */

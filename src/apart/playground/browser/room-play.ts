@@ -3,8 +3,10 @@ import type { ActResult, PlayedRoom } from '/rooms.js';
 import { make, name, onPress, onSubmit } from '../../../web/browser/dom.ts';
 import { explain } from '../../../web/browser/problems.ts';
 
-/** The number of columns of the board on which both players walk. ROWS is its height. */
+/** The number of columns of the board on which both players walk. */
 const COLUMNS = 8;
+
+/** The number of rows of the board. */
 const ROWS = 3;
 
 const STEPS: Readonly<Record<string, readonly [x: number, y: number]>> = { left: [-1, 0], up: [0, -1], down: [0, 1], right: [1, 0] };

@@ -5,10 +5,11 @@ import { explain, type Problem } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
 
 /**
- * Milliseconds between two questions for the ledger after a refund, and the most questions. The service checks the purchase with the store
- * soon after the refund.
+ * Milliseconds between two questions for the ledger after a refund. The service checks the purchase with the store soon after the refund.
  */
 const ASK_EVERY_MS = 500;
+
+/** The most questions for the ledger after a refund. */
 const ASKS = 20;
 
 /**
