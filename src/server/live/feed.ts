@@ -13,7 +13,7 @@ export interface Feed {
    * the hash tag of these keys.
    */
   readonly isTracked?: boolean;
-  /** The least milliseconds between two pushes of a thing. Default: `PUSH_INTERVAL_MS` of `topic.ts`. */
+  /** The least milliseconds between two pushes of a thing. Default: `PUSH_INTERVAL_MS` of `pushes.ts`. */
   readonly pushIntervalMs?: number;
   /**
    * The Redis channel on which the scripts publish what happens to the thing with this id. For things that are polled it is only a unique
