@@ -1,6 +1,6 @@
 -- Leases: one process at a time does a piece of work. A hash of the work has the process in `leasedBy`, and in `leaseEnd` the end of the
 -- lease in milliseconds since 1970. The functions use `now` of the batch, which is the time by Redis's clock.
--- Gives leased_by(), set_lease() and end_lease().
+-- Gives leased_by(), is_leased(), set_lease() and end_lease().
 
 -- Returns the process that has the lease. nil: any process may take the lease. '': no process may take it before its end. A lease that ends
 -- more than `lease_ms` and a minute from now was written with a wrong clock, and is ignored.
@@ -9,6 +9,10 @@ local function leased_by(work, lease_ms)
   local holder, ends = unpack(redis.call('HMGET', work, 'leasedBy', 'leaseEnd'))
   ends = tonumber(ends or 0)
   if ends > tonumber(now) and ends < now + lease_ms + CLOCKS_DIFFER_MS then return holder or '' end
+end
+
+local function is_leased(work)
+  return tonumber(redis.call('HGET', work, 'leaseEnd') or 0) > tonumber(now)
 end
 
 -- Gives a process the lease, or renews its lease. With the holder '' no process has the lease, and none may take it before its end.

@@ -1,3 +1,4 @@
+import { leaseLibrary } from '../../redis/lease.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -10,6 +11,7 @@ const leaseHooks = defineScript({
   keys: ['hooks'],
   args: ['holder', 'leaseMs'],
   answers: ['held'],
+  library: leaseLibrary,
 });
 
 const readWaiting = defineScript({
@@ -25,6 +27,7 @@ const noteDeliveries = defineScript({
   keys: ['hooks', 'state', 'waiting', 'delivered', 'failed', 'asked'],
   args: ['id', 'holder', 'leaseMs', 'turn', 'cursor', 'waits', 'successes', 'failures', 'kept', 'askedDone', 'disabled'],
   answers: ['noted', 'lost'],
+  library: leaseLibrary,
 });
 
 /** A hook whose lease this process has. */

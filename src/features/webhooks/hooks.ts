@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { leaseLibrary } from '../../redis/lease.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { EventType } from '../events/model.ts';
@@ -29,6 +30,7 @@ const listHooks = defineScript({
   keys: ['hooks'],
   args: ['id'],
   answers: ['hooks'],
+  library: leaseLibrary,
   readOnly: true,
 });
 

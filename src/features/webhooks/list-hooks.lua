@@ -2,17 +2,16 @@
 -- hook.
 -- KEYS hooks
 -- ARGV id (or '': all)
+-- Library lease.lua: is_leased
 -- Answers hooks(id, record, cursor, waiting, held …)
 local answer = {'hooks'}
-local time = redis.call('TIME')
-local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local records = id == '' and redis.call('HGETALL', hooks) or {id, redis.call('HGET', hooks, id) or nil}
 for index = 1, #records - 1, 2 do
   local hook = records[index]
-  local cursor, lease_end = unpack(redis.call('HMGET', hooks .. ':state:' .. hook, 'cursor', 'leaseEnd'))
+  local state = hooks .. ':state:' .. hook
   local count = #answer
-  answer[count + 1], answer[count + 2], answer[count + 3] = hook, records[index + 1], cursor or ''
+  answer[count + 1], answer[count + 2], answer[count + 3] = hook, records[index + 1], redis.call('HGET', state, 'cursor') or ''
   answer[count + 4] = tostring(redis.call('HLEN', hooks .. ':waiting:' .. hook))
-  answer[count + 5] = tonumber(lease_end or 0) > now_ms and '1' or ''
+  answer[count + 5] = is_leased(state) and '1' or ''
 end
 return answer

@@ -11,8 +11,7 @@ export const hookKeys = {
   hooks: TAG,
   /**
    * The state of a hook: a hash. `cursor`: the position in the log up to which all events are delivered, given up, or kept in `waiting`.
-   * `turn`: a number that rises with each change of the state. `holder` and `leaseEnd`: the process that delivers, and until when, on the
-   * clock of Redis.
+   * `turn`: a number that rises with each change of the state. The lease of the process that delivers is in it too (`redis/lease.lua`).
    */
   state: (id: string) => `${TAG}:state:${id}`,
   /**

@@ -1,6 +1,7 @@
 -- Stores a process's progress with the deliveries of a hook, and renews the process's lease.
 -- KEYS hooks, state, waiting, delivered, failed, asked
 -- ARGV id, holder, lease_ms (0: ends it), turn, cursor, waits, successes, failures, kept, asked_done, disabled (or '')
+-- Library lease.lua: end_lease, set_lease
 -- Answers noted(record) lost
 --
 -- `waits` is a JSON list of [account, its waiting events or '']; `successes` and `failures` are JSON lists of attempts, oldest first.
@@ -9,14 +10,12 @@
 -- or a failover has brought back an older state. Then nothing is stored, and the process reads the state again. Position and waiting events
 -- change together, because an event in neither of them would be lost.
 local record = redis.call('HGET', hooks, id)
-local known_turn, leased_by = unpack(redis.call('HMGET', state, 'turn', 'holder'))
+local known_turn, leased_by = unpack(redis.call('HMGET', state, 'turn', 'leasedBy'))
 if not record or leased_by ~= holder or known_turn ~= turn then return {'lost'} end
 local lists = {cjson.decode(waits), cjson.decode(successes), cjson.decode(failures)}
 
-local time = redis.call('TIME')
-local lease_end = time[1] * 1000 + math.floor(time[2] / 1000) + lease_ms
-if tonumber(lease_ms) == 0 then lease_end = 0 end
-redis.call('HSET', state, 'turn', string.format('%.0f', turn + 1), 'cursor', cursor, 'leaseEnd', string.format('%.0f', lease_end))
+redis.call('HSET', state, 'turn', string.format('%.0f', turn + 1), 'cursor', cursor)
+if tonumber(lease_ms) == 0 then end_lease(state, holder) else set_lease(state, holder, lease_ms) end
 for _, wait in ipairs(lists[1]) do
   if wait[2] == '' then redis.call('HDEL', waiting, wait[1]) else redis.call('HSET', waiting, wait[1], wait[2]) end
 end

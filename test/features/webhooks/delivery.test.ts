@@ -345,7 +345,7 @@ describe('a process', () => {
     log.add('ben');
     // A process that died holds the lease, and had noted that ada waits.
     const redis = service.service.redis;
-    await redis.hset(hookKeys.state(hook.id), { holder: 'dead', leaseEnd: Date.now() + 1500, cursor: 1, turn: 7 });
+    await redis.hset(hookKeys.state(hook.id), { leasedBy: 'dead', leaseEnd: Date.now() + 1500, cursor: 1, turn: 7 });
     const waiting = { steps: '0', failedSince: now(), attempts: 1, nextAt: now() + 5000 };
     await redis.hset(hookKeys.waiting(hook.id), 'ada', JSON.stringify(waiting));
     const startedAt = performance.now();
