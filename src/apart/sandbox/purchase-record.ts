@@ -2,33 +2,10 @@ import { defineScript } from '../../redis/script.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductState } from '../../stores/store.ts';
+import { keepIssued, markIssued, readIssued, type KeptRecord } from './issued-record.ts';
 import { sandboxRedisKeys } from './model.ts';
 
-export const keepScript = defineScript({
-  file: new URL('keep-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['issued', 'seen', 'keptSeconds'],
-  answers: ['kept', 'changed'],
-  durable: true,
-});
-
-export const readScript = defineScript({
-  file: new URL('read-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: [],
-  answers: ['issued', 'unknown'],
-  readOnly: true,
-});
-
-export const consumeScript = defineScript({
-  file: new URL('consume-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['now'],
-  answers: ['consumed', 'unknown'],
-  durable: true,
-});
-
-export const voidScript = defineScript({
+const voidScript = defineScript({
   file: new URL('void-purchase.lua', import.meta.url),
   keys: ['voided'],
   args: ['token', 'voidedAt', 'oldest'],
@@ -37,7 +14,7 @@ export const voidScript = defineScript({
 });
 
 /** Lists the voided purchases of an app, oldest first. Answers voided(token, time, token, time, …). */
-export const listVoidedScript = defineScript({
+const listVoidedScript = defineScript({
   name: 'sandbox/list-voided',
   lua: `return {'voided', unpack(redis.call('ZRANGEBYSCORE', voided, from, to, 'WITHSCORES', 'LIMIT', offset, count))}`,
   keys: ['voided'],
@@ -71,21 +48,15 @@ export interface IssuedPurchase {
   readonly knownAt?: number | undefined;
 }
 
-export interface KeptPurchase {
-  readonly issued: IssuedPurchase;
-  readonly isConsumed: boolean;
-  /** The JSON of `issued` as it was read. `keepPurchase` needs it to notice a change. */
-  readonly seen: string;
-}
+/** Its mark says that the purchase was consumed. */
+export type KeptPurchase = KeptRecord<IssuedPurchase>;
 
 /** Whether a paid purchase was refunded in whole or in part. */
 export const isVoided = ({ state, completedAt, refundedQuantity }: IssuedPurchase): boolean =>
   refundedQuantity > 0 || (state === 'canceled' && completedAt !== undefined);
 
-export async function readPurchase(scripts: ScriptRunner, purchaseToken: string): Promise<KeptPurchase | undefined> {
-  const [word, seen = '', consumed] = await scripts.run(readScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, {});
-  if (word === 'unknown') return undefined;
-  return { issued: JSON.parse(seen) as IssuedPurchase, isConsumed: consumed === '1', seen };
+export function readPurchase(scripts: ScriptRunner, purchaseToken: string): Promise<KeptPurchase | undefined> {
+  return readIssued(scripts, sandboxRedisKeys.purchase(purchaseToken), 'consumedAt');
 }
 
 /**
@@ -105,15 +76,14 @@ export async function keepPurchase(
   // A refund is listed before it is recorded, because this process may die between the two. Readers of the list skip a purchase that is not
   // voided.
   if (isVoided(issued)) await list(now);
-  const args = { issued: JSON.stringify(issued), seen, keptSeconds: KEPT_SECONDS };
-  const [word] = await scripts.run(keepScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, args);
-  if (word === 'changed') return false;
+  const isKept = await keepIssued(scripts, sandboxRedisKeys.purchase(purchaseToken), issued, { seen, keptSeconds: KEPT_SECONDS });
+  if (!isKept) return false;
   if (seen !== '' && !isVoided(issued)) await list('');
   return true;
 }
 
-export async function consumePurchase(scripts: ScriptRunner, purchaseToken: string, now: number): Promise<void> {
-  await scripts.run(consumeScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, { now });
+export function consumePurchase(scripts: ScriptRunner, purchaseToken: string): Promise<void> {
+  return markIssued(scripts, sandboxRedisKeys.purchase(purchaseToken), 'consumedAt');
 }
 
 /** The purchase tokens of an app's voided purchases, with the times of their last change. */
