@@ -345,7 +345,7 @@ function successBodyOf(endpoint: Endpoint<Services>): z.ZodType {
 }
 
 /** All endpoints, each path with its pattern. As in uWS, a fixed segment has priority over a parameter. */
-const routes = [...api, ...operatorApi, ...consoleApi]
+const routes = [...api, ...operatorApi, ...consoleApi()]
   .flatMap((endpoint: Endpoint<Services>) =>
     [endpoint.path, ...(endpoint.aliases ?? [])].map((template) => ({
       endpoint,

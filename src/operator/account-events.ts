@@ -1,12 +1,14 @@
 import { z } from 'zod';
-import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { Event } from '../features/events/model.ts';
 import { followed } from './account-facts.ts';
+import { Answering } from './account-reply.ts';
 import { Account } from './find.ts';
 import { Time } from './log-filter.ts';
 import { operation } from './operation.ts';
 import { Limit, limitOf } from './page-limit.ts';
+import { more, some } from './shown/cells.ts';
+import { events as shownEvents, headOf, reach } from './shown/shown-account.ts';
 
 export const showEvents = operation({
   name: 'accounts events',
@@ -31,8 +33,7 @@ export const showEvents = operation({
       .meta({ description: 'Goes on after an earlier page; `before` is ignored then.' }),
   }),
   reply: z.object({
-    accountId: AccountId,
-    movedFrom: AccountId.optional().meta({ description: 'The account that was asked for, if it moved into this one.' }),
+    ...Answering,
     events: z.array(Event),
     looked: z.number().int().meta({ description: 'Number of events, of all accounts, that were searched.', example: 20_000 }),
     since: z.iso.datetime().optional().meta({ description: 'Time of the oldest of them. Left out if there was none.' }),
@@ -40,6 +41,12 @@ export const showEvents = operation({
   }),
   errors: ['account_not_found', 'account_deleted', 'event_not_found'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/events -H "authorization: Bearer $COINOP_KEY"`,
+  shown: (told) => [
+    headOf(told.accountId, told.movedFrom),
+    ...some(shownEvents, told.events),
+    { title: '', facts: [['Searched', reach(told)]] },
+    ...more(told.nextCursor),
+  ],
   async prepare({ accountId: asked, before, limit, cursor }, services) {
     const { events: log } = services;
     if (log === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });

@@ -1,48 +1,36 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
-import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
+import { ACCOUNT_ID } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
-import { PLAYER_ID, playerEntry } from '../features/highscores/entry-format.ts';
-import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
-import { readEntry } from '../features/highscores/account-scores.ts';
+import { PLAYER_ID } from '../features/highscores/entry-format.ts';
+import { operatedBoardKeys } from '../features/highscores/archives.ts';
 import {
   ALL_TIME,
-  boardArgs,
   boardKeys,
   parseEntries,
   seasonField,
-  seasonIn,
   seasonKeys,
   seasonLibraries,
   SeasonParameter,
 } from '../features/highscores/model.ts';
-import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
-import { factsWhereItIs } from './account-facts.ts';
-import { Account, accountsNamed, Who } from './find.ts';
+import { Who } from './find.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
-import { isOpen, readSeasons } from './seasons.ts';
-import { entriesText } from './shown/cells.ts';
-
-const readRanks = defineScript({
-  file: new URL('read-ranks.lua', import.meta.url),
-  keys: ['scores'],
-  args: ['order', 'from', 'to', 'period', 'season'],
-  answers: ['season_not_found', 'ranks'],
-  library: seasonLibraries,
-  readOnly: true,
-});
-
-const findPlayers = defineScript({
-  file: new URL('find-players.lua', import.meta.url),
-  keys: ['players'],
-  args: ['playerIds'],
-  answers: ['players'],
-  formats: [playerEntry],
-  readOnly: true,
-});
+import {
+  archiveKeys,
+  archivesOf,
+  BoardArchive,
+  BoardEntry,
+  entriesOf,
+  entryOn,
+  playerOf,
+  ranksOf,
+  type OpenBoard,
+} from './board-entries.ts';
+import { isOpen, readSeasons } from './season-records.ts';
+import { entriesText, minute, some } from './shown/cells.ts';
+import { archivesOf as shownArchives, entries as shownEntries } from './shown/shown-boards.ts';
 
 const removePlayer = defineScript({
   file: new URL('remove-player.lua', import.meta.url),
@@ -84,41 +72,6 @@ const ArchiveNumber = z
   .regex(/^[1-9]\d{0,8}$/, NUMBER_RULE)
   .meta({ typed: { word: 'N' } });
 
-const Entry = z
-  .object({
-    rank: z.number().int(),
-    playerId: z.string(),
-    accountId: AccountId.optional().meta({ description: 'Left out for an entry without an owner.' }),
-    name: z.string(),
-    score: z.number(),
-    at: z.iso.datetime(),
-  })
-  .meta({
-    id: 'OperatorBoardEntry',
-    example: {
-      rank: 1,
-      playerId: 'k3Jx9QmZ2b',
-      accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR',
-      name: 'Ada',
-      score: 1250,
-      at: '2026-11-22T12:00:00.000Z',
-    },
-  });
-
-const Archive = z
-  .object({
-    archive: z.number().int(),
-    at: z.iso.datetime(),
-    by: z.string(),
-    reason: z.string(),
-    entries: z.number().int(),
-    droppedAt: z.iso.datetime().optional().meta({ description: 'When its entries were deleted.' }),
-  })
-  .meta({
-    id: 'BoardArchive',
-    example: { archive: 1, at: '2026-11-22T12:00:00.000Z', by: 'ada@ops-1', reason: 'season 2 begins', entries: 1250 },
-  });
-
 const JSON_HEADERS = `-H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json'`;
 
 export const listBoard = operation({
@@ -141,11 +94,18 @@ export const listBoard = operation({
     game: z.string(),
     ...seasonField,
     count: z.number().int().meta({ description: 'Entries on the whole board.' }),
-    entries: z.array(Entry),
-    archives: z.array(Archive).meta({ description: 'The old boards, the newest first.' }),
+    entries: z.array(BoardEntry),
+    archives: z.array(BoardArchive).meta({ description: 'The old boards, the newest first.' }),
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s "$base/v1/admin/boards/pebble-drop?from=1&to=50" -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ game, season, count, entries, archives }) => [
+    count === 0
+      ? `The board of ${game} has no entries${season === undefined ? '' : ` in the season ${season.id}`}.`
+      : `${game}${season === undefined ? '' : `, season ${season.id} until ${minute(season.endsAt)} (UTC)`}: ${entriesText(count)}`,
+    ...some(shownEntries, entries),
+    ...some(shownArchives(game), archives),
+  ],
   async prepare({ game, from = '1', to, archive, season }, services) {
     const firstPlace = Number(from);
     const lastPlace = to === undefined ? firstPlace + 19 : Number(to);
@@ -182,7 +142,7 @@ export const removeEntry = operation({
   input: z.object({ game: GameId, player: Player, reason: Reason, season: SeasonParameter }),
   reply: z.object({
     game: z.string(),
-    removed: Entry.omit({ rank: true }),
+    removed: BoardEntry.omit({ rank: true }),
     seasons: z.array(z.string()).optional().meta({ description: 'Seasons from which the entry was removed too.' }),
   }),
   errors: ['entry_not_found', 'season_not_found'],
@@ -236,12 +196,6 @@ export const removeEntry = operation({
 
 /** An accountId of 22 characters may also be an installId: the prefix says that it is none. */
 const plainAccount = (player: string): string => (ACCOUNT_ID.test(player) ? `account:${player}` : player);
-
-interface OpenBoard {
-  readonly keys: { readonly scores: string; readonly players: string; readonly secret: string };
-  /** Undefined: the board of all time. */
-  readonly season?: string;
-}
 
 /** The boards of a game from which an operator may remove an entry. A closed season keeps its entries. */
 async function openBoards(
@@ -354,100 +308,3 @@ async function reset(
 }
 
 const emptyBoard = (game: string): string => `The board of ${game} has no entries.`;
-
-/** The account into which an account moved, or itself. */
-async function currentOf(accountId: string, services: OperatorServices): Promise<string> {
-  return (await factsWhereItIs(accountId, services)).accountId;
-}
-
-/** The account of a player. An operator names the player by the board's playerId or by an account. */
-async function playerOf(
-  player: string,
-  boards: readonly OpenBoard[],
-  services: OperatorServices,
-): Promise<string | undefined | Refusal<'invalid_request'>> {
-  if (PLAYER_ID.test(player)) {
-    const found = await Promise.all(boards.map(({ keys }) => accountsOf([player], keys.players, services)));
-    return found.flat().find((accountId) => accountId !== undefined);
-  }
-  const accounts = (await accountsNamed(player, services)).filter(({ deletedAt }) => deletedAt === undefined);
-  // After damage a board may have an entry of an account that does not exist.
-  const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
-  const [current, otherAccount] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, services))))];
-  return otherAccount === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
-}
-
-/** An account's entry on a board. */
-async function entryOn(keys: OpenBoard['keys'], accountId: string, { scripts }: OperatorServices) {
-  const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
-  return word === 'none' ? undefined : parseEntries(figures)[0];
-}
-
-function archiveKeys(game: string, number: number) {
-  return {
-    archives: operatedBoardKeys.archives(game),
-    archivedScores: operatedBoardKeys.archivedScores(game, number),
-    archivedPlayers: operatedBoardKeys.archivedPlayers(game, number),
-  };
-}
-
-/** The newest first. */
-async function archivesOf(game: string, { scripts }: OperatorServices): Promise<z.input<typeof Archive>[]> {
-  const [, ...words] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
-  const archives = pairsOf(words).map(([number, record]) => {
-    const { at, by, reason, entries, droppedAt } = parseArchive(record) ?? UNREADABLE;
-    return { archive: Number(number), by, reason, entries, at: new Date(at).toISOString(), droppedAt: isoTime(droppedAt) };
-  });
-  return archives.toSorted((one, other) => other.archive - one.archive);
-}
-
-const UNREADABLE = { at: 0, by: '', reason: 'The record of this archive cannot be read.', entries: 0, droppedAt: undefined };
-
-const scoresOf = (game: string, archive: number | undefined): { scores: string; players: string } =>
-  archive === undefined
-    ? { scores: boardKeys.scores(game), players: boardKeys.players(game) }
-    : { scores: operatedBoardKeys.archivedScores(game, archive), players: operatedBoardKeys.archivedPlayers(game, archive) };
-
-/** Names one of a game's boards. */
-interface BoardPart {
-  readonly game: string;
-  /** The number of an archive. */
-  readonly archive?: number | undefined;
-  /** As in `SeasonParameter`. Archives exist of the board of all time only. */
-  readonly season?: string | undefined;
-}
-
-async function ranksOf({ game, archive, season }: BoardPart, from: number, to: number, { scripts, catalogue }: OperatorServices) {
-  const [word, id = '', endsAt = '', count, firstRank, ...figures] = await scripts.run(
-    readRanks,
-    { scores: scoresOf(game, archive).scores },
-    {
-      ...boardArgs(game, catalogue, archive === undefined ? season : ALL_TIME),
-      from,
-      to,
-    },
-  );
-  if (word === 'season_not_found') return refuse(word);
-  const entries = parseEntries(figures, { place: from - 1, rank: Number(firstRank) });
-  return { count: Number(count), entries, ...seasonIn(id, endsAt) };
-}
-
-async function entriesOf(part: BoardPart, from: number, to: number, services: OperatorServices) {
-  const ranks = await ranksOf(part, from, to, services);
-  if (ranks instanceof Refusal) return ranks;
-  const { entries, season } = ranks;
-  const { players } = season === undefined ? scoresOf(part.game, part.archive) : { players: seasonKeys.players(part.game, season.id) };
-  const accounts = await accountsOf(
-    entries.map(({ playerId }) => playerId),
-    players,
-    services,
-  );
-  return { ...ranks, entries: entries.map((entry, index) => ({ ...entry, accountId: accounts[index] })) };
-}
-
-/** The account of each player. */
-export async function accountsOf(playerIds: readonly string[], players: string, { scripts }: OperatorServices) {
-  if (playerIds.length === 0) return [];
-  const [, ...accounts] = await scripts.run(findPlayers, { players }, { playerIds: playerIds.join(' ') });
-  return accounts.map((accountId) => (accountId === '' ? undefined : accountId));
-}

@@ -6,7 +6,9 @@ interface Typed {
   /** The placeholder in the tool's help. Default: the name. */
   readonly word?: string;
   /** The tool takes a duration such as 90d, by the name without the unit. */
-  readonly unit?: 'Minutes';
+  readonly unit?: 'Minutes' | 'Days';
+  /** The flag of the tool. Default: the name without the unit. */
+  readonly flag?: string;
   /** The label on the page. Default: the name. */
   readonly label?: string;
   /** What the page fills in before a person types. */

@@ -1,31 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { accountKey, accountKeyPattern, standingKey } from '../accounts/account-keys.ts';
-import { isoTime, timeOf } from '../accounts/fields.ts';
-import { AccountId } from '../accounts/ids.ts';
-import { parseSession, sessionsKey } from '../accounts/session-list.ts';
-import { banAt, parseStanding, standingChanges } from '../accounts/standing.ts';
+import { accountKeyPattern } from '../accounts/account-keys.ts';
 import { invalid } from '../errors.ts';
-import { parseEntry } from '../features/coins/history.ts';
-import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
+import { more, some } from './shown/cells.ts';
+import { listed, looked } from './shown/shown-account.ts';
+import { AccountSummary, summaryOf, type Summary } from './account-summary.ts';
 
 const scanAccounts = defineScript({
   file: new URL('scan-accounts.lua', import.meta.url),
   keys: ['place'],
   args: ['cursor', 'count'],
   answers: ['part'],
-  readOnly: true,
-});
-
-const readSummary = defineScript({
-  file: new URL('read-summary.lua', import.meta.url),
-  keys: ['account', 'standing', 'ledger', 'sessions'],
-  args: [],
-  answers: ['none', 'summary'],
-  library: standingChanges,
   readOnly: true,
 });
 
@@ -39,34 +27,6 @@ const MOST_PARTS = 25;
 const REST_MS = 1;
 
 const Day = z.iso.date('Must be a day such as 2026-11-22');
-
-const AccountSummary = z
-  .object({
-    accountId: AccountId,
-    kind: z.enum(['guest', 'store']),
-    state: z.enum(['open', 'moving', 'banned']),
-    bannedUntil: z.iso.datetime().optional(),
-    createdAt: z.iso.datetime().optional(),
-    lastSeenOn: z.iso.date().optional().meta({
-      description:
-        'The latest day with a stored trace: an entry of the ledger, a session of a pairing or a store, the first run. Reads leave no trace.',
-    }),
-    balanceCoins: BalanceCoins,
-    debtCoins: DebtCoins,
-  })
-  .meta({
-    id: 'AccountSummary',
-    example: {
-      accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR',
-      kind: 'guest',
-      state: 'open',
-      createdAt: '2026-11-22T12:00:00.000Z',
-      lastSeenOn: '2026-11-26',
-      balanceCoins: 110,
-    },
-  });
-
-type Summary = z.input<typeof AccountSummary>;
 
 const is = (description: string) => z.enum(['true', 'false'], 'Must be true or false').optional().meta({ description });
 
@@ -102,6 +62,7 @@ export const listAccounts = operation({
   }),
   errors: ['invalid_request'],
   example: `curl -s "$base/v1/admin/accounts?debt=true" -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ accounts, looked: count, nextCursor }) => [...some(listed, accounts), looked(count), ...more(nextCursor)],
   async prepare({ limit: most, cursor = '0.0', ...filter }, services, { isGone }) {
     const limit = limitOf(most);
     const places = placesOf(services);
@@ -149,33 +110,6 @@ function placesOf({ scripts }: OperatorServices): string[] {
     if (!places.some((place) => scripts.areTogether(place, key))) places.push(key);
   }
   return places;
-}
-
-async function summaryOf(accountId: string, { scripts, now }: OperatorServices): Promise<Summary | undefined> {
-  const keys = {
-    account: accountKey(accountId),
-    standing: standingKey(accountId),
-    ledger: coinKeys.ledger(accountId),
-    sessions: sessionsKey(accountId),
-  };
-  const [word, createdAt, store = '', firstRunAt, record = '', newest = '', ...sessions] = await scripts.run(readSummary, keys, {});
-  if (word === 'none') return undefined;
-  const standing = parseStanding(record);
-  const ban = banAt(standing, now());
-  const entry = newest === '' ? undefined : parseEntry(newest);
-  const seen = [
-    ...sessions.flatMap((text) => parseSession('', text)?.lastSeenAt ?? []),
-    ...[timeOf(createdAt), timeOf(firstRunAt), entry === undefined ? undefined : Date.parse(entry.at)].filter((at) => at !== undefined),
-  ];
-  return {
-    accountId,
-    kind: store === '' ? 'guest' : 'store',
-    state: standing.moving !== undefined ? 'moving' : ban === undefined ? 'open' : 'banned',
-    bannedUntil: isoTime(ban?.until),
-    createdAt: isoTime(createdAt),
-    lastSeenOn: seen.length === 0 ? undefined : new Date(Math.max(...seen)).toISOString().slice(0, 10),
-    ...shownBalance(entry?.balanceAfterCoins ?? 0),
-  };
 }
 
 type Filter = Omit<z.output<typeof listAccounts.input>, 'limit' | 'cursor'>;

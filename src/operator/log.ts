@@ -4,6 +4,8 @@ import { ShownLogEntry, shownLogEntry } from './log-entry.ts';
 import { logFilterFields, searchLog } from './log-filter.ts';
 import { operation } from './operation.ts';
 import { AFTER_A_PAGE, limitOf, Limit } from './page-limit.ts';
+import { more, table } from './shown/cells.ts';
+import { logEntries } from './shown/shown-log.ts';
 
 const Cursor = z
   .string()
@@ -27,6 +29,7 @@ export const listLog = operation({
   input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
   reply: z.object({ entries: z.array(ShownLogEntry), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ entries, nextCursor }) => [table(logEntries, entries), ...more(nextCursor)],
   async prepare({ limit, cursor, ...filter }, services, { isGone }) {
     const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), services, isGone);
     return { reply: { entries: entries.map(shownLogEntry), ...(next === undefined ? {} : { nextCursor: String(next) }) } };

@@ -9,7 +9,6 @@ import type { EventReader } from '../features/events/log.ts';
 import type { Hooks } from '../features/webhooks/hooks.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
-import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
 import { refuseBeyondGame, refuseOtherGame, type Reach, type ServerKey } from '../server/identity/server-keys.ts';
 import type { GrantPace } from './grant-pace.ts';
@@ -53,7 +52,9 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly costly?: boolean;
   /** The longest body over HTTP, if it may be longer than for other endpoints. */
   readonly bodyLimitBytes?: number;
-  /** How the tool shows the reply. Default: as `terminal/replies.ts` says, or by its fields. */
+  /** The tool makes the change also where no service has run yet. */
+  readonly needsNoService?: boolean;
+  /** How the tool shows the reply. Default: by its fields. */
   readonly shown?: (reply: never) => readonly Part[];
   /**
    * Checks everything first, and changes nothing.
@@ -240,6 +241,5 @@ export function provesNoChange(error: unknown): boolean {
 
 function outcomeOf(error: Error): Outcome {
   if (error instanceof Refusal && provesNoChange(error)) return refusedAs(error);
-  if (error instanceof KeyChangeRefused) return { word: 'refused', reason: error.message };
   return { word: provesNoChange(error) ? 'failed' : 'unknown', reason: error.message.slice(0, 200) };
 }

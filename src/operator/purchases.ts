@@ -13,6 +13,8 @@ import { readPurchase as readSubscription } from '../features/subscription/purch
 import { factsWhereItIs, followed } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, Ticket, type OperatorServices, type Prepared } from './operation.ts';
+import { table } from './shown/cells.ts';
+import { life, lifeOf, purchaseFacts, stuckPurchases as stuckShown, unownedSubscriptions } from './shown/shown-purchases.ts';
 
 const Named = z
   .string()
@@ -34,12 +36,19 @@ export const showPurchase = operation({
   reply: z.object({ purchase: OperatorPurchase }),
   errors: ['purchase_not_found'],
   example: `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123 -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ purchase }) => [
+    `Purchase ${purchase.purchaseId}`,
+    { title: '', facts: purchaseFacts(purchase) },
+    table(life, lifeOf(purchase)),
+  ],
   async prepare({ purchase }, { scripts }) {
     const found = await findPurchase(purchase, scripts);
     if (found === undefined) return refuse('purchase_not_found');
     return { reply: { purchase: operatorPurchase(found.purchaseId, found.document) } };
   },
 });
+
+const StuckPurchase = OperatorPurchase.extend({ nextLookAt: z.iso.datetime() }).meta({ id: 'StuckPurchase' });
 
 export const listStuckPurchases = operation({
   name: 'purchases stuck',
@@ -55,10 +64,11 @@ export const listStuckPurchases = operation({
     'token, and `refundAt` says when the store refunds them. `purchases move` gives one to an account. At most 50 of each: the purchases of coins that are due first, the subscriptions that are refunded first.',
   input: z.object({}),
   reply: z.object({
-    purchases: z.array(OperatorPurchase.extend({ nextLookAt: z.iso.datetime() }).meta({ id: 'StuckPurchase' })),
+    purchases: z.array(StuckPurchase),
     subscriptions: z.array(UnownedPurchase),
   }),
   example: `curl -s $base/v1/admin/purchases -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ purchases, subscriptions }) => [table(stuckShown, purchases), table(unownedSubscriptions, subscriptions)],
   async prepare(_, { scripts }) {
     const [stuck, subscriptions] = await Promise.all([stuckPurchases(scripts), unownedPurchases(scripts)]);
     const purchases = stuck.map(({ purchaseId, document, dueAt }) => ({

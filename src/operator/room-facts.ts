@@ -1,5 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
+import { AccountId } from '../accounts/ids.ts';
 import { isRoomCode, roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
 import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';
 import { fieldsOf, privatePart, roomJson, type RoomFields } from '../features/rooms/record.ts';
@@ -22,6 +23,22 @@ const readListedScript = defineScript({
   answers: ['listed', 'closed', 'none'],
   readOnly: true,
 });
+
+export const RoomSeat = z.object({
+  playerId: z.string(),
+  accountId: AccountId.meta({
+    description: 'The account that took the seat. It may be a guest that has moved into another account since.',
+  }),
+  awaySince: z.iso.datetime().optional(),
+  private: z.unknown().optional().meta({ description: 'With `private=true`: the part that only this player sees, if there is one.' }),
+});
+
+export const ListedRoom = z
+  .object({
+    until: z.iso.datetime().meta({ description: 'When the room leaves the list if nobody is present by then.' }),
+    reservedSeats: z.number().int().meta({ description: 'Seats that are reserved for players of quick matches.' }),
+  })
+  .meta({ description: 'The entry in the list of public rooms. Left out if the list does not show the room.' });
 
 const WORDS_A_SEAT = 4;
 

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
-import { readRoom, roomOf } from './room-facts.ts';
+import { ListedRoom, readRoom, roomOf, RoomSeat } from './room-facts.ts';
+import { some, table } from './shown/cells.ts';
+import { ofOperators, players, roomFacts, seatsOf } from './shown/shown-rooms.ts';
 
 const endScript = defineScript({
   file: new URL('end-room.lua', import.meta.url),
@@ -13,22 +14,6 @@ const endScript = defineScript({
   answers: ['ended', 'unchanged', 'room_not_found'],
   library: roomLibrary,
 });
-
-const Seat = z.object({
-  playerId: z.string(),
-  accountId: AccountId.meta({
-    description: 'The account that took the seat. It may be a guest that has moved into another account since.',
-  }),
-  awaySince: z.iso.datetime().optional(),
-  private: z.unknown().optional().meta({ description: 'With `private=true`: the part that only this player sees, if there is one.' }),
-});
-
-const Listed = z
-  .object({
-    until: z.iso.datetime().meta({ description: 'When the room leaves the list if nobody is present by then.' }),
-    reservedSeats: z.number().int().meta({ description: 'Seats that are reserved for players of quick matches.' }),
-  })
-  .meta({ description: 'The entry in the list of public rooms. Left out if the list does not show the room.' });
 
 export const showRoom = operation({
   name: 'rooms show',
@@ -51,9 +36,17 @@ export const showRoom = operation({
       .meta({ description: 'Whether to show what single players see too. The log keeps the read.', default: 'false' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
-  reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),
+  reply: z.object({ room: Room, seats: z.array(RoomSeat), connections: z.number().int(), listed: ListedRoom.optional() }),
   errors: ['invalid_request', 'room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
+  shown: (found) => [
+    `Room ${found.room.code}`,
+    { title: '', facts: [...roomFacts(found.room), ...ofOperators(found)] },
+    table(players, found.room.players),
+    ...some(seatsOf(found.room), found.seats),
+    `state: ${JSON.stringify(found.room.state)}`,
+    ...found.seats.flatMap(({ playerId, private: own }) => (own === undefined ? [] : [`${playerId} alone sees: ${JSON.stringify(own)}`])),
+  ],
   async prepare({ code, private: isPrivate, reason }, services) {
     if (isPrivate === 'true' && reason === undefined) return invalid('reason', 'Is needed to see what single players see');
     const found = await findRoom(code, services);

@@ -14,10 +14,12 @@ import { mayAct, type Role } from '../server/identity/roles.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { SELLING_STORES } from '../stores/store.ts';
-import { accountsOf } from './boards.ts';
+import { accountsOf } from './board-entries.ts';
 import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './find.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
+import { more, some } from './shown/cells.ts';
+import { found as foundAccounts } from './shown/shown-account.ts';
 
 /** Length of the longest text that a user may have: the token of a purchase. */
 const LONGEST = 1000;
@@ -84,6 +86,13 @@ export const find = operation({
   }),
   errors: ['account_not_found'],
   example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
+  shown: ({ accounts, purchases = [], rooms = [], keys = [], nextCursor }) => [
+    ...some(foundAccounts, accounts),
+    ...purchases.map(({ purchase, kind, accountId }) => `purchase (${kind}): ${purchase}${accountId === undefined ? ', of nobody' : ''}`),
+    ...rooms.map(({ code }) => `room: ${code}`),
+    ...keys.map(({ id, name, state }) => `server key: ${id} "${name}", ${state}`),
+    ...more(nextCursor),
+  ],
   async prepare({ who, game, cursor }, services, { role, key, isGone }) {
     const { prefix, text } = partsOf(who);
     const ownGame = key?.game;

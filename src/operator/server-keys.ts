@@ -2,44 +2,42 @@ import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { invalid, refuse, type Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
-import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../server/identity/server-key-changes.ts';
+import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type NewKey } from '../server/identity/server-key-changes.ts';
 import { KEY_ID } from '../server/identity/server-key-record.ts';
-import { roles } from '../server/identity/roles.ts';
-import { scopes } from '../server/identity/server-keys.ts';
-import { creation, madeBy, revocation } from './key-changes.ts';
-import { operation, Reason, type Operation, type Operator, type OperatorServices } from './operation.ts';
-
-/**
- * Operations of the console that make, rotate and end server keys; the tool has its own commands (`terminal/server-keys.ts`). They are not
- * below `/v1/admin`, so that a leaked key cannot make further keys without the sessions, limits and questions of the console.
- */
+import { roles, roleWord, type Role } from '../server/identity/roles.ts';
+import { scopes, type Scope } from '../server/identity/server-keys.ts';
+import { ShownKey, shownKey } from './listed-key.ts';
+import { searchLog } from './log-filter.ts';
+import { isChange, operation, Reason, type Operation, type OperatorServices } from './operation.ts';
+import { minute, table } from './shown/cells.ts';
+import { serverKeys } from './shown/shown-keys.ts';
 
 const DAY_MS = 86_400_000;
-
-/** A year and a day. Only the tool can make a key without an end. */
-const MOST_DAYS = 366;
 
 /** Time to give the new key to all servers. */
 const OVERLAP_DAYS = 7;
 
 const Id = z.string().regex(KEY_ID, 'Must be the id of a server key: 8 characters').meta({ example: 'ab12cd34' });
-const Days = z
-  .number()
-  .int()
-  .min(1)
-  .max(MOST_DAYS)
-  .meta({
-    description: `When it ends, in days from now: 1 to ${MOST_DAYS}.`,
-    example: 90,
-    typed: { label: 'Ends in days', initial: '90' },
-  });
+
+/** The tool takes hours and minutes too. It bounds the days by itself. */
+const Days = z.number().positive('Must be above 0').optional();
+
 const Made = z.object({
   id: Id,
   token: z.string().meta({ description: 'The key. Shown once.' }),
-  expiresAt: z.iso.datetime(),
+  name: z.string(),
+  scopes: z.array(z.enum(scopes)),
+  role: z.enum(roles).optional(),
+  game: z.string().optional(),
+  expiresAt: z.iso.datetime().optional(),
 });
 
-export const listKeys = operation({
+const keyParts = ({ id, token }: { readonly id: string; readonly token: string }): string[] => [
+  `Key ${id}. It is shown once, and kept nowhere:`,
+  `    ${token}`,
+];
+
+const listKeys = operation({
   name: 'keys list',
   method: 'GET',
   path: '/console/keys',
@@ -47,37 +45,10 @@ export const listKeys = operation({
   role: 'admin',
   summary: 'All server keys, the newest first, without their secrets.',
   input: z.object({}),
-  reply: z.object({
-    keys: z.array(
-      z.object({
-        id: z.string(),
-        name: z.string(),
-        state: z.enum(['valid', 'expired', 'revoked']),
-        scopes: z.array(z.string()),
-        role: z.enum(roles).optional(),
-        game: z.string().optional(),
-        createdAt: z.iso.datetime().optional(),
-        expiresAt: z.iso.datetime().optional(),
-        revokedAt: z.iso.datetime().optional(),
-        usedAt: z.iso.datetime().optional(),
-        replaces: z.string().optional(),
-      }),
-    ),
-  }),
+  reply: z.object({ keys: z.array(ShownKey) }),
   example: '',
-  async prepare(_, services) {
-    const keys = (await changesOf(services).list()).map(
-      ({ id, name, state, scopes: granted, role, game, createdAt, expiresAt, revokedAt, usedAt, replaces }) => ({
-        ...{ id, name, state, scopes: [...granted], role, game },
-        createdAt: isoTime(createdAt),
-        expiresAt: isoTime(expiresAt),
-        revokedAt: isoTime(revokedAt),
-        usedAt: isoTime(usedAt),
-        replaces,
-      }),
-    );
-    return { reply: { keys } };
-  },
+  shown: ({ keys }) => [table(serverKeys, keys)],
+  prepare: async (_, services) => ({ reply: { keys: (await changesOf(services).list()).map(shownKey) } }),
 });
 
 const createKey = operation({
@@ -88,6 +59,7 @@ const createKey = operation({
   title: 'Make a key',
   role: 'admin',
   handsOutSecret: true,
+  needsNoService: true,
   summary: 'Makes a server key, and shows it once.',
   input: z.object({
     name: KeyName.meta({ description: 'The person or server that has it. Give each a separate key.' }),
@@ -101,27 +73,31 @@ const createKey = operation({
       .optional()
       .meta({ description: 'Of a server.', example: ['coins', 'rooms'] }),
     game: GameId.optional().meta({ description: 'The only game that it reaches. Left out: all.' }),
-    expiresInDays: Days,
-    reason: Reason,
+    expiresInDays: Days.meta({ description: 'When it ends. Left out: never.', typed: { unit: 'Days', flag: 'expires' } }),
+    reason: Reason.optional(),
   }),
   reply: Made,
   errors: ['invalid_request', 'forbidden'],
   example: '',
-  async prepare({ name, scopes: asked = [], role, game, expiresInDays, reason }, services, operator) {
-    const refused = notInConsole(operator);
-    if (refused !== undefined) return refused;
+  shown: keyParts,
+  async prepare({ name, scopes: asked = [], role, game, expiresInDays, reason = '' }, services) {
     const granted = scopes.filter((scope) => asked.includes(scope) || (scope === 'admin' && role !== undefined));
     if (granted.length === 0) return invalid('scopes', 'A key needs a role or a scope');
-    const expiresAt = services.now() + expiresInDays * DAY_MS;
-    const key = { name, scopes: granted, role, game, expiresAt };
-    // The question must not contain the exact time, which changes while a person reads it.
-    const { question, what } = creation(key, `for ${expiresInDays} days`);
+    const key = { name, scopes: granted, role: role ?? (granted.includes('admin') ? 'admin' : undefined), game };
+    const reach = game === undefined ? '' : ` of the game ${game}`;
     return {
-      question,
-      what: { ...what, expiresInDays },
+      // The question must not contain the exact time, which changes while a person reads it.
+      question: `Make the server key "${name}" for ${scopesText(granted, role)}${reach}, ${lifeText(expiresInDays, 'without an end')}?`,
+      what: {
+        name,
+        scopes: granted.join(','),
+        ...(role === undefined ? {} : { role }),
+        ...(game === undefined ? {} : { game }),
+        ...daysGiven({ expiresInDays }),
+      },
       why: reason,
       noted: ({ id }) => ({ id }),
-      act: () => changing('name', async (keys) => shown(await keys.create(key), expiresAt), services),
+      act: () => changing('name', services, (keys, now) => made(keys, { ...key, expiresAt: after(now, expiresInDays) })),
     };
   },
 });
@@ -133,43 +109,42 @@ const rotateKey = operation({
   operationId: 'rotateServerKey',
   role: 'admin',
   handsOutSecret: true,
-  summary: 'Makes a key that takes over from another one, and shows it once.',
+  needsNoService: true,
+  summary: 'Makes a key that takes over from another one, and shows it once. Both are valid for a while.',
   input: z.object({
     id: Id,
     overlapDays: z
       .number()
-      .int()
       .min(0)
-      .max(MOST_DAYS)
       .optional()
-      .meta({
-        description: 'When the old key ends, in days from now.',
-        typed: { label: 'The old key ends in days', initial: String(OVERLAP_DAYS) },
-      }),
-    expiresInDays: Days,
-    reason: Reason,
+      .meta({ description: `How long the old key stays valid. Left out: ${OVERLAP_DAYS} days.`, typed: { unit: 'Days' } }),
+    expiresInDays: Days.meta({
+      description: 'When the new key ends. Left out: it lives as long as the old one.',
+      typed: { unit: 'Days', flag: 'expires' },
+    }),
+    reason: Reason.optional(),
   }),
-  reply: Made.extend({ oldEndsAt: z.iso.datetime() }),
+  reply: Made.extend({ replaces: Id, oldEndsAt: z.iso.datetime() }),
   errors: ['invalid_request', 'forbidden'],
   example: '',
-  async prepare({ id, overlapDays = OVERLAP_DAYS, expiresInDays, reason }, services, operator) {
-    const refused = notInConsole(operator);
-    if (refused !== undefined) return refused;
-    const old = await found(id, services);
+  shown: ({ replaces, oldEndsAt, ...key }) => [...keyParts(key), `The key ${replaces} is valid until ${minute(oldEndsAt)} UTC.`],
+  async prepare({ id, overlapDays = OVERLAP_DAYS, expiresInDays, reason = '' }, services) {
+    const old = (await changesOf(services).list()).find((key) => key.id === id);
     if (old === undefined) return noSuchKey();
-    const now = services.now();
-    const [expiresAt, oldEndsAt] = [now + expiresInDays * DAY_MS, Math.min(now + overlapDays * DAY_MS, old.expiresAt ?? Infinity)];
+    const life = lifeText(expiresInDays, 'with the life of the old one');
     return {
-      question: `Make a new key for "${old.name}" for ${expiresInDays} days, and end the key ${id} in ${overlapDays} days or at its own end?`,
-      what: { id, overlapDays, expiresInDays },
+      question: `Make a new key for "${old.name}" ${life}, and end the key ${id} in ${spanText(overlapDays)} or at its own end?`,
+      what: { id, ...daysGiven({ overlapDays, expiresInDays }) },
       why: reason,
-      noted: (made) => ({ id: made.id }),
+      noted: (heir) => ({ id: heir.id }),
       act: () =>
-        changing(
-          'id',
-          async (keys) => ({ ...shown(await keys.rotate(id, oldEndsAt, expiresAt), expiresAt), oldEndsAt: isoTime(oldEndsAt)! }),
-          services,
-        ),
+        changing('id', services, async (keys, now) => {
+          const oldEndsAt = Math.min(after(now, overlapDays)!, old.expiresAt ?? Infinity);
+          const lifeDays = expiresInDays ?? (old.expiresAt && (old.expiresAt - old.createdAt) / DAY_MS);
+          const { name, scopes: granted, role, game } = old;
+          const heir = await made(keys, { name, scopes: granted, role, game, expiresAt: after(now, lifeDays) }, { id, oldEndsAt });
+          return { ...heir, replaces: id, oldEndsAt: isoTime(oldEndsAt)! };
+        }),
     };
   },
 });
@@ -181,57 +156,130 @@ const revokeKey = operation({
   operationId: 'revokeServerKey',
   role: 'admin',
   cannotBeUndone: true,
+  needsNoService: true,
   summary: 'Ends a server key at once, in every process.',
-  input: z.object({ id: Id, reason: Reason }),
-  reply: z.object({ id: Id, wasRevoked: z.boolean() }),
+  input: z.object({ id: Id, reason: Reason.optional() }),
+  reply: z.object({ id: Id, revoked: z.boolean(), wasRevoked: z.boolean(), made: z.array(z.string()).optional() }),
   errors: ['invalid_request', 'forbidden'],
   example: '',
-  async prepare({ id, reason }, services, operator) {
-    const refused = notInConsole(operator);
-    if (refused !== undefined) return refused;
+  shown: ({ id, wasRevoked, made: heirs = [] }) => [
+    wasRevoked
+      ? `${id} was revoked already.`
+      : `Revoked ${id}.${heirs.length === 0 ? '' : ` It has made ${heirs.join(', ')}, which stay valid.`}`,
+  ],
+  async prepare({ id, reason = '' }, services) {
     const keys = await changesOf(services).list();
     const key = keys.find((listed) => listed.id === id);
     if (key === undefined) return noSuchKey();
-    if (key.state === 'revoked') return { reply: { id, wasRevoked: true } };
+    if (key.state === 'revoked') return { reply: { id, revoked: true, wasRevoked: true } };
+    const heirs = await madeBy(id, keys, services);
     return {
-      ...revocation(key, await madeBy(id, keys, services)),
+      question: `Revoke the server key ${id} ("${key.name}")? Servers that use it are refused at once.${heirsText(heirs)}`,
+      what: { id },
       why: reason,
-      act: () => changing('id', async (changes) => ({ id, wasRevoked: !(await changes.revoke(id)) }), services),
+      act: () =>
+        changing('id', services, async (changes) => ({
+          ...{ id, revoked: true, wasRevoked: !(await changes.revoke(id)) },
+          ...(heirs.length === 0 ? {} : { made: heirs.map((heir) => heir.id) }),
+        })),
     };
   },
 });
 
-/** Operations that only the console has by HTTP. */
+/** Operations on server keys, as the tool runs them. */
 export const keyOperations: readonly Operation[] = [listKeys, createKey, rotateKey, revokeKey] as unknown as Operation[];
 
-/** Requires a session of the console: it was opened by typing a key, and its changes are confirmed. */
-function notInConsole({ key }: Operator): Refusal<'forbidden'> | undefined {
-  return key?.console === undefined
-    ? refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' })
-    : undefined;
-}
+/** A year and a day. Only the tool can make a key without an end. */
+const MOST_DAYS = 366;
+
+const WholeDays = z.number().int().max(MOST_DAYS);
+
+/** The fields of which the console asks more: keys that it makes end, and a change has a reason. */
+const consoleFields = {
+  expiresInDays: WholeDays.min(1).meta({
+    description: `When it ends, in days from now: 1 to ${MOST_DAYS}.`,
+    example: 90,
+    typed: { label: 'Ends in days', initial: '90' },
+  }),
+  overlapDays: WholeDays.min(0)
+    .optional()
+    .meta({
+      description: 'When the old key ends, in days from now.',
+      typed: { label: 'The old key ends in days', initial: String(OVERLAP_DAYS) },
+    }),
+  reason: Reason,
+};
+
+/**
+ * The same operations for the console. They are not below `/v1/admin`, and need a session of the console, which was opened by typing a key:
+ * a leaked key cannot make further keys without the sessions, limits and questions of the console.
+ */
+export const consoleKeyOperations: readonly Operation[] = keyOperations.map((declared) => ({
+  ...declared,
+  input: declared.input.extend(Object.fromEntries(Object.entries(consoleFields).filter(([name]) => name in declared.input.shape))),
+  async prepare(input, services, operator) {
+    if (isChange(declared) && operator.key?.console === undefined)
+      return refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' });
+    return declared.prepare(input, services, operator);
+  },
+}));
 
 const noSuchKey = () => invalid('id', 'There is no server key with this id');
 
 const changesOf = ({ scripts, now }: Pick<OperatorServices, 'scripts' | 'now'>): ServerKeyChanges => new ServerKeyChanges(scripts, now);
 
-async function found(id: string, services: OperatorServices): Promise<ListedKey | undefined> {
-  return (await changesOf(services).list()).find((key) => key.id === id);
-}
+/** The time after so many days. Undefined without days: never. */
+const after = (now: number, days: number | undefined): number | undefined =>
+  days === undefined ? undefined : Math.round(now + days * DAY_MS);
 
-function shown({ id, token }: MadeKey, expiresAt: number): z.input<typeof Made> {
-  return { id, token, expiresAt: isoTime(expiresAt)! };
+async function made(keys: ServerKeyChanges, key: NewKey, old?: { readonly id: string; readonly oldEndsAt: number }) {
+  const { id, token } = await (old === undefined ? keys.create(key) : keys.rotate(old.id, old.oldEndsAt, key.expiresAt));
+  const { name, scopes: granted, role, game, expiresAt } = key;
+  return { id, token, name, scopes: [...granted], role, game, expiresAt: isoTime(expiresAt) };
 }
 
 async function changing<Reply>(
   field: string,
-  change: (keys: ServerKeyChanges) => Promise<Reply>,
   services: OperatorServices,
+  change: (keys: ServerKeyChanges, now: number) => Promise<Reply>,
 ): Promise<Reply | Refusal<'invalid_request'>> {
   try {
-    return await change(changesOf(services));
+    return await change(changesOf(services), services.now());
   } catch (error) {
     if (!(error instanceof KeyChangeRefused)) throw error;
-    return invalid(field, error.message.replace(/\.$/, ''));
+    const { message } = error;
+    return refuse('invalid_request', { message, field, issues: [{ path: field, message }] });
   }
+}
+
+/** Most entries of the log that are searched for keys made with a key. */
+const MOST_MADE = 100;
+
+/** The valid keys that an operator with this key has made or rotated. A thief of the key may hold them too. */
+async function madeBy(id: string, keys: readonly ListedKey[], services: OperatorServices): Promise<ListedKey[]> {
+  const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, services);
+  const ids = new Set(entries.map(({ outcome }) => outcome?.['id']));
+  return keys.filter((key) => key.state === 'valid' && key.id !== id && ids.has(key.id));
+}
+
+/** '' without keys, else a sentence with a blank in front. */
+function heirsText(heirs: readonly ListedKey[]): string {
+  const named = heirs.map(({ id, name }) => `${id} ("${name}")`).join(', ');
+  return named === '' ? '' : ` It has made keys that stay valid: ${named}. If it leaked, revoke them too.`;
+}
+
+/** Scopes as text. A role other than `admin` follows its scope: `coins, admin:support`. */
+function scopesText(granted: readonly Scope[], role: Role = 'admin'): string {
+  return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(', ');
+}
+
+const lifeText = (days: number | undefined, endless: string): string => (days === undefined ? endless : `for ${spanText(days)}`);
+
+/** `90 days`, or for a part of a day `30 minutes`. */
+const spanText = (days: number): string => (Number.isInteger(days) ? `${days} days` : `${Math.round(days * 1440)} minutes`);
+
+/** For the log. */
+function daysGiven(fields: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  const given = Object.entries(fields).filter((field): field is [string, number] => field[1] !== undefined);
+  return Object.fromEntries(given.map(([name, days]) => [name, Math.round(days * 1000) / 1000]));
 }

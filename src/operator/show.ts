@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { valuesOf } from '../accounts/fields.ts';
-import type { ShownShape, Holding } from '../accounts/holdings.ts';
-import { AccountId } from '../accounts/ids.ts';
+import type { Holding } from '../accounts/holdings.ts';
 import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';
 import { ENTRY_TYPES, LedgerCursor } from '../features/coins/model.ts';
@@ -10,15 +9,13 @@ import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields } from '../features/entitlement/model.ts';
 import { holdings } from '../holdings.ts';
 import { endText, followed, type FoundAccount } from './account-facts.ts';
+import { accountReplyOf, Answering, type AccountReply } from './account-reply.ts';
 import { Account } from './find.ts';
 import { Time } from './log-filter.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
-
-const Asked = {
-  accountId: AccountId,
-  movedFrom: AccountId.optional().meta({ description: 'The account that was asked for, if it moved into this one.' }),
-};
+import { more, table } from './shown/cells.ts';
+import { accountParts, headOf, ledger } from './shown/shown-account.ts';
 
 export const showHistory = operation({
   name: 'accounts history',
@@ -48,9 +45,10 @@ export const showHistory = operation({
     from: Time.optional().meta({ description: 'Not before this time.' }),
     to: Time.optional().meta({ description: 'Before this time.' }),
   }),
-  reply: z.object({ ...Asked, entries: z.array(OperatorLedgerEntry), nextCursor: z.string().optional() }),
+  reply: z.object({ ...Answering, entries: z.array(OperatorLedgerEntry), nextCursor: z.string().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/history -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ accountId, movedFrom, entries, nextCursor }) => [headOf(accountId, movedFrom), table(ledger, entries), ...more(nextCursor)],
   async prepare({ accountId, limit, cursor = '', type, key, origin, ...times }, services) {
     const account = await followed(accountId, services);
     if (account instanceof Refusal) return account;
@@ -71,9 +69,10 @@ export const explain = operation({
   role: 'viewer',
   summary: 'Why an account has the entitlement that it has, in sentences.',
   input: z.object({ accountId: Account }),
-  reply: z.object({ ...Asked, entitlement: Entitlement, because: z.array(z.string()) }),
+  reply: z.object({ ...Answering, entitlement: Entitlement, because: z.array(z.string()) }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/explain -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ accountId, movedFrom, because }) => [headOf(accountId, movedFrom), ...because],
   async prepare({ accountId }, services) {
     const account = await followed(accountId, services);
     if (account instanceof Refusal) return account;
@@ -109,13 +108,9 @@ const ShowInput = z.object({
     .meta({ description: 'Also gives the balance at this time, as `balanceAt`.' }),
 });
 
-type ShownReply<Held> = z.ZodObject<typeof Asked & ShownShape<Held>>;
-
 /** The operation that shows the data of an account from all holdings. */
 export function showWith<const Held extends readonly Holding[]>(held: Held) {
-  const shapes = held.map(({ shown }) => shown?.shape);
-  const reply = z.object(Object.assign({}, Asked, ...shapes)) as unknown as ShownReply<Held[number]>;
-  return operation<typeof ShowInput, ShownReply<Held[number]>>({
+  return operation<typeof ShowInput, AccountReply<Held[number]>>({
     name: 'accounts show',
     method: 'GET',
     path: '/v1/admin/accounts/{accountId}',
@@ -126,7 +121,7 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
       'With the newest ten entries of its ledger. `at` also asks for the balance at that time. For an account that moved, the answer shows ' +
       'its new account. InstallIds, session tokens and purchase tokens are not stored, so none is shown.',
     input: ShowInput,
-    reply,
+    reply: accountReplyOf(held),
     errors: ['account_not_found', 'account_deleted'],
     example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR -H "authorization: Bearer $COINOP_KEY"`,
     async prepare({ accountId: asked, at }, services) {
@@ -136,9 +131,9 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
       const owners: [string, ...string[]] = [accountId, ...standing.guests.map(({ id }) => id)];
       const seen = { ...account, owners, at: at === undefined ? undefined : Date.parse(at) };
       const shown = await Promise.all(held.map((holding) => holding.shown?.show(seen, services)));
-      return { reply: Object.assign({ accountId, movedFrom }, ...shown) as z.input<ShownReply<Held[number]>> };
+      return { reply: Object.assign({ accountId, movedFrom }, ...shown) as z.input<AccountReply<Held[number]>> };
     },
   });
 }
 
-export const show = showWith(holdings);
+export const show = { ...showWith(holdings), shown: accountParts };

@@ -1,28 +1,16 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { invalid, refuse, type Refusal } from '../errors.ts';
-import { AheadOfLog } from '../features/events/log.ts';
 import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
-import { MOST_URL_LENGTH, placeOf } from '../features/webhooks/hook-url.ts';
+import { placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
-import { HOOK_ID, KEPT_ATTEMPTS, typesOf, type HookRecord } from '../features/webhooks/model.ts';
+import { KEPT_ATTEMPTS } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
-import { minute } from './shown/cells.ts';
-
-const Id = z.string().regex(HOOK_ID, 'Must be the id of a webhook: 8 small letters and digits').meta({ example: 'k3v9x0ab' });
-
-const Url = z
-  .string()
-  .min(1)
-  .max(MOST_URL_LENGTH)
-  .meta({
-    description:
-      'Where events are sent: `https:`, without user and password. `http:` and private addresses need WEBHOOKS_PRIVATE=on. All operators see ' +
-      'it, so put no secret into it: the signature proves the sender.',
-    example: 'https://play.example/coinop',
-  });
+import { minute, table, type Part } from './shown/cells.ts';
+import { deliveries as shownDeliveries, webhookFacts, webhooks as shownWebhooks } from './shown/shown-webhooks.ts';
+import { Delivery, HookId, HookUrl, recordOf, shownHook, shownWhole, Webhook } from './webhook-facts.ts';
 
 const Types = z
   .array(z.enum(EVENT_TYPES, { error: `Must be types of events: ${EVENT_TYPES.join(', ')}` }))
@@ -36,55 +24,6 @@ const MOST_OVERLAP_MINUTES = 43_200;
 /** A day, so that there is time to give the new secret to all receivers. */
 const OVERLAP_MINUTES = 1440;
 
-const Webhook = z
-  .object({
-    id: Id,
-    url: Url,
-    types: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'Left out: all types.', example: ['coins.changed'] }),
-    createdAt: z.iso.datetime(),
-    state: z.enum(['active', 'disabled']),
-    disabledBy: z.enum(['operator', 'gone']).optional().meta({ description: '`gone`: the endpoint answered 410.' }),
-    disabledAt: z.iso.datetime().optional(),
-    oldSecretsUntil: z.iso.datetime().optional().meta({ description: 'Until then an old secret signs too.' }),
-    waitingAccounts: z.number().int().meta({ description: 'Accounts whose event failed and that wait for the next attempt.', example: 0 }),
-    delivering: z.boolean().meta({ description: 'Whether a process of the service delivers its events.', example: true }),
-    lagSeconds: z.number().int().optional().meta({
-      description:
-        'Only in lists and when shown: age of the oldest event that it has not received, without those of accounts that wait. Left out with EVENTS=off.',
-      example: 0,
-    }),
-    lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'Likewise: start of the last successful attempt.' }),
-    lastFailure: z
-      .object({ at: z.iso.datetime(), event: z.string(), status: z.number().int().optional(), error: z.string().optional() })
-      .optional()
-      .meta({ description: 'Likewise: the last failed attempt.' }),
-  })
-  .meta({ id: 'Webhook' });
-
-const Delivery = z
-  .object({
-    event: z.string().meta({ description: 'The id of the event.' }),
-    type: z.string().meta({ example: 'coins.changed' }),
-    at: z.iso.datetime().meta({ description: 'When the attempt began.' }),
-    attempt: z.number().int().meta({ description: '1 for the first.', example: 1 }),
-    outcome: z.enum(['delivered', 'failed', 'given_up']).meta({ description: '`failed` is tried again.' }),
-    status: z.number().int().optional().meta({ description: 'Of the answer.', example: 204 }),
-    error: z
-      .string()
-      .optional()
-      .meta({
-        description:
-          'Why there is no valid answer: `dns`, `private_address`, `connection`, `tls`, `timeout`, `answer_too_large`, `bad_answer`; or `expired`: the log ' +
-          'dropped the event before it was delivered.',
-        example: 'timeout',
-      }),
-    durationMs: z.number().int().meta({ example: 31 }),
-  })
-  .meta({ id: 'WebhookDelivery' });
-
 const NOT_RELAYED = 'No process carries events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
 
 const OptionalReason = Reason.optional();
@@ -92,52 +31,9 @@ const OptionalReason = Reason.optional();
 const exampleOf = (path: string, body: object): string =>
   `curl -s $base/v1/admin/webhooks${path} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 
-function shown({ id, text: _, ...hook }: ListedHook): z.input<typeof Webhook> {
-  return { ...recordOf(id, hook), waitingAccounts: hook.waitingAccounts, delivering: hook.isHeld && hook.disabled === undefined };
-}
+const secretParts = (secret: string): string[] => ['Secret, shown once:', `    ${secret}`];
 
-function recordOf(id: string, { url, types, createdAt, disabled, secrets }: HookRecord): z.input<typeof Webhook> {
-  const oldUntil = Math.max(0, ...secrets.slice(1).map(({ until = 0 }) => until));
-  return {
-    id,
-    url,
-    ...(types === undefined ? {} : { types }),
-    createdAt: isoTime(createdAt)!,
-    state: disabled === undefined ? 'active' : 'disabled',
-    ...(disabled === undefined ? {} : { disabledBy: disabled.by, disabledAt: isoTime(disabled.at)! }),
-    ...(oldUntil === 0 ? {} : { oldSecretsUntil: isoTime(oldUntil)! }),
-    waitingAccounts: 0,
-    delivering: false,
-  };
-}
-
-/** With the figures that operators need first: how far it is behind, and the last failure. */
-async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorServices): Promise<z.input<typeof Webhook>> {
-  const { cursor } = hook;
-  const [{ delivered, failed }, page] = await Promise.all([
-    hooks.lastOf(hook.id),
-    cursor === undefined ? undefined : events?.read(cursor, 1, typesOf(hook)).catch(nothingAhead),
-  ]);
-  const [oldest] = page?.events ?? [];
-  const lagSeconds = oldest === undefined ? 0 : Math.max(0, Math.round((now() - Date.parse(oldest.at)) / 1000));
-  return {
-    ...shown(hook),
-    // One read may not find an event of a rare type in a long log. The lag is unknown then.
-    ...(page === undefined || (oldest === undefined && !page.isEnd) ? {} : { lagSeconds }),
-    ...(delivered === undefined ? {} : { lastDeliveredAt: isoTime(delivered.at)! }),
-    ...(failed === undefined
-      ? {}
-      : { lastFailure: { at: isoTime(failed.at)!, event: failed.event, status: failed.status, error: failed.error } }),
-  };
-}
-
-/** The lag of a hook whose position is ahead of the log is unknown. */
-function nothingAhead(error: unknown): undefined {
-  if (!(error instanceof AheadOfLog)) throw error;
-}
-
-/** For the tool. */
-export const secretParts = (secret: string): string[] => ['Secret, shown once:', `    ${secret}`];
+const partsOf = (hook: z.output<typeof Webhook>): Part[] => [`Webhook ${hook.id}`, { title: '', facts: webhookFacts(hook) }];
 
 /** Finds the webhook at the beginning of each operation on one webhook. */
 function ofHook<Input extends { id: string }, Result>(
@@ -159,6 +55,7 @@ export const listWebhooks = operation({
   input: z.object({}),
   reply: z.object({ webhooks: z.array(Webhook) }),
   example: `curl -s $base/v1/admin/webhooks -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ webhooks }) => [table(shownWebhooks, webhooks)],
   async prepare(_, services) {
     const hooks = await services.hooks.list();
     return { reply: { webhooks: await Promise.all(hooks.map((hook) => shownWhole(hook, services))) } };
@@ -172,10 +69,11 @@ export const showWebhook = operation({
   operationId: 'showWebhook',
   role: 'viewer',
   summary: 'A webhook. Its secret is never shown again.',
-  input: z.object({ id: Id }),
+  input: z.object({ id: HookId }),
   reply: z.object({ webhook: Webhook }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ webhook }) => partsOf(webhook),
   prepare: ofHook(async (hook, _, services) => ({ reply: { webhook: await shownWhole(hook, services) } })),
 });
 
@@ -188,12 +86,13 @@ export const listDeliveries = operation({
   summary: 'The last attempts to deliver events to a webhook, newest first.',
   description: `The last ${KEPT_ATTEMPTS} successful and the last ${KEPT_ATTEMPTS} failed attempts are kept.`,
   input: z.object({
-    id: Id,
+    id: HookId,
     limit: limitParameter(2 * KEPT_ATTEMPTS, `Attempts, 1 to ${2 * KEPT_ATTEMPTS}. The default is ${KEPT_ATTEMPTS}.`),
   }),
   reply: z.object({ deliveries: z.array(Delivery) }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab/deliveries -H "authorization: Bearer $COINOP_KEY"`,
+  shown: ({ deliveries }) => [table(shownDeliveries, deliveries)],
   prepare: ofHook(async ({ id }, { limit }, { hooks }) => {
     const attempts = await hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS));
     return { reply: { deliveries: attempts.map(({ position: _, at, ...attempt }) => ({ ...attempt, at: isoTime(at)! })) } };
@@ -213,15 +112,16 @@ export const addWebhook = operation({
   description:
     'It gets all later events. The secret signs each request by the Standard Webhooks specification. The operator of the endpoint learns ' +
     'what happens to all accounts.',
-  input: z.object({ url: Url, types: Types.optional(), reason: OptionalReason }),
+  input: z.object({ url: HookUrl, types: Types.optional(), reason: OptionalReason }),
   reply: z.object({
-    id: Id,
+    id: HookId,
     secret: z.string().meta({ description: 'Shown once.', example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw1M2n3O4p5Q6=' }),
     webhook: Webhook,
     warning: z.string().optional().meta({ description: 'Why nothing is sent for now.' }),
   }),
   errors: ['invalid_request', 'webhooks_full'],
   example: exampleOf('', { url: 'https://play.example/coinop', types: ['coins.changed'], reason: 'the website shows balances' }),
+  shown: ({ secret, webhook, warning = '' }) => [...partsOf(webhook), ...secretParts(secret), warning],
   async prepare({ url, types, reason = '' }, { hooks, events }) {
     const problem = await hooks.problemOf(url);
     if (problem !== undefined) return invalid('url', `It ${problem}`);
@@ -252,7 +152,7 @@ export const rotateWebhook = operation({
   summary: 'Makes a new secret for a webhook, and shows it once. The old secret signs too for a while.',
   description: 'Secrets that an earlier rotation still lets sign end then too, or earlier at the end that it gave them.',
   input: z.object({
-    id: Id,
+    id: HookId,
     overlapMinutes: z
       .number()
       .int()
@@ -286,7 +186,7 @@ export const rotateWebhook = operation({
         const rotated = await hooks.rotate(id, oldUntil);
         return rotated === undefined
           ? refuse('webhook_not_found')
-          : { secret: rotated.secret, webhook: shown({ ...hook, ...rotated.record }) };
+          : { secret: rotated.secret, webhook: shownHook({ ...hook, ...rotated.record }) };
       },
     };
   }),
@@ -308,7 +208,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     role: 'economist',
     summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that an operator or the status 410 of its endpoint stopped.',
     description,
-    input: z.object({ id: Id, reason: OptionalReason }),
+    input: z.object({ id: HookId, reason: OptionalReason }),
     reply: z.object({ webhook: Webhook }),
     errors: ['webhook_not_found'],
     example: exampleOf(`/k3v9x0ab/${verb}`, { reason: 'the website moves, ticket 4711' }),
@@ -338,8 +238,8 @@ export const removeWebhook = operation({
   role: 'admin',
   cannotBeUndone: true,
   summary: 'Removes a webhook, with its secrets and its deliveries.',
-  input: z.object({ id: Id, reason: OptionalReason }),
-  reply: z.object({ id: Id }),
+  input: z.object({ id: HookId, reason: OptionalReason }),
+  reply: z.object({ id: HookId }),
   errors: ['webhook_not_found'],
   example: exampleOf('/k3v9x0ab/remove', { reason: 'the website is closed' }),
   shown: ({ id }) => [`Removed ${id}.`],
@@ -364,11 +264,11 @@ export const repeatDelivery = operation({
   summary: 'Sends one event to a webhook again, within a second or two.',
   description: 'The event is sent outside the order of its account, even if it was given up, or if its type is not one of the webhook.',
   input: z.object({
-    id: Id,
+    id: HookId,
     event: z.string().min(1).max(100).meta({ description: 'The id of the event: the `webhook-id` of its delivery.' }),
     reason: OptionalReason,
   }),
-  reply: z.object({ id: Id, event: z.string() }),
+  reply: z.object({ id: HookId, event: z.string() }),
   errors: ['webhook_not_found', 'event_not_found', 'webhooks_full'],
   example: exampleOf('/k3v9x0ab/repeat', { event: 'hoiwgw3emp-0-0', reason: 'the receiver lost it' }),
   shown: ({ event }) => [`The service sends ${event} again within a second or two, if it runs.`],
@@ -400,13 +300,13 @@ export const replayWebhook = operation({
     'The webhook begins there within two seconds, and a few earlier events come too. The endpoint must recognize repeated events by ' +
     '`webhook-id`. A time after the current position of the webhook skips events.',
   input: z.object({
-    id: Id,
+    id: HookId,
     from: z.iso
       .datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' })
       .meta({ description: 'The time from which events are sent, as far as the log still has them.' }),
     reason: OptionalReason,
   }),
-  reply: z.object({ id: Id, from: z.iso.datetime() }),
+  reply: z.object({ id: HookId, from: z.iso.datetime() }),
   errors: ['webhook_not_found', 'event_not_found'],
   example: exampleOf('/k3v9x0ab/replay', { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' }),
   shown: ({ from }) => [`The service sends all events since ${minute(from)} UTC again, if it runs.`],

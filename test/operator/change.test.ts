@@ -7,7 +7,6 @@ import { listBoard, removeEntry, resetBoard } from '../../src/operator/boards.ts
 import { perform, recorded, type Operation, type OperatorServices } from '../../src/operator/operation.ts';
 import { readLog, type LogEntry } from '../../src/operator/operator-log.ts';
 import { ReplicasLate } from '../../src/redis/script-call.ts';
-import { KeyChangeRefused } from '../../src/server/identity/server-key-changes.ts';
 import { forFile, freshId } from '../harness.ts';
 import { signInToStore } from '../store.ts';
 import { startOperated } from './parts.ts';
@@ -112,7 +111,6 @@ describe('the outcome in the log', () => {
     ['a connection that broke', new Error('Connection is closed.'), 'unknown'],
     ['replicas that are late', new ReplicasLate(0, 1), 'unknown'],
     ['a fault of the service', new TypeError('x is undefined'), 'unknown'],
-    ['a key that cannot be changed', new KeyChangeRefused('There are 200 keys.'), 'refused'],
   ])('of %s says what is known', async (_, error, word) => {
     const why = freshId('reason');
     await expect(recorded({ action: 'test', by: operator.by, what: {}, why, act: () => Promise.reject(error) }, parts)).rejects.toBe(error);

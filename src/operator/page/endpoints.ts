@@ -3,9 +3,10 @@ import { consoleOf } from '../../config.ts';
 import type { Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import { endpointOf } from '../endpoints.ts';
-import { keyOperations } from '../server-keys.ts';
+import { consoleKeyOperations } from '../server-keys.ts';
 import { ask } from './ask.ts';
 import { figures, operatorNames } from './figures.ts';
+import { Offers } from './offered.ts';
 import { closedPage, page } from './page.ts';
 import { sessionEndpoints } from './session.ts';
 
@@ -13,18 +14,18 @@ import { sessionEndpoints } from './session.ts';
  * The console in a browser: its page, its sessions, and endpoints that only its page uses. For operations it uses the endpoints below
  * `/v1/admin`. The API documents leave these endpoints out, because they change with the page.
  */
-export const consoleApi: readonly Endpoint<Services>[] = [
+export const consoleApi = (): readonly Endpoint<Services>[] => [
   page,
-  ...sessionEndpoints,
+  ...sessionEndpoints(new Offers()),
   ask,
   figures,
   operatorNames,
-  ...keyOperations.map(endpointOf),
+  ...consoleKeyOperations.map(endpointOf),
 ];
 
 /** The endpoints of the console with these settings. */
 export function consoleEndpoints(config: Config): readonly Endpoint<Services>[] {
   const console = consoleOf(config);
   if (console === 'off') return [];
-  return console === 'open' ? consoleApi : [closedPage];
+  return console === 'open' ? consoleApi() : [closedPage];
 }

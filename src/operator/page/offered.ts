@@ -2,9 +2,9 @@ import { mayAct, type Role } from '../../server/identity/roles.ts';
 import { operations } from '../endpoints.ts';
 import { fieldsOf, type Field } from '../fields.ts';
 import { isChange, type Operation } from '../operation.ts';
-import { keyOperations } from '../server-keys.ts';
+import { consoleKeyOperations } from '../server-keys.ts';
 
-const all: readonly Operation[] = [...operations, ...keyOperations];
+const all: readonly Operation[] = [...operations, ...consoleKeyOperations];
 
 /** The changes that the console offers. A search is a POST too: it would run at a question without its turn among costly requests. */
 export const changes = all.filter(isChange);
@@ -30,11 +30,14 @@ export function offered(declared: Operation): Offered {
   return { name, title, summary, description, path, isChange: isChange(declared), handsOutSecret, fields: fieldsOf(declared) };
 }
 
-const made = new Map<Operation, Offered>();
+/** The operations as the page gets them. Each is made once, when an operator signs in who may run it. */
+export class Offers {
+  readonly #made = new Map<Operation, Offered>();
 
-/** The operations that an operator may run. The service checks each once more. */
-export function offeredTo({ role, game }: { readonly role: Role; readonly game?: string | undefined }): Offered[] {
-  const open = all.filter((each) => mayAct(role, each.role) && (game === undefined || each.reach !== undefined));
-  for (const each of open) if (!made.has(each)) made.set(each, offered(each));
-  return open.map((each) => made.get(each)!);
+  /** The operations that an operator may run. The service checks each once more. */
+  to({ role, game }: { readonly role: Role; readonly game?: string | undefined }): Offered[] {
+    const open = all.filter((each) => mayAct(role, each.role) && (game === undefined || each.reach !== undefined));
+    for (const each of open) if (!this.#made.has(each)) this.#made.set(each, offered(each));
+    return open.map((each) => this.#made.get(each)!);
+  }
 }

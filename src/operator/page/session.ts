@@ -7,7 +7,7 @@ import { consoleCookie } from '../../server/identity/console-sessions.ts';
 import { roles } from '../../server/identity/roles.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
-import { offeredTo, type Offered } from './offered.ts';
+import type { Offered, Offers } from './offered.ts';
 
 /** The operator who is signed in to the console. */
 const SignedIn = z.object({
@@ -23,60 +23,7 @@ const SignedIn = z.object({
 
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
-const signedIn = ({ id, name, role = 'admin', game }: ServerKey) => ({
-  keyId: id,
-  name,
-  role,
-  ...(game === undefined ? {} : { game }),
-  operations: offeredTo({ role, game }),
-});
-
 type ConsoleServices = Pick<Services, 'consoleSessions'>;
-
-/** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
-const signIn = endpoint({
-  method: 'POST',
-  path: '/console/session',
-  caller: 'none',
-  keyScope: 'admin',
-  reach: 'own',
-  takesTypedKey: true,
-  summary: 'Signs an operator in with a key that was typed into the console.',
-  emptyBody: true,
-  body: z.object({}),
-  reply: SignedIn,
-  errors: ['server_only'],
-  example: '',
-  async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
-    if (key === undefined || key.console !== undefined) return refuseWithoutKey();
-    const { secure } = meta.cookieScope;
-    const before = consoleSessions.heldBy(meta.cookie, secure);
-    const { token, endsAt, confirmedUntil } = await consoleSessions.start(key);
-    if (before !== undefined) await consoleSessions.end(before.keyId, before);
-    const reply = { ...signedIn(key), endsAt: iso(endsAt), confirmedUntil: iso(confirmedUntil) };
-    return new Reply(reply, { cookies: [consoleCookie(token, secure)] });
-  },
-});
-
-const showSession = endpoint({
-  method: 'GET',
-  path: '/console/session',
-  caller: 'none',
-  keyScope: 'admin',
-  reach: 'own',
-  summary: 'The operator who is signed in to the console.',
-  reply: SignedIn,
-  errors: ['server_only'],
-  example: '',
-  handle({ key }) {
-    if (key === undefined) return refuseWithoutKey();
-    const { console: session } = key;
-    return {
-      ...signedIn(key),
-      ...(session === undefined ? {} : { endsAt: iso(session.endsAt), confirmedUntil: iso(session.confirmedUntil) }),
-    };
-  },
-});
 
 const confirm = endpoint({
   method: 'POST',
@@ -120,4 +67,60 @@ const signOut = endpoint({
   },
 });
 
-export const sessionEndpoints = [signIn, showSession, confirm, signOut];
+/** The endpoints of sessions. @param offers gives the operations that the operator of a session may run */
+export function sessionEndpoints(offers: Offers) {
+  const signedIn = ({ id, name, role = 'admin', game }: ServerKey) => ({
+    keyId: id,
+    name,
+    role,
+    ...(game === undefined ? {} : { game }),
+    operations: offers.to({ role, game }),
+  });
+
+  /** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
+  const signIn = endpoint({
+    method: 'POST',
+    path: '/console/session',
+    caller: 'none',
+    keyScope: 'admin',
+    reach: 'own',
+    takesTypedKey: true,
+    summary: 'Signs an operator in with a key that was typed into the console.',
+    emptyBody: true,
+    body: z.object({}),
+    reply: SignedIn,
+    errors: ['server_only'],
+    example: '',
+    async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
+      if (key === undefined || key.console !== undefined) return refuseWithoutKey();
+      const { secure } = meta.cookieScope;
+      const before = consoleSessions.heldBy(meta.cookie, secure);
+      const { token, endsAt, confirmedUntil } = await consoleSessions.start(key);
+      if (before !== undefined) await consoleSessions.end(before.keyId, before);
+      const reply = { ...signedIn(key), endsAt: iso(endsAt), confirmedUntil: iso(confirmedUntil) };
+      return new Reply(reply, { cookies: [consoleCookie(token, secure)] });
+    },
+  });
+
+  const showSession = endpoint({
+    method: 'GET',
+    path: '/console/session',
+    caller: 'none',
+    keyScope: 'admin',
+    reach: 'own',
+    summary: 'The operator who is signed in to the console.',
+    reply: SignedIn,
+    errors: ['server_only'],
+    example: '',
+    handle({ key }) {
+      if (key === undefined) return refuseWithoutKey();
+      const { console: session } = key;
+      return {
+        ...signedIn(key),
+        ...(session === undefined ? {} : { endsAt: iso(session.endsAt), confirmedUntil: iso(session.confirmedUntil) }),
+      };
+    },
+  });
+
+  return [signIn, showSession, confirm, signOut];
+}

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { showEvents } from '../account-events.ts';
-import type { listAccounts } from '../list-accounts.ts';
-import type { find } from '../search.ts';
-import type { show } from '../show.ts';
+import type { Event } from '../../features/events/model.ts';
+import type { ShownAccount } from '../account-reply.ts';
+import type { AccountSummary } from '../account-summary.ts';
+import type { FoundAccount } from '../find.ts';
 import {
   account,
   by,
@@ -27,9 +27,7 @@ import {
   type Part,
 } from './cells.ts';
 
-export type Account = z.output<typeof show.reply>;
-
-export function standing(shown: Account): Facts {
+export function standing(shown: ShownAccount): Facts {
   const { ban, guests } = shown;
   return [
     ['State', state(shown.state, shown.state === 'open')],
@@ -46,7 +44,7 @@ export function standing(shown: Account): Facts {
   ];
 }
 
-export function balance({ balanceCoins, debtCoins, balanceAt, ledger }: Account): Facts {
+export function balance({ balanceCoins, debtCoins, balanceAt, ledger }: ShownAccount): Facts {
   return [
     ['Balance', strong(balanceCoins)],
     ['Debt', given(debtCoins, (debt) => state(String(debt), false))],
@@ -64,7 +62,7 @@ export function balance({ balanceCoins, debtCoins, balanceAt, ledger }: Account)
   ];
 }
 
-export function entitlement({ entitlement: held, gift, trial }: Account): Facts {
+export function entitlement({ entitlement: held, gift, trial }: ShownAccount): Facts {
   return [
     ['State', [state(held.state, held.access ? true : undefined), held.source === 'gift' ? ' a gift' : '']],
     ['Until', time(held.expiresAt)],
@@ -76,7 +74,7 @@ export function entitlement({ entitlement: held, gift, trial }: Account): Facts 
   ];
 }
 
-export function givenName({ givenName: held }: Account): Facts {
+export function givenName({ givenName: held }: ShownAccount): Facts {
   return [
     ['Name', name(held?.name)],
     ['At', time(held?.givenAt)],
@@ -87,7 +85,7 @@ export function givenName({ givenName: held }: Account): Facts {
 
 const SOURCE = { store: ', by a purchase', report: ', as the app reported', none: '' };
 
-export function subscription({ subscription: held }: Account): Facts {
+export function subscription({ subscription: held }: ShownAccount): Facts {
   return [
     ['State', `${held.state}${SOURCE[held.source]}`],
     ['Product', held.productId],
@@ -96,7 +94,7 @@ export function subscription({ subscription: held }: Account): Facts {
   ];
 }
 
-export const sessions: Listing<Account['sessions']['listed'][number]> = {
+export const sessions: Listing<ShownAccount['sessions']['listed'][number]> = {
   title: 'Sessions',
   none: 'No session of a pairing or a store is listed. Logins with an installId are not.',
   columns: {
@@ -112,7 +110,7 @@ export const sessions: Listing<Account['sessions']['listed'][number]> = {
 export const signedOut = (count: number): string =>
   `Signed out everywhere: ${count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`}.`;
 
-export const ledger: Listing<Account['history'][number]> = {
+export const ledger: Listing<ShownAccount['history'][number]> = {
   title: 'Ledger',
   none: 'No such entry.',
   columns: {
@@ -126,7 +124,7 @@ export const ledger: Listing<Account['history'][number]> = {
   },
 };
 
-export const coinPurchases: Listing<Account['coinPurchases'][number]> = {
+export const coinPurchases: Listing<ShownAccount['coinPurchases'][number]> = {
   title: 'Purchases of coins',
   none: 'No coins bought.',
   columns: {
@@ -143,7 +141,7 @@ export const coinPurchases: Listing<Account['coinPurchases'][number]> = {
   },
 };
 
-export const subscriptionPurchases: Listing<Account['purchases'][number]> = {
+export const subscriptionPurchases: Listing<ShownAccount['purchases'][number]> = {
   title: 'Purchases of subscriptions',
   none: 'No subscription bought.',
   columns: {
@@ -158,7 +156,7 @@ export const subscriptionPurchases: Listing<Account['purchases'][number]> = {
   },
 };
 
-export const seats: Listing<Account['rooms'][number]> = {
+export const seats: Listing<ShownAccount['rooms'][number]> = {
   title: 'Rooms',
   none: 'No room in two weeks.',
   columns: {
@@ -171,7 +169,7 @@ export const seats: Listing<Account['rooms'][number]> = {
   },
 };
 
-export const scores: Listing<Account['boards']['scores'][number]> = {
+export const scores: Listing<ShownAccount['boards']['scores'][number]> = {
   title: 'Best scores',
   none: 'No score.',
   columns: {
@@ -184,13 +182,14 @@ export const scores: Listing<Account['boards']['scores'][number]> = {
 };
 
 /** The boards without a best score in `scores`. */
-export function otherBoards({ boards: { count, games, scores: shown } }: Account): { readonly games: string[]; readonly more: number } {
+export function otherBoards({ boards: { count, games, scores: shown } }: ShownAccount): {
+  readonly games: string[];
+  readonly more: number;
+} {
   return { games: games.filter((game) => !shown.some((score) => score.game === game)), more: count - games.length };
 }
 
-type Told = z.output<typeof showEvents.reply>;
-
-export const events: Listing<Told['events'][number]> = {
+export const events: Listing<z.output<typeof Event>> = {
   title: 'Events',
   none: 'No event of this account in this part of the log.',
   columns: {
@@ -203,13 +202,13 @@ export const events: Listing<Told['events'][number]> = {
 };
 
 /** How far the log was searched. */
-export function reach({ looked, since }: Told): Cell {
+export function reach({ looked, since }: { readonly looked: number; readonly since?: string | undefined }): Cell {
   return since === undefined
     ? 'The log of events has none there.'
     : ['Of ', coins(looked), ' events of all accounts, back to ', time(since), '.'];
 }
 
-export const listed: Listing<z.output<typeof listAccounts.reply>['accounts'][number]> = {
+export const listed: Listing<z.output<typeof AccountSummary>> = {
   title: 'Accounts',
   none: 'No such account on this page.',
   columns: {
@@ -225,7 +224,7 @@ export const listed: Listing<z.output<typeof listAccounts.reply>['accounts'][num
 
 export const looked = (count: number): string => `${count} accounts were looked at.`;
 
-export const found: Listing<z.output<typeof find.reply>['accounts'][number]> = {
+export const found: Listing<z.output<typeof FoundAccount>> = {
   title: 'Accounts',
   none: 'Nobody was found so far.',
   columns: {
@@ -244,7 +243,7 @@ export function headOf(accountId: string, movedFrom: string | undefined): string
 }
 
 /** All of an account, without what it has not. */
-export function accountParts(shown: Account): Part[] {
+export function accountParts(shown: ShownAccount): Part[] {
   const { games, more } = otherBoards(shown);
   return [
     headOf(shown.accountId, shown.movedFrom),

@@ -1,11 +1,9 @@
 import type { z } from 'zod';
-import type { listBoard } from '../boards.ts';
-import type { listSeasons } from '../seasons.ts';
+import type { BoardArchive, BoardEntry } from '../board-entries.ts';
+import type { SeasonRecord } from '../season-records.ts';
 import { account, by, coins, joined, link, name, state, time, type Listing } from './cells.ts';
 
-type Board = z.output<typeof listBoard.reply>;
-
-export const entries: Listing<Board['entries'][number]> = {
+export const entries: Listing<z.output<typeof BoardEntry>> = {
   title: 'Entries',
   none: 'No entries.',
   columns: {
@@ -18,7 +16,7 @@ export const entries: Listing<Board['entries'][number]> = {
   },
 };
 
-export const archivesOf = (game: string): Listing<Board['archives'][number]> => ({
+export const archivesOf = (game: string): Listing<z.output<typeof BoardArchive>> => ({
   title: 'Archives',
   none: 'The board was never reset.',
   columns: {
@@ -31,7 +29,7 @@ export const archivesOf = (game: string): Listing<Board['archives'][number]> => 
   },
 });
 
-export const seasonsOf = (game: string): Listing<z.output<typeof listSeasons.reply>['seasons'][number]> => ({
+export const seasonsOf = (game: string): Listing<z.output<typeof SeasonRecord>> => ({
   title: 'Seasons',
   none: 'This game has no seasons with a score.',
   columns: {

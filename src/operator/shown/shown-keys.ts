@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { listKeys } from '../server-keys.ts';
+import type { ShownKey } from '../listed-key.ts';
 import { link, state, time, type Listing } from './cells.ts';
 
-export const serverKeys: Listing<z.output<typeof listKeys.reply>['keys'][number]> = {
+export const serverKeys: Listing<z.output<typeof ShownKey>> = {
   title: 'Server keys',
   none: 'There are no server keys.',
   columns: {

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { listLog } from '../log.ts';
+import type { ShownLogEntry } from '../log-entry.ts';
 import { account, by, detailsOf, second, state, type Cell, type Listing } from './cells.ts';
 
-export type LogEntry = z.output<typeof listLog.reply>['entries'][number];
+export type LogEntry = z.output<typeof ShownLogEntry>;
 
 /** `not known` if the process died, or Redis did not confirm the change. */
 export function outcomeOf({ outcome }: LogEntry): string {

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { listStuckPurchases, showPurchase } from '../purchases.ts';
+import type { OperatorPurchase } from '../../features/purchases/operator-purchase.ts';
+import type { UnownedPurchase } from '../../features/subscription/operator-purchases.ts';
 import { account, by, coins, link, state, time, type Cell, type Facts, type Listing } from './cells.ts';
 
-type Purchase = z.output<typeof showPurchase.reply>['purchase'];
-type Stuck = z.output<typeof listStuckPurchases.reply>;
+type Purchase = z.output<typeof OperatorPurchase>;
 
 export function purchaseFacts(purchase: Purchase): Facts {
   const { store, orderId, sku, productId, packageName, quantity, takenCoins, stuck, test } = purchase;
@@ -60,7 +60,7 @@ export const life: Listing<Step> = {
   columns: { 'At (UTC)': ({ at }) => time(at), What: ({ what }) => what },
 };
 
-export const stuckPurchases: Listing<Stuck['purchases'][number]> = {
+export const stuckPurchases: Listing<Purchase & { readonly nextLookAt: string }> = {
   title: 'Stuck purchases',
   none: 'Nothing is stuck.',
   columns: {
@@ -75,7 +75,7 @@ export const stuckPurchases: Listing<Stuck['purchases'][number]> = {
   },
 };
 
-export const unownedSubscriptions: Listing<Stuck['subscriptions'][number]> = {
+export const unownedSubscriptions: Listing<z.output<typeof UnownedPurchase>> = {
   title: 'Subscriptions without an owner',
   none: 'Every subscription has an owner.',
   columns: {

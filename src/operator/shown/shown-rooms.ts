@@ -1,9 +1,10 @@
 import type { z } from 'zod';
-import type { showRoom } from '../rooms.ts';
+import type { Room as RoomShape } from '../../features/rooms/model.ts';
+import type { ListedRoom, RoomSeat } from '../room-facts.ts';
 import { account, code, given, name, state, time, yesNo, type Facts, type Listing } from './cells.ts';
 
-type Found = z.output<typeof showRoom.reply>;
-type Room = Found['room'];
+type Room = z.output<typeof RoomShape>;
+type Seat = z.output<typeof RoomSeat>;
 
 export function roomFacts(room: Room): Facts {
   return [
@@ -20,7 +21,13 @@ export function roomFacts(room: Room): Facts {
 }
 
 /** What only operators see. */
-export function ofOperators({ connections, listed }: Found): Facts {
+export function ofOperators({
+  connections,
+  listed,
+}: {
+  readonly connections: number;
+  readonly listed?: z.output<typeof ListedRoom> | undefined;
+}): Facts {
   return [
     ['Connections', connections],
     ['Listed until', given(listed, ({ until, reservedSeats }) => [time(until), `, ${reservedSeats} seats reserved`])],
@@ -47,7 +54,7 @@ function shortened(data: unknown): string {
   return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text;
 }
 
-export const seatsOf = ({ players: sitting }: Room): Listing<Found['seats'][number]> => ({
+export const seatsOf = ({ players: sitting }: Room): Listing<Seat> => ({
   title: 'Seats',
   none: 'Nobody has a seat.',
   columns: {
@@ -59,7 +66,7 @@ export const seatsOf = ({ players: sitting }: Room): Listing<Found['seats'][numb
 });
 
 /** What single players see. */
-export const hands: Listing<Found['seats'][number]> = {
+export const hands: Listing<Seat> = {
   title: 'What single players see',
   none: 'Nobody has a seat.',
   columns: { Player: ({ playerId }) => playerId, Sees: (seat) => code(JSON.stringify(seat.private)) },

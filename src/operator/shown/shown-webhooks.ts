@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { listDeliveries, showWebhook } from '../webhooks.ts';
+import type { Delivery, Webhook as WebhookShape } from '../webhook-facts.ts';
 import { code, coins, given, link, second, state, time, type Cell, type Facts, type Listing } from './cells.ts';
 
-type Webhook = z.output<typeof showWebhook.reply>['webhook'];
+type Webhook = z.output<typeof WebhookShape>;
 
 function stateOf(hook: Webhook): Cell {
   if (hook.state === 'disabled') return state(hook.disabledBy === 'gone' ? 'ended by 410' : 'stopped', false);
@@ -42,7 +42,7 @@ export function webhookFacts(hook: Webhook): Facts {
   ];
 }
 
-export const deliveries: Listing<z.output<typeof listDeliveries.reply>['deliveries'][number]> = {
+export const deliveries: Listing<z.output<typeof Delivery>> = {
   title: 'Deliveries',
   none: 'Nothing was sent yet.',
   columns: {

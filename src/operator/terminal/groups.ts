@@ -1,12 +1,11 @@
 import { operations } from '../endpoints.ts';
 import type { Operation } from '../operation.ts';
-import { listKeys } from '../server-keys.ts';
+import { keyOperations } from '../server-keys.ts';
 import { grant } from './coins.ts';
 import type { Command, CommandGroup } from './command.ts';
 import { dataCommands } from './data.ts';
 import { exportToFile } from './log.ts';
 import { commandOf } from './operate.ts';
-import { keyCommands } from './server-keys.ts';
 
 type Group = Omit<CommandGroup, 'commands'> & { readonly own?: Readonly<Record<string, Command>> };
 
@@ -25,7 +24,7 @@ const described: readonly Group[] = [
   { name: 'rooms', summary: 'rooms and who sits in them' },
   { name: 'trials', summary: 'trials of devices', note: 'DEVICE is a deviceId, or its hash, which accounts show has.' },
   { name: 'webhooks', summary: 'where events are sent' },
-  { name: 'keys', summary: 'the keys of your own servers', own: keyCommands },
+  { name: 'keys', summary: 'the keys of your own servers' },
   { name: 'data', summary: 'the data as a whole, after Redis lost it', own: dataCommands },
   { name: 'log', summary: 'what operators changed, by this tool and by HTTP', usual: 'list', own: { export: exportToFile } },
 ];
@@ -40,4 +39,4 @@ export function groupsOf(all: readonly Operation[]): CommandGroup[] {
   });
 }
 
-export const groups: readonly CommandGroup[] = groupsOf([...operations, listKeys as unknown as Operation]);
+export const groups: readonly CommandGroup[] = groupsOf([...operations, ...keyOperations]);

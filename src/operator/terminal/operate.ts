@@ -9,12 +9,11 @@ import { Failure } from '../../process/command.ts';
 import { shownReply } from '../shown/shown-reply.ts';
 import type { Command, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
-import { replies } from './replies.ts';
 import { textOfParts } from './table.ts';
 
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
 export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(operation: Operation<Input, Reply>): Command {
-  const { name, summary, role, method, path, input } = operation;
+  const { name, summary, role, method, path, input, needsNoService = false } = operation;
   const inWords = [...namesIn(path), ...(operation.words ?? [])];
   const isOfAccount = inWords[0] === 'accountId';
   const takesReason = 'reason' in input.shape;
@@ -50,19 +49,18 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
       const [who = ''] = words;
       if (isOfAccount) checkWho(who);
       return async (tool) => {
-        if (changes || (takesReason && flags['reason'] !== undefined)) await tool.checkData();
+        if (!needsNoService && (changes || (takesReason && flags['reason'] !== undefined))) await tool.checkData();
         const account = isOfAccount ? { accountId: await accountOf(who, tool) } : {};
         const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.services, tool.operator, (question) =>
           tool.confirm(question),
         );
         if (reply instanceof Refusal) {
-          await tool.checkData();
+          if (!needsNoService) await tool.checkData();
           throw failureOf(reply);
         }
         // Undefined fields are left out, as in the answers of the endpoints.
         const { logged: _, ...fields } = reply;
-        const shown = replies.get(name) ?? operation.shown;
-        const parts = shown?.(reply as never) ?? shownReply(fields);
+        const parts = operation.shown?.(reply as never) ?? shownReply(fields);
         return { text: textOfParts(parts), json: reply };
       };
     },
@@ -74,8 +72,8 @@ export function flagsOf(operation: Pick<Operation, 'input'>): Readonly<Record<st
   return Object.fromEntries(fieldsOf(operation).map((field) => [flagOf(field), flagHelp(field)]));
 }
 
-function flagOf({ name, unit }: Field): string {
-  return name.slice(0, name.length - (unit?.length ?? 0)).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+function flagOf({ name, unit, flag = name.slice(0, name.length - (unit?.length ?? 0)) }: Field): string {
+  return flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 function placeholderOf({ name, word, unit, type, format, choices = [] }: Field): string {
@@ -109,16 +107,19 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   TIME: 'Such as 2026-11-22T12:00:00Z.',
   DAY: 'Such as 2026-11-22.',
   Minutes: 'Such as 1d; 0m: none.',
+  Days: 'Such as 90d.',
 };
 
 /** A text of the command line as a field of a body. In a query all values are texts. */
 function valueOf(field: Field, text: string): unknown {
   const { type, unit } = field;
   if (type === 'array') return text.split(',').map((word) => word.trim());
-  if (unit !== undefined) return durationOf(flagOf(field), text) / 60_000;
+  if (unit !== undefined) return durationOf(flagOf(field), text) / UNITS_MS[unit];
   if (type === 'integer') return /^[-+]?\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
   return text;
 }
+
+const UNITS_MS = { Minutes: 60_000, Days: 86_400_000 };
 
 function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined;

@@ -9,7 +9,7 @@ import { closeSeason, notePayouts, readUnpaid, Seasons, settlePayouts } from '..
 import { ban, unban } from '../../../src/operator/ban.ts';
 import { removeEntry } from '../../../src/operator/boards.ts';
 import { perform, type Operation } from '../../../src/operator/operation.ts';
-import { readSeasons } from '../../../src/operator/seasons.ts';
+import { readSeasons } from '../../../src/operator/season-records.ts';
 import { forFile, freshId, signIn, start, type StartOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { Watcher } from '../../realtime/watcher.ts';

@@ -12,15 +12,15 @@ const [accounts, keys, log] = ['accounts', 'keys', 'log'].map((name) => groups.f
   CommandGroup,
 ];
 
-const scopes = 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,events,admin.';
+const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'events', 'admin'].map((scope) => `"${scope}"`).join('|');
 const expiry = '--expires takes a time such as 90d, 12h or 30m, at most ten years.';
 const create = (...more: string[]) => ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--yes', ...more];
 test.each<[words: string[], error: string]>([
-  [['keys', 'create', '--scopes', 'coins', '--yes'], 'keys create needs --name NAME.'],
-  [['keys', 'create', '--name', 'a', '--scopes', 'coins,all', '--yes'], scopes],
-  [['keys', 'create', '--name', ' ', '--scopes', 'coins', '--yes'], '--name must have 1 to 64 characters.'],
-  [['keys', 'create', '--name', 'a\u202eb', '--scopes', 'coins', '--yes'], '--name must hold no control or format characters.'],
-  [create('--game', 'No Game'), '--game takes the id of a game: small letters, digits, "_" and "-".'],
+  [['keys', 'create', '--scopes', 'coins', '--yes'], '"keys create" needs --name NAME.'],
+  [['keys', 'create', '--name', 'a', '--scopes', 'coins,all', '--yes'], `scopes: Invalid option: expected one of ${scopes}.`],
+  [['keys', 'create', '--name', ' ', '--scopes', 'coins', '--yes'], 'name: must have 1 to 64 characters.'],
+  [['keys', 'create', '--name', 'a\u202eb', '--scopes', 'coins', '--yes'], 'name: must hold no control or format characters.'],
+  [create('--game', 'No Game'), 'game: Must be 1 to 64 of a-z, 0-9, _ and -, the first a letter or digit.'],
   [create('--expires', '99999d'), expiry],
   [create('--name', 'b'), '--name may be given once.'],
   [['keys', 'revoke', 'abcd1234', '--by', 'a b'], '--by takes a name of 1 to 24 letters, digits, ".", "_" and "-".'],
@@ -41,7 +41,7 @@ test('the help of the tool names the groups, and the help of a group names its c
   for (const words of [[], ['--help'], ['-h']]) expect(readInput(words, [keys]).help).toBe(true);
   expect(helpOf([keys], undefined)).toContain('  keys       the keys of your own servers: list, create, rotate, revoke\n');
   const { group } = readInput(['keys', '--help'], [keys]);
-  expect(helpOf([keys], group)).toMatch(/  keys rotate ID\n      Makes a key .*\n      --overlap TIME +how long/);
+  expect(helpOf([keys], group)).toMatch(/  keys rotate ID\n      Makes a key .*\n      --overlap TIME +How long/);
 });
 
 test.each(['', '90', '-1d', '1.5d', '1 d', '3654d', '1D', '٣d', '99999999m'])('"%s" is not a valid time', (text) => {

@@ -25,7 +25,7 @@ const admin = (...words: string[]) => runAdmin(['keys', ...words], settings);
 const refusalOf = async (...words: string[]) => {
   const { code, out, error } = await admin(...words, '--yes');
   expect([code, out]).toEqual([1, '']);
-  return error.replace('coinop admin: ', '').trimEnd();
+  return error.replace('coinop admin: ', '').replace(' Nothing was changed (invalid_request).', '').trimEnd();
 };
 const keysOf = async (): Promise<{ id: string; [field: string]: unknown }[]> => JSON.parse((await admin('list', '--json')).out).keys;
 const keyOf = async (id: string) => (await keysOf()).find((key) => key.id === id)!;

@@ -4,6 +4,7 @@ import { filterOf, type Filter } from './console-fields.ts';
 import { draw, facts, link, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
 import { moveButton } from './console-lists.ts';
 import * as shown from '../../shown/shown-account.ts';
+import type { ShownAccount } from '../../account-reply.ts';
 import { logEntries } from '../../shown/shown-log.ts';
 import { make } from '../../../web/browser/dom.ts';
 import { browserOf } from '../../../web/browser/user-agent.ts';
@@ -66,7 +67,7 @@ const sentences = (all: readonly string[]): HTMLElement =>
   make('ul', { className: 'stack because' }, ...all.map((sentence) => make('li', { textContent: sentence })));
 
 /** The sessions of pairings and of sign-ins with the store. */
-function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }: shown.Account, asked: Asked): HTMLElement {
+function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }: ShownAccount, asked: Asked): HTMLElement {
   const named = open.map((session) => ({ ...session, userAgent: browserOf(session.userAgent) }));
   return make(
     'div',
@@ -78,7 +79,7 @@ function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }:
   );
 }
 
-function name(account: shown.Account): HTMLElement {
+function name(account: ShownAccount): HTMLElement {
   if (account.givenName === undefined) return make('p', { className: 'none', textContent: 'The player chooses the name.' });
   return facts(shown.givenName(account));
 }
@@ -128,7 +129,7 @@ function events(told: Answer | undefined, words: readonly string[], { form, type
   );
 }
 
-function subscriptions(account: shown.Account, asked: Asked): HTMLElement {
+function subscriptions(account: ShownAccount, asked: Asked): HTMLElement {
   return make(
     'div',
     {},
@@ -137,7 +138,7 @@ function subscriptions(account: shown.Account, asked: Asked): HTMLElement {
   );
 }
 
-function boards(account: shown.Account): HTMLElement {
+function boards(account: ShownAccount): HTMLElement {
   const { games, more } = shown.otherBoards(account);
   return make(
     'div',
