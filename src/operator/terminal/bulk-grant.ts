@@ -5,7 +5,7 @@ import { afterWrites, redisFailure } from '../../redis/script-runner.ts';
 import { GRANT_GROUP } from '../grant-pace.ts';
 import { countsOf, grantGroup, previewGrants, type Granted } from '../grants.ts';
 import { recorded } from '../operation.ts';
-import type { ListedAccount } from './accounts-file.ts';
+import { GrantRows, type GrantRow, type NamedAccount } from '../shown/grant-rows.ts';
 import type { Outcome, Tool } from './command.ts';
 import { Progress } from './progress.ts';
 import { facts } from './table.ts';
@@ -27,43 +27,32 @@ const TOLD = 10;
 /** Accounts that the preview reads at once. */
 const CHECKED_AT_ONCE = 64;
 
-/** A line of the file, and the state of its account. */
-interface Row extends ListedAccount {
-  preview: Granted | undefined;
-  /** An earlier line that names the same account, directly or by a guest that moved into it. */
-  repeats: number | undefined;
-  granted: Granted | undefined;
-}
-
 /** Grants to the accounts of a file: reads all accounts, asks the operator, and grants in groups until it is done or stopped. */
 export class BulkGrant {
-  readonly #rows: readonly Row[];
+  readonly #rows: GrantRows;
+  /** The rows whose accounts can get the coins. */
+  #planned: readonly GrantRow[] = [];
   readonly #terms: BulkTerms;
   readonly #tool: Tool;
 
-  constructor(accounts: readonly ListedAccount[], terms: BulkTerms, tool: Tool) {
-    this.#rows = accounts.map((account) => ({ ...account, preview: undefined, repeats: undefined, granted: undefined }));
+  constructor(accounts: readonly NamedAccount[], terms: BulkTerms, tool: Tool) {
+    this.#rows = new GrantRows(accounts);
     this.#terms = terms;
     this.#tool = tool;
   }
 
   /** Reads every account, changes nothing, and writes the report. @throws Failure if the report cannot be written */
   async check(): Promise<void> {
-    const lineOf = new Map<string, number>();
-    const progress = new Progress('Looked at', this.#rows.length);
-    for (let from = 0; from < this.#rows.length; from += CHECKED_AT_ONCE) {
+    const { all } = this.#rows;
+    const progress = new Progress('Looked at', all.length);
+    for (let from = 0; from < all.length; from += CHECKED_AT_ONCE) {
       this.#tool.signal.throwIfAborted();
-      const group = this.#rows.slice(from, from + CHECKED_AT_ONCE);
+      const group = all.slice(from, from + CHECKED_AT_ONCE);
       const ids = group.map(({ accountId }) => accountId);
-      const previews = await previewGrants(ids, this.#tool.services);
-      for (const [index, row] of group.entries()) {
-        row.preview = previews[index]!;
-        const account = row.preview.movedTo ?? row.accountId;
-        row.repeats = lineOf.get(account);
-        if (row.repeats === undefined) lineOf.set(account, row.line);
-      }
+      this.#rows.preview(group, await previewGrants(ids, this.#tool.services));
       progress.at(from + group.length);
     }
+    this.#planned = this.#rows.of('to_grant');
     this.#writeReport('to_grant');
   }
 
@@ -79,7 +68,7 @@ export class BulkGrant {
   async run(): Promise<Outcome> {
     const { coins, key, reason, file, report } = this.#terms;
     const { operator, services, confirm } = this.#tool;
-    const count = this.#toGrant().length;
+    const count = this.#planned.length;
     if (count === 0) return this.previewed();
     process.stderr.write(`${this.#previewText()}\n\n`);
     await confirm(`Grant ${coins} coins to each of ${count} accounts, ${coins * count} in sum? Key: ${key}. Reason: ${reason}.`, count);
@@ -115,45 +104,38 @@ export class BulkGrant {
     const { services, operator, signal } = this.#tool;
     // The tool reads the secret only when a change needs it, so it may not be known yet.
     if (!services.keySecret.isKnown) await services.keySecret.read();
-    const rows = this.#toGrant();
+    const rows = this.#planned;
     const progress = new Progress('Granted to', rows.length);
     for (let from = 0; from < rows.length; from += GRANT_GROUP) {
       if (signal.aborted) return false;
       await services.grantPace.turn();
       const group = rows.slice(from, from + GRANT_GROUP);
       const grants = group.map(({ accountId }) => ({ accountId, coins }));
-      const results = await grantGroup(grants, { key, reason, by: operator.key ?? operator.by }, services);
-      for (const [index, row] of group.entries()) row.granted = results[index]!;
+      this.#rows.grant(group, await grantGroup(grants, { key, reason, by: operator.key ?? operator.by }, services));
       progress.at(from + group.length);
     }
     return true;
   }
 
-  #toGrant(): Row[] {
-    return this.#rows.filter(({ preview, repeats }) => preview?.outcome === 'granted' && repeats === undefined);
-  }
-
   #counts(): ReturnType<typeof countsOf> {
-    return countsOf(this.#rows.flatMap(({ granted }) => granted ?? []));
+    return countsOf(this.#planned.filter(isGranted));
   }
 
   #previewText(): string {
     const { coins } = this.#terms;
-    const named = (rows: readonly Row[]): string => {
+    const named = (rows: readonly GrantRow[]): string => {
       const more = rows.length > TOLD ? `, and ${rows.length - TOLD} more` : '';
       return rows.length === 0 ? '0' : `${rows.length}: ${rows.slice(0, TOLD).map(nameOf).join(', ')}${more}`;
     };
-    const of = (outcome: string): Row[] =>
-      this.#rows.filter(({ preview, repeats }) => preview?.outcome === outcome && repeats === undefined);
-    const toGrant = this.#toGrant();
+    const planned = this.#planned;
     return facts([
-      ['lines', String(this.#rows.length)],
-      ['to grant', `${toGrant.length} accounts × ${coins} = ${toGrant.length * coins} coins`],
-      ['moved, so another account gets them', named(toGrant.filter(({ preview }) => preview?.movedTo !== undefined))],
-      ['banned', named(of('banned'))],
-      ['deleted', named(of('deleted'))],
-      ['unknown', named(of('unknown'))],
-      ['named by an earlier line too', named(this.#rows.filter(({ repeats }) => repeats !== undefined))],
+      ['lines', String(this.#rows.all.length)],
+      ['to grant', `${planned.length} accounts × ${coins} = ${planned.length * coins} coins`],
+      ['moved, so another account gets them', named(planned.filter(({ movedTo }) => movedTo !== undefined))],
+      ['banned', named(this.#rows.of('banned'))],
+      ['deleted', named(this.#rows.of('deleted'))],
+      ['unknown', named(this.#rows.of('unknown'))],
+      ['named by an earlier line too', named(this.#rows.of('repeated'))],
     ]);
   }
 
@@ -165,32 +147,30 @@ export class BulkGrant {
   }
 
   #figures(): object {
-    const previewed = this.#rows.filter(({ repeats }) => repeats === undefined);
+    const all = this.#rows.all;
     return {
-      lines: this.#rows.length,
-      repeated: this.#rows.length - previewed.length,
-      moved: this.#toGrant().filter(({ preview }) => preview?.movedTo !== undefined).length,
-      toGrant: this.#toGrant().length,
+      lines: all.length,
+      repeated: this.#rows.of('repeated').length,
+      moved: this.#planned.filter(({ movedTo }) => movedTo !== undefined).length,
+      toGrant: this.#planned.length,
       coinsEach: this.#terms.coins,
-      outcomes: { ...countsOf(previewed.flatMap(({ preview }) => (preview?.outcome === 'granted' ? [] : preview!))), ...this.#counts() },
+      outcomes: countsOf(all.filter(isGranted)),
     };
   }
 
   /** @param waiting the outcome to report for accounts that can get coins but got none from this command */
   #writeReport(waiting: string): void {
-    const lines = this.#rows.map(({ line, accountId, preview, repeats, granted }) => {
-      const { outcome, balanceAfterCoins = '', movedTo = '', code = '' } = granted ?? preview!;
-      const shown = repeats !== undefined ? 'repeated' : granted === undefined && outcome === 'granted' ? waiting : outcome;
-      return [line, accountId, shown, balanceAfterCoins, movedTo, repeats === undefined ? code : `line ${repeats}`].join(',');
-    });
+    const lines = this.#rows.report(waiting).map((cells) => `${cells.join(',')}\n`);
     try {
-      writeFileSync(this.#terms.report, `line,accountId,outcome,balanceAfterCoins,movedTo,detail\n${lines.join('\n')}\n`);
+      writeFileSync(this.#terms.report, lines.join(''));
     } catch (error) {
       throw new Failure(`The report cannot be written: ${(error as Error).message}.`);
     }
   }
 }
 
-function nameOf({ line, accountId }: Row): string {
+const isGranted = (row: GrantRow): row is GrantRow & Pick<Granted, 'outcome'> => row.outcome !== 'to_grant' && row.outcome !== 'repeated';
+
+function nameOf({ line, accountId }: GrantRow): string {
   return `${accountId} (line ${line})`;
 }

@@ -7,7 +7,7 @@ import { logFilterFields } from '../log-filter.ts';
 import { perform } from '../operation.ts';
 import { entriesText } from '../shown/cells.ts';
 import type { Command } from './command.ts';
-import { flagsOf } from './operate.ts';
+import { flagsOf, valuesOf } from './operate.ts';
 
 const filters = z.object(logFilterFields);
 
@@ -21,15 +21,14 @@ export const exportToFile: Command = {
   plan({ flags }) {
     const path = flags['file'];
     if (path === undefined) throw new Failure('"log export" needs --file FILE.');
-    const { data, error } = filters.safeParse(flags);
-    if (error !== undefined) throw new Failure(`${String(error.issues[0]!.path[0])}: ${error.issues[0]!.message}.`);
+    const filter = valuesOf('log export', filters, flags, false);
     return async ({ services, operator, checkData, signal }) => {
       await checkData();
       writing(path, () => writeFileSync(path, ''));
       let entries = 0;
       for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
         signal.throwIfAborted();
-        const part = await perform<z.output<typeof exportLog.reply>>(exportLog, { ...data, cursor }, services, operator);
+        const part = await perform<z.output<typeof exportLog.reply>>(exportLog, { ...filter, cursor }, services, operator);
         if (part instanceof Refusal) throw new Failure(part.message);
         writing(path, () => appendFileSync(path, part.csv));
         entries += part.entries;

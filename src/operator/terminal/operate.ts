@@ -7,7 +7,7 @@ import { fieldsOf, namesIn, type Field } from '../fields.ts';
 import { beforeChange, isChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { shownReply } from '../shown/shown-reply.ts';
-import type { Command, Flag, Tool } from './command.ts';
+import type { Command, CommandInput, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
 import { textOfParts } from './table.ts';
 
@@ -40,12 +40,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
         ...inWords.map((word, index) => [field(word), words[index]] as const),
         ...[...byFlag()].map(([flag, declared]) => [declared, flags[flag]] as const),
       ];
-      const missing = given.find(([{ isRequired }, value]) => isRequired && value === undefined)?.[0];
-      if (missing !== undefined) throw new Failure(`"${name}" needs --${flagOf(missing)} ${placeholderOf(missing)}.`);
-      const values = given.map(([declared, value]) => [declared.name, value && method === 'POST' ? valueOf(declared, value) : value]);
-      const shape = isOfAccount ? input.omit({ accountId: true } as never) : input;
-      const { data, error } = shape.safeParse(Object.fromEntries(values));
-      if (error !== undefined) throw new Failure(sentenceOf(error.issues[0]!));
+      const data = parsed(name, isOfAccount ? input.omit({ accountId: true } as never) : input, given, method === 'POST');
       const [who = ''] = words;
       if (isOfAccount) checkWho(who);
       return async (tool) => {
@@ -70,6 +65,36 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
 /** The flags of fields, for a command that takes them by itself. */
 export function flagsOf(operation: Pick<Operation, 'input'>): Readonly<Record<string, Flag>> {
   return Object.fromEntries(fieldsOf(operation).map((field) => [flagOf(field), flagHelp(field)]));
+}
+
+/** The values of flags that a command takes by itself. @throws Failure if they do not fit */
+export function valuesOf<Shape extends z.ZodObject>(
+  name: string,
+  shape: Shape,
+  flags: CommandInput['flags'],
+  isTyped: boolean,
+): z.output<Shape> {
+  return parsed(
+    name,
+    shape,
+    fieldsOf({ input: shape }).map((field) => [field, flags[flagOf(field)]]),
+    isTyped,
+  );
+}
+
+/** @param isTyped whether the shape takes numbers and lists, as a body does. In a query all values are texts */
+function parsed<Shape extends z.ZodObject>(
+  name: string,
+  shape: Shape,
+  given: readonly (readonly [Field, string | undefined])[],
+  isTyped: boolean,
+): z.output<Shape> {
+  const missing = given.find(([{ isRequired }, value]) => isRequired && value === undefined)?.[0];
+  if (missing !== undefined) throw new Failure(`"${name}" needs --${flagOf(missing)} ${placeholderOf(missing)}.`);
+  const values = given.map(([field, value]) => [field.name, value && isTyped ? valueOf(field, value) : value]);
+  const { data, error } = shape.safeParse(Object.fromEntries(values));
+  if (error !== undefined) throw new Failure(sentenceOf(error.issues[0]!));
+  return data;
 }
 
 function flagOf({ name, unit, flag = name.slice(0, name.length - (unit?.length ?? 0)) }: Field): string {
@@ -110,7 +135,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   Days: 'Such as 90d.',
 };
 
-/** A text of the command line as a field of a body. In a query all values are texts. */
+/** A text of the command line as a field of a body. */
 function valueOf(field: Field, text: string): unknown {
   const { type, unit } = field;
   if (type === 'array') return text.split(',').map((word) => word.trim());

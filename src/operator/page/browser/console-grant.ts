@@ -1,5 +1,5 @@
 import { call, Failed, type Answer } from './console-calls.ts';
-import { accountsOf, csvLine, type Line } from './console-file.ts';
+import { accountsOf, csvLine } from './console-file.ts';
 import {
   accountLink,
   alertOf,
@@ -16,6 +16,7 @@ import {
   type Part,
   type Shown,
 } from './console-parts.ts';
+import { GrantRows, type GrantRow, type NamedAccount } from '../../shown/grant-rows.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
@@ -26,14 +27,6 @@ interface Terms {
   readonly coins: number;
   readonly key: string;
   readonly reason: string;
-}
-
-/** A line of the file, with its outcome. */
-interface Row extends Line {
-  outcome: string;
-  movedTo?: string;
-  balanceAfterCoins?: number;
-  code?: string;
 }
 
 /** Coins for many accounts: preview, type the number of accounts, and grant in parts. The same key gives each account the coins once. */
@@ -79,7 +72,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
 }
 
 class Bulk {
-  readonly #rows: Row[];
+  readonly #rows: GrantRows;
   readonly #terms: Terms;
   readonly #place: HTMLElement;
   readonly #signal: AbortSignal;
@@ -87,8 +80,8 @@ class Bulk {
   /** Whether an answer was lost: then replays may be grants of this page. */
   #isUnsure = false;
 
-  constructor(lines: readonly Line[], terms: Terms, place: HTMLElement, signal: AbortSignal) {
-    this.#rows = lines.map((line) => ({ ...line, outcome: '' }));
+  constructor(accounts: readonly NamedAccount[], terms: Terms, place: HTMLElement, signal: AbortSignal) {
+    this.#rows = new GrantRows(accounts);
     this.#terms = terms;
     this.#place = place;
     this.#signal = signal;
@@ -96,31 +89,19 @@ class Bulk {
 
   /** Reads every account, and changes nothing. */
   async check(): Promise<void> {
-    const progress = this.#progress('Looking', this.#rows.length);
-    const seen = new Set<string>();
-    for (let from = 0; from < this.#rows.length; from += AT_ONCE) {
-      const part = this.#rows.slice(from, from + AT_ONCE);
+    const { all } = this.#rows;
+    const progress = this.#progress('Looking', all.length);
+    for (let from = 0; from < all.length; from += AT_ONCE) {
+      const part = all.slice(from, from + AT_ONCE);
       const { results } = await this.#grant(part, 'look', true);
-      for (const [index, row] of part.entries()) {
-        const { outcome, movedTo } = results[index] as Row;
-        const account = movedTo ?? row.accountId;
-        Object.assign(row, {
-          movedTo,
-          outcome: seen.has(account) && outcome === 'granted' ? 'repeated' : outcome === 'granted' ? 'to grant' : outcome,
-        });
-        seen.add(account);
-      }
+      this.#rows.preview(part, results);
       progress(from + part.length);
     }
     this.#showPreview();
   }
 
-  get #toGrant(): Row[] {
-    return this.#rows.filter(({ outcome }) => outcome === 'to grant');
-  }
-
   #showPreview(): void {
-    const rows = this.#toGrant;
+    const rows = this.#rows.of('to_grant');
     const apart = this.#apart;
     const { coins } = this.#terms;
     const typed = input('typed', '', { required: true, inputMode: 'numeric' });
@@ -155,7 +136,7 @@ class Bulk {
     this.#show(
       rows.length === 0 ? 'Nothing will change' : 'What will happen',
       facts([
-        ['Lines', shownCoins(this.#rows.length)],
+        ['Lines', shownCoins(this.#rows.all.length)],
         [
           'To grant',
           make('strong', {
@@ -171,10 +152,10 @@ class Bulk {
   }
 
   /** Lines by kind that get nothing, or whose coins go to another account. */
-  get #apart(): Map<string, Row[]> {
-    const kinds = new Map<string, Row[]>();
-    for (const row of this.#rows) {
-      const kind = row.outcome !== 'to grant' ? row.outcome : row.movedTo === undefined ? undefined : 'moved';
+  get #apart(): Map<string, GrantRow[]> {
+    const kinds = new Map<string, GrantRow[]>();
+    for (const row of this.#rows.all) {
+      const kind = row.outcome !== 'to_grant' ? row.outcome : row.movedTo === undefined ? undefined : 'moved';
       if (kind === undefined) continue;
       if (kinds.has(kind)) kinds.get(kind)!.push(row);
       else kinds.set(kind, [row]);
@@ -182,7 +163,7 @@ class Bulk {
     return kinds;
   }
 
-  #others(kinds: ReadonlyMap<string, readonly Row[]>): HTMLElement {
+  #others(kinds: ReadonlyMap<string, readonly GrantRow[]>): HTMLElement {
     const rows = [...kinds].flatMap(([kind, all]) =>
       all
         .slice(0, MOST_SHOWN)
@@ -201,16 +182,16 @@ class Bulk {
     );
   }
 
-  async #run(rows: readonly Row[]): Promise<void> {
+  async #run(rows: readonly GrantRow[]): Promise<void> {
     this.#isStopped = false;
-    const left = rows.filter(({ outcome }) => outcome === 'to grant');
+    const left = rows.filter(({ outcome }) => outcome === 'to_grant');
     const progress = this.#progress('Granting', left.length, () => (this.#isStopped = true));
     let problem = '';
     try {
       for (let from = 0; from < left.length && !this.#isStopped; from += AT_ONCE) {
         const part = left.slice(from, from + AT_ONCE);
         const { results } = await this.#sendPart(part);
-        for (const [index, row] of part.entries()) Object.assign(row, results[index], { line: row.line, accountId: row.accountId });
+        this.#rows.grant(part, results);
         progress(from + part.length);
       }
     } catch (error) {
@@ -220,7 +201,7 @@ class Bulk {
   }
 
   /** Sends a part, and repeats it if the answer was lost: accounts that already have the coins are replays. */
-  async #sendPart(part: readonly Row[]): Promise<Answer> {
+  async #sendPart(part: readonly GrantRow[]): Promise<Answer> {
     for (let tries = 1; ; tries++) {
       try {
         const { seen } = await call('/console/ask', { body: { operation: 'coins grant', input: this.#bodyOf(part, false) } });
@@ -235,21 +216,21 @@ class Bulk {
     }
   }
 
-  #grant(part: readonly Row[], says: string, dryRun: boolean): Promise<Answer> {
+  #grant(part: readonly GrantRow[], says: string, dryRun: boolean): Promise<Answer> {
     return call('/v1/admin/coins/grant-many', { body: this.#bodyOf(part, dryRun), says });
   }
 
-  #bodyOf(part: readonly Row[], dryRun: boolean): object {
+  #bodyOf(part: readonly GrantRow[], dryRun: boolean): object {
     const { coins, key, reason } = this.#terms;
     return { entries: part.map(({ accountId }) => ({ account: accountId, coins })), key, reason, ...(dryRun ? { dryRun } : {}) };
   }
 
-  #showEnd(rows: readonly Row[], problem: string): void {
+  #showEnd(rows: readonly GrantRow[], problem: string): void {
     const counts = new Map<string, number>();
     for (const { outcome } of rows) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-    const isWhole = !counts.has('to grant');
+    const isWhole = !counts.has('to_grant');
     // All rows: after a stop and a restart, the last run has only the last rows.
-    const hasGranted = this.#rows.some(({ outcome }) => outcome === 'granted');
+    const hasGranted = this.#rows.of('granted').length > 0;
     const isReplayed = isWhole && !hasGranted && !this.#isUnsure && counts.has('replayed');
     const said = make('p', {
       textContent: isReplayed
@@ -269,13 +250,8 @@ class Bulk {
 
   #reportButton(): HTMLElement {
     return button('Save the report', () => {
-      const lines = this.#rows.map(({ line, accountId, outcome, movedTo, balanceAfterCoins, code }) =>
-        csvLine([line, accountId, outcome.replaceAll(' ', '_'), movedTo, balanceAfterCoins, code]),
-      );
-      download(
-        `${this.#terms.key.replaceAll(/[^\w.-]/g, '_')}.report.csv`,
-        csvLine(['line', 'accountId', 'outcome', 'movedTo', 'balanceAfterCoins', 'code']) + lines.join(''),
-      );
+      const lines = this.#rows.report('to_grant').map(csvLine);
+      download(`${this.#terms.key.replaceAll(/[^\w.-]/g, '_')}.report.csv`, lines.join(''));
     });
   }
 
@@ -299,7 +275,7 @@ class Bulk {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  'to grant': 'not granted yet',
+  to_grant: 'not granted yet',
   granted: 'granted',
   replayed: 'got them under this key before',
   repeated: 'named by an earlier line too',
