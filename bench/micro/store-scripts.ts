@@ -1,11 +1,11 @@
-import { boardsOf, moveEntry, nameBoard, readEntry } from '../../src/features/highscores/account-scores.ts';
+import { moveEntry, nameBoard, readEntry } from '../../src/features/highscores/account-scores.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
 import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/apart/sandbox/signing-keys.ts';
 import { sandboxRedisKeys } from '../../src/apart/sandbox/model.ts';
-import { acknowledgeScript, keepScript, readScript } from '../../src/apart/sandbox/subscription-record.ts';
+import { keepScript, finishScript, readScript } from '../../src/apart/sandbox/issued-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/install-proof/nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/install-proof/prove.ts';
@@ -70,7 +70,7 @@ export function storeCases(): Record<string, Case> {
   const owning = (number: number) => ({ account: accountKey(owner(number)), standing: standingKey(owner(number)) });
   const line = (number: number) => ({ ...owning(number), revised: subscriptionKeys.revised(owner(number), hash(number)) });
   const listed = (number: number) => ({ ...line(number), owned: subscriptionKeys.ofAccount(owner(number)) });
-  const issued = (number: number) => ({ subscription: sandboxRedisKeys.subscription(`bench-${number}`) });
+  const issued = (number: number) => ({ record: sandboxRedisKeys.subscription(`bench-${number}`) });
   return {
     'sessions/check': scriptCase(
       checkCaller,
@@ -122,9 +122,9 @@ export function storeCases(): Record<string, Case> {
     'subscription/drop-line': scriptCase(dropLineScript, line, (number) => ({ hash: hash(number), revision: number })),
     'subscription/retire-purchase': scriptCase(retireScript, bought, (number) => ({ by: 'other', newOwner: owner(number), act: 'bench' })),
     'subscription/finished': scriptCase(finishedScript, bought, (number) => ({ revision: number })),
-    'sandbox/keep-subscription': scriptCase(keepScript, issued, () => ({ issued: JSON.stringify(purchase), keptSeconds: 600 })),
-    'sandbox/read-subscription': scriptCase(readScript, issued, () => ({})),
-    'sandbox/acknowledge-subscription': scriptCase(acknowledgeScript, issued, () => ({ now })),
+    'sandbox/keep-issued': scriptCase(keepScript, issued, () => ({ issued: JSON.stringify(purchase), seen: '*', keptSeconds: 600 })),
+    'sandbox/read-issued': scriptCase(readScript, issued, () => ({ finish: 'acknowledgedAt' })),
+    'sandbox/finish-issued': scriptCase(finishScript, issued, () => ({ finish: 'acknowledgedAt' })),
     'sandbox/keep-keys': scriptCase(
       keepKeys,
       () => ({ keys: sandboxRedisKeys.keys }),
@@ -188,11 +188,6 @@ export function storeCases(): Record<string, Case> {
         ...{ moveId: 'bench', targetId: target(number) },
         names: keyNames(holdings, now, ({ whenMoved }) => whenMoved === 'goes').join(' '),
       }),
-    ),
-    'highscores/boards-of': scriptCase(
-      boardsOf,
-      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))) }),
-      () => ({}),
     ),
     // Moves the entry of one of 500 players to the next one, so that most calls find an entry.
     'highscores/move-entry': scriptCase(

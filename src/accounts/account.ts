@@ -3,9 +3,14 @@ import { checksCaller, opensAccount } from './prologues.ts';
 import { Refusal } from '../errors.ts';
 import { SessionEnded, type CallerScripts, type ScriptCaller } from './caller-scripts.ts';
 
-/** Creates the caller's account if it does not exist yet. Answers with the generation to which a new session belongs. */
+/**
+ * Creates the caller's account if it does not exist yet, and answers with the generation to which a new session belongs. Answers
+ * created(generation), found(generation).
+ */
 export const openAccount = defineScript({
-  file: new URL('open-account.lua', import.meta.url),
+  name: 'accounts/open-account',
+  lua: `if not open_account(account, creation_barred) then return {'rate_limited'} end
+    return answer(account_created and 'created' or 'found', generation)`,
   keys: [],
   args: [],
   answers: ['created', 'found'],

@@ -15,8 +15,12 @@ const banScript = defineScript({
   library: [standingLibrary, standingChanges, accountEvents],
 });
 
+/** Ends the ban of an account. Answers unbanned, not_banned, moving, moved(account that it moved into), deleted(time). */
 const unbanScript = defineScript({
-  file: new URL('unban.lua', import.meta.url),
+  name: 'accounts/unban',
+  lua: `local state, detail = standing_of(standing)
+    if state ~= 'open' and state ~= 'banned' then return {state, detail} end
+    return {unban(standing) and 'unbanned' or 'not_banned'}`,
   keys: ['standing'],
   args: [],
   answers: ['unbanned', 'not_banned', 'moving', 'moved', 'deleted'],

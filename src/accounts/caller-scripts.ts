@@ -5,8 +5,16 @@ import { banEndOf, refuseBanned } from './ban-end.ts';
 import { accountOfKey } from './account-keys.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
 
+/**
+ * Checks the caller for a script that runs in another slot, and reads the facts of the account that the script needs. `index` is a set of
+ * the account that has to contain `member` before the script writes. If `member` is '', the script needs no entry in a set. Answers
+ * checked(moved_in, generation, is open 0|1, is proven 0|1).
+ */
 const checkApart = defineScript({
-  file: new URL('check-apart.lua', import.meta.url),
+  name: 'accounts/check-apart',
+  lua: `local is_open = redis.call('EXISTS', account) == 1 and (member == '' or redis.call('SISMEMBER', index, member) == 1)
+    local is_proven = redis.call('HEXISTS', account, 'installVerifiedAt') == 1
+    return {'checked', moved_in, generation, is_open and '1' or '0', is_proven and '1' or '0'}`,
   keys: ['account', 'index'],
   args: ['member'],
   answers: ['checked'],
@@ -14,8 +22,15 @@ const checkApart = defineScript({
   readOnly: true,
 });
 
+/**
+ * Creates the caller's account for a script that runs in another slot, and adds the object that the script will write to a set of the
+ * account, unless `member` is ''. The set never expires if `keptSeconds` is ''.
+ */
 const openListed = defineScript({
-  file: new URL('open-listed.lua', import.meta.url),
+  name: 'accounts/open-listed',
+  lua: `if not open_account(account, creation_barred) then return {'rate_limited'} end
+    if member ~= '' then list_in_account(index, member, kept_seconds ~= '' and kept_seconds or nil) end
+    return answer(account_created and 'created' or 'found')`,
   keys: ['index'],
   args: ['member', 'keptSeconds'],
   answers: ['created', 'found'],
@@ -260,7 +275,7 @@ class ApartCall extends CallOfCaller {
   #isOpen: string;
 
   /**
-   * @param checked the answer of `check-apart.lua`
+   * @param checked the answer of `checkApart`
    * @param open creates the account, and adds the object that the script will write to a set of the account
    */
   constructor(

@@ -1,15 +1,8 @@
+import { partsOf, type Part } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 import { keyOfAccount, standingKey } from './account-keys.ts';
 import { standingLibrary } from './standing.ts';
-
-const readHeld = defineScript({
-  file: new URL('read-held.lua', import.meta.url),
-  keys: ['held'],
-  args: ['cursor'],
-  answers: ['set', 'hash', 'none'],
-  readOnly: true,
-});
 
 const joinHeld = defineScript({
   file: new URL('join-held.lua', import.meta.url),
@@ -20,8 +13,12 @@ const joinHeld = defineScript({
   durable: true,
 });
 
+/** Deletes a guest's set or hash after its content was added to the account that the guest moved into. */
 const dropHeld = defineScript({
-  file: new URL('drop-held.lua', import.meta.url),
+  name: 'accounts/drop-held',
+  lua: `if standing_of(standing) ~= 'moved' then return {'not_moved'} end
+    redis.call('UNLINK', held)
+    return {'dropped'}`,
   keys: ['held', 'standing'],
   args: [],
   answers: ['dropped', 'not_moved'],
@@ -29,19 +26,12 @@ const dropHeld = defineScript({
   durable: true,
 });
 
-/**
- * Reads a set or a hash of an account, part by part. A small set or hash comes in one part. A part may be empty.
- * @param name the name of the key, as in `HeldKey`
- * @returns the members of a set, or field, value, field, value … of a hash
- */
-export async function* heldParts(accountId: string, name: string, scripts: ScriptRunner) {
-  for (let cursor = '0'; ;) {
-    const [kind, next = '0', ...words] = await scripts.run(readHeld, { held: keyOfAccount(accountId, name) }, { cursor });
-    if (kind === 'none') return;
-    yield { kind, words };
-    if (next === '0') return;
-    cursor = next;
-  }
+/** The members or fields that one script reads, roughly. */
+const WORDS_A_PART = 10;
+
+/** Reads a set or a hash of an account, part by part, as `partsOf`. @param name the name of the key, as in `HeldKey` */
+export function heldParts(accountId: string, name: string, scripts: ScriptRunner): AsyncIterable<Part> {
+  return partsOf(scripts, keyOfAccount(accountId, name), WORDS_A_PART);
 }
 
 /** Adds a guest's set or hash to the set or hash of the account that the guest moved into. Safe to repeat, and to stop anywhere. */

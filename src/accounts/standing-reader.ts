@@ -6,8 +6,14 @@ import type { CallerScripts } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
 import { standingLibrary } from './standing.ts';
 
+/**
+ * Reads whether an account is open, banned, deleted, moving into another account, or moved. Answers open, banned(end, 0 without one),
+ * moving, moved(account that it moved into), deleted(time).
+ */
 const readStanding = defineScript({
-  file: new URL('read-standing.lua', import.meta.url),
+  name: 'accounts/read-standing',
+  lua: `local state, detail = standing_of(standing)
+    return {state, detail}`,
   keys: ['standing'],
   args: [],
   answers: ['open', 'banned', 'moving', 'moved', 'deleted'],

@@ -14,8 +14,11 @@ export const markDeleted = defineScript({
   library: [standingLibrary, standingChanges, accountEvents],
 });
 
+/** Adds a deleted account to the index of tombstones. If the account is in the index already, its time of deletion stays. */
 const indexTombstone = defineScript({
-  file: new URL('index-tombstone.lua', import.meta.url),
+  name: 'accounts/index-tombstone',
+  lua: `redis.call('ZADD', tombstones, 'NX', at, account_id)
+    return {'indexed'}`,
   keys: ['tombstones'],
   args: ['accountId', 'at'],
   answers: ['indexed'],

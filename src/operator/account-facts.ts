@@ -6,8 +6,11 @@ import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import type { OperatorServices } from './operation.ts';
 
+/** Reads an account, even if it is banned, moved or deleted. Answers account(exists 0|1, record of its standing, field, value …). */
 const readAccount = defineScript({
-  file: new URL('read-account.lua', import.meta.url),
+  name: 'operator/read-account',
+  lua: `local fields = redis.call('HGETALL', account)
+    return {'account', #fields > 0 and '1' or '0', record_of(standing), unpack(fields)}`,
   keys: ['account', 'standing'],
   args: [],
   answers: ['account'],

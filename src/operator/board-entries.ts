@@ -3,10 +3,10 @@ import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { PLAYER_ID, playerEntry } from '../features/highscores/entry-format.ts';
-import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
+import { operatedBoardKeys, parseArchive } from '../features/highscores/archives.ts';
 import { readEntry } from '../features/highscores/account-scores.ts';
 import { ALL_TIME, boardArgs, boardKeys, parseEntries, seasonIn, seasonKeys, seasonLibraries } from '../features/highscores/model.ts';
-import { pairsOf } from '../redis/pairs.ts';
+import { readHash } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account, accountsNamed } from './find.ts';
@@ -109,8 +109,7 @@ export function archiveKeys(game: string, number: number) {
 
 /** The newest first. */
 export async function archivesOf(game: string, { scripts }: OperatorServices): Promise<z.input<typeof BoardArchive>[]> {
-  const [, ...words] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
-  const archives = pairsOf(words).map(([number, record]) => {
+  const archives = (await readHash(scripts, operatedBoardKeys.archives(game))).map(([number, record]) => {
     const { at, by, reason, entries, droppedAt } = parseArchive(record) ?? UNREADABLE;
     return { archive: Number(number), by, reason, entries, at: new Date(at).toISOString(), droppedAt: isoTime(droppedAt) };
   });

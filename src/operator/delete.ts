@@ -3,11 +3,11 @@ import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { BalanceCoins, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
-import { boardsOf } from '../features/highscores/account-scores.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { purchasesOf } from '../features/subscription/model.ts';
 import { followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
+import { readSet } from '../redis/reads.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
 
 export const deleteAccount = operation({
@@ -51,7 +51,7 @@ export const deleteAccount = operation({
 type Ledger = Awaited<ReturnType<typeof ledgerEnds>>;
 
 async function contentOf({ accountId, fields, standing }: FoundAccount, { balance, entries }: Ledger, { scripts }: OperatorServices) {
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
   const parts = [
     `its balance of ${balance}`,
     `its ledger (${entries})`,

@@ -9,8 +9,14 @@ import { more, some } from './shown/cells.ts';
 import { listed, looked } from './shown/shown-account.ts';
 import { AccountSummary, summaryOf, type Summary } from './account-summary.ts';
 
+/**
+ * Finds accounts in a part of the keys of one primary. `place` is any key of the primary, `cursor` that of SCAN, 0 at first. Answers
+ * part(next cursor, key …).
+ */
 const scanAccounts = defineScript({
-  file: new URL('scan-accounts.lua', import.meta.url),
+  name: 'operator/scan-accounts',
+  lua: `local part = redis.call('SCAN', cursor, 'MATCH', '{*}:account', 'COUNT', count)
+    return {'part', part[1], unpack(part[2])}`,
   keys: ['place'],
   args: ['cursor', 'count'],
   answers: ['part'],

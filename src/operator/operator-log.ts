@@ -17,8 +17,15 @@ const begin = defineScript({
   durable: true,
 });
 
+/**
+ * Records the outcome of a change in its entry of the operators' log. If a backup was restored meanwhile, the log may have another entry
+ * with this number. That entry is not changed.
+ */
 const end = defineScript({
-  file: new URL('end-change.lua', import.meta.url),
+  name: 'operator/end-change',
+  lua: `if redis.call('LINDEX', log, number - 1) ~= begun then return {'other'} end
+    redis.call('LSET', log, number - 1, ended)
+    return {'ended'}`,
   keys: ['log'],
   args: ['number', 'begun', 'ended'],
   answers: ['ended', 'other'],

@@ -16,8 +16,16 @@ const readRoomScript = defineScript({
   readOnly: true,
 });
 
+/**
+ * Reads a room's entry in the list of its game, or of all games. listed.lua has the format. `closed`: the list has recorded that the room
+ * is not open. Answers listed(time until which somebody is known to be present, reserved seats), closed, none.
+ */
 const readListedScript = defineScript({
-  file: new URL('read-listed.lua', import.meta.url),
+  name: 'operator/read-listed',
+  lua: `local text, ends = redis.call('HGET', rooms, entry), redis.call('ZSCORE', untils, entry)
+    if not text or not ends or tonumber(ends) <= tonumber(now) then return {'none'} end
+    if string.match(text, '^%d+ $') then return {'closed'} end
+    return {'listed', ends, redis.call('HGET', taken, entry) or '0'}`,
   keys: ['rooms', 'untils', 'taken'],
   args: ['entry'],
   answers: ['listed', 'closed', 'none'],

@@ -12,8 +12,15 @@ import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
 
+/**
+ * Ends all sessions of an account, even if it is banned. Answers ended(generation of new sessions), moving, moved(account that it moved
+ * into), deleted(time).
+ */
 const endSessions = defineScript({
-  file: new URL('end-sessions.lua', import.meta.url),
+  name: 'operator/end-sessions',
+  lua: `local state, detail = standing_of(standing)
+    if state ~= 'open' and state ~= 'banned' then return {state, detail} end
+    return {'ended', end_sessions(standing)}`,
   keys: ['standing'],
   args: [],
   answers: ['ended', 'moving', 'moved', 'deleted'],

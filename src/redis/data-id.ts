@@ -127,9 +127,14 @@ export const checkData = defineScript(checkDataParts);
  */
 export const readData = defineScript({ ...checkDataParts, readOnly: true });
 
-/** Reads the heartbeat durably: the answer waits for the replicas, so the replicas have the heartbeat that it returns. */
+/**
+ * Reads the heartbeat, the data's count of milliseconds of serving (data-id.ts). The batch of a durable script begins with a write, so the
+ * answer waits until the replicas have the heartbeat too. Answers found(id, heartbeat).
+ */
 export const readHeartbeat = defineScript({
-  file: new URL('read-heartbeat.lua', import.meta.url),
+  name: 'redis/read-heartbeat',
+  lua: `local found, heartbeat = string.match(redis.call('GET', id), '^(%S+) (%d+) ')
+    return {'found', found, heartbeat}`,
   keys: ['id'],
   args: [],
   answers: ['found'],

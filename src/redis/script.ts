@@ -36,7 +36,7 @@ export interface Script<Key extends string, Argument extends string, Word extend
   /** Whether Redis tells when the keys of a call have changed since (`tracked.ts`). The script must read all of them. */
   readonly tracked: boolean;
   /**
-   * The same script for a caller whose account is in another slot. `accounts/check-apart.lua` checks the caller before, and its answers are
+   * The same script for a caller whose account is in another slot. `checkApart` of `accounts/caller-scripts.ts` checks the caller before, and its answers are
    * arguments in place of the prologue's KEYS.
    */
   readonly apart: Script<Key, Argument, Word> | undefined;
@@ -95,7 +95,7 @@ interface PrologueDeclaration {
   inPlaceOf?: Prologue;
 }
 
-/** The `.lua` file: `new URL('apply.lua', import.meta.url)`. A script of one line is text in its declaration, without a header. */
+/** The `.lua` file: `new URL('apply.lua', import.meta.url)`. A script of up to four lines is text in its declaration, without a header. */
 type ScriptSource = { readonly file: URL } | { readonly name: string; readonly lua: string };
 
 interface ScriptDeclaration<Key, Argument, Word> {
@@ -123,7 +123,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
    */
   apart?: false;
   lists?: { index: Key; member: Argument; keptSeconds?: number };
-  /** Lua functions that several scripts share. They may use the script's KEYS and ARGV, so each call defines them. */
+  /** As a library, for functions that use the script's KEYS and ARGV, so that each call defines them. */
   prelude?: Library;
   /** Libraries whose functions use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
   library?: Library | readonly Library[];

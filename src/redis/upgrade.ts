@@ -16,8 +16,12 @@ export interface Upgrade {
   readonly run: (redis: Redis, keysLike: (glob: string) => AsyncIterable<readonly string[]>) => Promise<void>;
 }
 
+/** Sets the version of the data, if the version has not changed since it was read. `seen` is '' if there was none. */
 const setVersion = defineScript({
-  file: new URL('set-version.lua', import.meta.url),
+  name: 'redis/set-version',
+  lua: `if (redis.call('GET', version) or '') ~= seen then return {'changed'} end
+    redis.call('SET', version, to)
+    return {'set'}`,
   keys: ['version'],
   args: ['seen', 'to'],
   answers: ['set', 'changed'],

@@ -40,7 +40,7 @@ export const sandboxAcknowledge = googleEndpoint({
     if (found instanceof Reply) return found;
     if (found.issued.productId !== productId) return invalidValue();
     const { state } = subscriptionAt(found.issued, services.now());
-    if (!found.isMarked && (state === 'pending' || state === 'pending_canceled' || state === 'expired')) {
+    if (!found.isFinished && (state === 'pending' || state === 'pending_canceled' || state === 'expired')) {
       const message = 'The purchase is not in a valid state to perform the desired operation.';
       return googleError(400, { reason: 'invalidPurchaseState', message, place: ['token', 'parameter'] });
     }

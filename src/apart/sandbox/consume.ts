@@ -38,7 +38,7 @@ export const sandboxConsume = googleEndpoint({
     const found = await findProductPurchase(packageName, token, services);
     if (found instanceof Reply) return found;
     if (found.issued.productId !== productId) return invalidValue();
-    if (!found.isMarked && found.issued.state !== 'purchased') {
+    if (!found.isFinished && found.issued.state !== 'purchased') {
       const message = 'The purchase is not in a valid state to perform the desired operation.';
       return googleError(400, { reason: 'invalidPurchaseState', message, place: ['token', 'parameter'] });
     }

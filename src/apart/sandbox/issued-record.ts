@@ -6,30 +6,38 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
  * acknowledged (`acknowledgedAt`).
  */
 
-type Mark = 'consumedAt' | 'acknowledgedAt';
+type Finish = 'consumedAt' | 'acknowledgedAt';
 
-/** Answers issued(JSON, or ''; whether the record has the mark, 0|1). */
-const readScript = defineScript({
+/** Answers issued(JSON, or ''; whether it has the time of `finish`, 0|1). */
+export const readScript = defineScript({
   name: 'sandbox/read-issued',
-  lua: `return {'issued', redis.call('HGET', record, 'issued') or '', string.format('%d', redis.call('HEXISTS', record, mark))}`,
+  lua: `return {'issued', redis.call('HGET', record, 'issued') or '', string.format('%d', redis.call('HEXISTS', record, finish))}`,
   keys: ['record'],
-  args: ['mark'],
+  args: ['finish'],
   answers: ['issued'],
   readOnly: true,
 });
 
-/** Records the time of a mark. If the record has the mark, the first time stays. */
-const markScript = defineScript({
-  name: 'sandbox/mark-issued',
-  lua: `return {redis.call('EXISTS', record) == 1 and redis.call('HSETNX', record, mark, now) and 'marked' or 'unknown'}`,
+/** Records the time at which the purchase was finished. If there is one, the first time stays. */
+export const finishScript = defineScript({
+  name: 'sandbox/finish-issued',
+  lua: `return {redis.call('EXISTS', record) == 1 and redis.call('HSETNX', record, finish, now) and 'finished' or 'unknown'}`,
   keys: ['record'],
-  args: ['mark'],
-  answers: ['marked', 'unknown'],
+  args: ['finish'],
+  answers: ['finished', 'unknown'],
   durable: true,
 });
 
-const keepScript = defineScript({
-  file: new URL('keep-issued.lua', import.meta.url),
+/**
+ * Records what the sandbox has issued for a purchase token, unless the record has changed since it was read. `seen` is the JSON as it was
+ * read, '' for a new record, '*' for a change of any.
+ */
+export const keepScript = defineScript({
+  name: 'sandbox/keep-issued',
+  lua: `if seen ~= '*' and (redis.call('HGET', record, 'issued') or '') ~= seen then return {'changed'} end
+    redis.call('HSET', record, 'issued', issued)
+    redis.call('EXPIRE', record, kept_seconds)
+    return {'kept'}`,
   keys: ['record'],
   args: ['issued', 'seen', 'keptSeconds'],
   answers: ['kept', 'changed'],
@@ -38,22 +46,22 @@ const keepScript = defineScript({
 
 export interface KeptRecord<Issued> {
   readonly issued: Issued;
-  readonly isMarked: boolean;
+  readonly isFinished: boolean;
   /** The JSON of `issued` as it was read. `keepIssued` needs it to notice a change. */
   readonly seen: string;
 }
 
-export async function readIssued<Issued>(scripts: ScriptRunner, record: string, mark: Mark): Promise<KeptRecord<Issued> | undefined> {
-  const [, seen = '', isMarked] = await scripts.run(readScript, { record }, { mark });
-  return seen === '' ? undefined : { issued: JSON.parse(seen) as Issued, isMarked: isMarked === '1', seen };
+export async function readIssued<Issued>(scripts: ScriptRunner, record: string, finish: Finish): Promise<KeptRecord<Issued> | undefined> {
+  const [, seen = '', isFinished] = await scripts.run(readScript, { record }, { finish });
+  return seen === '' ? undefined : { issued: JSON.parse(seen) as Issued, isFinished: isFinished === '1', seen };
 }
 
-export async function markIssued(scripts: ScriptRunner, record: string, mark: Mark): Promise<void> {
-  await scripts.run(markScript, { record }, { mark });
+export async function finishIssued(scripts: ScriptRunner, record: string, finish: Finish): Promise<void> {
+  await scripts.run(finishScript, { record }, { finish });
 }
 
 /**
- * Records what was issued. The marks stay.
+ * Records what was issued. Whether it was finished does not change.
  * @param seen the JSON that was read before the change; '' for a new record, '*' for a change of any
  * @returns false if another call has changed the record since it was read
  */

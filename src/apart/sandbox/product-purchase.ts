@@ -92,7 +92,7 @@ export async function findProductPurchase(
   return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN });
 }
 
-function purchaseV2({ issued, isMarked: isConsumed }: KeptPurchase): z.input<typeof PurchaseV2> {
+function purchaseV2({ issued, isFinished: isConsumed }: KeptPurchase): z.input<typeof PurchaseV2> {
   const { state, orderId, completedAt, quantity, refundedQuantity, obfuscatedAccountId, productId, test } = issued;
   return {
     kind: 'androidpublisher#productPurchaseV2',

@@ -2,11 +2,18 @@ import { defineScript } from '../../redis/script.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductState } from '../../stores/store.ts';
-import { keepIssued, markIssued, readIssued, type KeptRecord } from './issued-record.ts';
+import { keepIssued, finishIssued, readIssued, type KeptRecord } from './issued-record.ts';
 import { sandboxRedisKeys } from './model.ts';
 
+/**
+ * Adds a purchase to the list of its app's voided purchases, or removes it from the list. Also removes purchases that were voided before
+ * `oldest`. `voidedAt` is '' if no unit is refunded.
+ */
 const voidScript = defineScript({
-  file: new URL('void-purchase.lua', import.meta.url),
+  name: 'sandbox/void-purchase',
+  lua: `if voided_at == '' then redis.call('ZREM', voided, token) else redis.call('ZADD', voided, voided_at, token) end
+    redis.call('ZREMRANGEBYSCORE', voided, '-inf', oldest)
+    return {'done'}`,
   keys: ['voided'],
   args: ['token', 'voidedAt', 'oldest'],
   answers: ['done'],
@@ -48,7 +55,7 @@ export interface IssuedPurchase {
   readonly knownAt?: number | undefined;
 }
 
-/** Its mark says that the purchase was consumed. */
+/** Finished: the purchase was consumed. */
 export type KeptPurchase = KeptRecord<IssuedPurchase>;
 
 /** Whether a paid purchase was refunded in whole or in part. */
@@ -83,7 +90,7 @@ export async function keepPurchase(
 }
 
 export function consumePurchase(scripts: ScriptRunner, purchaseToken: string): Promise<void> {
-  return markIssued(scripts, sandboxRedisKeys.purchase(purchaseToken), 'consumedAt');
+  return finishIssued(scripts, sandboxRedisKeys.purchase(purchaseToken), 'consumedAt');
 }
 
 /** The purchase tokens of an app's voided purchases, with the times of their last change. */

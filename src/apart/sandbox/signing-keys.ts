@@ -5,8 +5,16 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { sandboxRedisKeys } from './model.ts';
 
+/**
+ * Reads the sandbox's signing keys, and records `made` if there are none. If several processes start together, the keys that are recorded
+ * first stay. Without `made` ('') it only reads. Answers kept(keys), none.
+ */
 export const keepKeys = defineScript({
-  file: new URL('keep-keys.lua', import.meta.url),
+  name: 'sandbox/keep-keys',
+  lua: `if made ~= '' then redis.call('SET', keys, made, 'NX') end
+    local kept = redis.call('GET', keys)
+    if not kept then return {'none'} end
+    return {'kept', kept}`,
   keys: ['keys'],
   args: ['made'],
   answers: ['kept', 'none'],

@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { keepIssued, markIssued, readIssued, type KeptRecord } from './issued-record.ts';
+import { keepIssued, finishIssued, readIssued, type KeptRecord } from './issued-record.ts';
 import { sandboxRedisKeys } from './model.ts';
 import type { IssuedSubscription } from './subscription-lifecycle.ts';
 
@@ -11,7 +11,7 @@ const DAY_SECONDS = 86_400;
  */
 const KEPT_SECONDS = 400 * DAY_SECONDS;
 
-/** Its mark says that the purchase was acknowledged. */
+/** Finished: the purchase was acknowledged. */
 export type KeptSubscription = KeptRecord<IssuedSubscription>;
 
 export function readSubscription(scripts: ScriptRunner, purchaseToken: string): Promise<KeptSubscription | undefined> {
@@ -30,5 +30,5 @@ export async function keepSubscription(
 }
 
 export function acknowledgeSubscription(scripts: ScriptRunner, purchaseToken: string): Promise<void> {
-  return markIssued(scripts, sandboxRedisKeys.subscription(purchaseToken), 'acknowledgedAt');
+  return finishIssued(scripts, sandboxRedisKeys.subscription(purchaseToken), 'acknowledgedAt');
 }

@@ -100,7 +100,7 @@ export const sandboxSubscription = googleEndpoint({
   },
 });
 
-function purchaseV2({ issued, isMarked: acknowledged }: KeptSubscription, now: number): z.input<typeof PurchaseV2> {
+function purchaseV2({ issued, isFinished: acknowledged }: KeptSubscription, now: number): z.input<typeof PurchaseV2> {
   const { state, expiresAt, renewing, renewals } = subscriptionAt(issued, now);
   const unpaid = state === 'pending' || state === 'pending_canceled';
   const orderId = renewals === 0 ? issued.orderId : `${issued.orderId}..${renewals - 1}`;

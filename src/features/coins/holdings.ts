@@ -12,7 +12,7 @@ import {
   DAY_MS,
   dayOf,
   DebtCoins,
-  erasePrelude,
+  eraseLibrary,
   LedgerCursor,
   ledgerLibrary,
   shownBalance,
@@ -20,13 +20,18 @@ import {
 } from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
+/**
+ * Deletes a part of the ledger and the index of a deleted account, or of a guest that moved into an account, which has a copy. `state` is
+ * `moved` or `deleted`, `from` the first bucket of this call. Answers erased(the next call's from, '' after the last call), kept.
+ */
 const eraseScript = defineScript({
-  file: new URL('erase-ledger.lua', import.meta.url),
+  name: 'coins/erase-ledger',
+  lua: `if standing_of(standing) ~= state then return {'kept'} end
+    return {'erased', erase_part(ledger, (tail(ledger)), from)}`,
   keys: ['ledger', 'standing'],
   args: ['state', 'from'],
   answers: ['erased', 'kept'],
-  library: [standingLibrary, ledgerLibrary],
-  prelude: erasePrelude,
+  library: [standingLibrary, ledgerLibrary, eraseLibrary],
   durable: true,
 });
 

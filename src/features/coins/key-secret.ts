@@ -14,8 +14,11 @@ import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 import { upgradeData, type Upgrade } from '../../redis/upgrade.ts';
 
+/** Sets the secret of the hashes of idempotency keys, unless another process has already set it. Answers made(the secret). */
 const makeSecret = defineScript({
-  file: new URL('make-secret.lua', import.meta.url),
+  name: 'coins/make-secret',
+  lua: `redis.call('SET', secret, own, 'NX')
+    return {'made', redis.call('GET', secret)}`,
   keys: ['secret'],
   args: ['own'],
   answers: ['made'],

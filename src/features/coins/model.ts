@@ -189,7 +189,7 @@ export const ledgerLibrary = defineLibrary(new URL('ledger.lua', import.meta.url
 });
 
 /** Lua functions for scripts that delete a ledger and its index. They need `ledgerLibrary` too. */
-export const erasePrelude = defineLibrary(new URL('erase-part.lua', import.meta.url));
+export const eraseLibrary = defineLibrary(new URL('erase-part.lua', import.meta.url));
 
 /** A line for the log and for `/ready` that says who can credit coins: server keys only, or every client. */
 export function whoMintsCoins({

@@ -13,8 +13,11 @@ import { StoreToken } from '../../stores/store-token.ts';
 
 type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'providers' | 'scripts' | 'now'>;
 
+/** Reads the balance that the deletion of an account would delete. Answers account(exists 0|1, balance, below 0 for a debt). */
 export const previewScript = defineScript({
-  file: new URL('preview.lua', import.meta.url),
+  name: 'deletion/preview',
+  lua: `local last = redis.call('LINDEX', ledger, -1)
+    return {'account', redis.call('EXISTS', account) == 1 and '1' or '0', last and string.match(last, '<entry: balance>') or '0'}`,
   keys: ['account', 'ledger'],
   args: [],
   answers: ['account'],

@@ -12,8 +12,16 @@ import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import { within } from '../../redis/within.ts';
 
+/**
+ * Tells whether a deleted account still has to be erased (`left`), or is erased (`closed`). Answers left(time, guests that moved in),
+ * closed, none.
+ */
 const readDeletion = defineScript({
-  file: new URL('read-deletion.lua', import.meta.url),
+  name: 'deletion/read-deletion',
+  lua: `local state, at, _, moved_in = standing_of(standing)
+    if state ~= 'deleted' then return {'none'} end
+    if is_erased(standing) then return {'closed'} end
+    return {'left', at, moved_in}`,
   keys: ['standing'],
   args: [],
   answers: ['left', 'closed', 'none'],

@@ -3,8 +3,11 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { eventKeys } from './model.ts';
 
+/** Tells the relay which outboxes have new events. `tags` are those of the outboxes, separated by blanks. */
 const hintOutboxes = defineScript({
-  file: new URL('hint-outboxes.lua', import.meta.url),
+  name: 'events/hint-outboxes',
+  lua: `announce('outboxes', tags)
+    return {'told'}`,
   keys: ['state'],
   args: ['tags'],
   answers: ['told'],

@@ -31,15 +31,31 @@ const appendLog = defineScript({
   durable: true,
 });
 
+/**
+ * Lets readers see the events before a position, and announces the position to every process. The relay runs this script once the replicas
+ * of REDIS_WAIT_REPLICAS have the events, because a failover must not lose an event that a reader has seen.
+ */
 const makeReadable = defineScript({
-  file: new URL('make-readable.lua', import.meta.url),
+  name: 'events/make-readable',
+  lua: `if tonumber(readable) > tonumber(redis.call('HGET', state, 'readable') or '0') then redis.call('HSET', state, 'readable', readable) end
+    announce('events', readable)
+    return {'shown'}`,
   keys: ['state'],
   args: ['readable'],
   answers: ['shown'],
 });
 
+/**
+ * Emits, once, an event of an account that a script in another slot decided. This script runs in the account's slot, which numbers the
+ * account's events. A relay repeats this call if an earlier relay died before it had appended the whole element of the outbox to the log.
+ * `id` is the event's as it was decided.
+ */
 const forwardEvent = defineScript({
-  file: new URL('forward-event.lua', import.meta.url),
+  name: 'events/forward-event',
+  lua: `local KEPT_SECONDS = 86400
+    if not redis.call('SET', forwarded .. id, '', 'EX', KEPT_SECONDS, 'NX') then return {'known'} end
+    tell_event(string.match(account, '^{(.-)}'), letter, words)
+    return {'told'}`,
   keys: ['account', 'forwarded'],
   args: ['id', 'letter', 'words'],
   answers: ['told', 'known'],
@@ -126,10 +142,10 @@ interface Element {
  * Moves events from the outboxes, to which scripts write, into the log. One process at a time does so.
  *
  * For each outbox there are four steps. `take-outbox.lua` reads the elements that the log lacks. `append-log.lua` appends their events to
- * the log, unless another relay has done so meanwhile. `make-readable.lua` lets readers see the events. The next `take-outbox.lua` drops
- * the elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on
- * which the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so
- * the next relay neither loses nor repeats an event.
+ * the log, unless another relay has done so meanwhile. `makeReadable` lets readers see the events. The next `take-outbox.lua` drops the
+ * elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on which
+ * the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so the
+ * next relay neither loses nor repeats an event.
  */
 export class Relay {
   readonly #options: RelayOptions;
@@ -211,7 +227,7 @@ export class Relay {
     }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
     this.#counts.kept = Number(next) - Number(oldest);
-    // An earlier holder of the lease died between `append-log.lua` and `make-readable.lua`.
+    // An earlier holder of the lease died between `append-log.lua` and `makeReadable`.
     if (next !== readable) await this.#show(Number(next));
     if (!this.#isHolder) await this.#begin();
   }

@@ -8,7 +8,7 @@
 -- Library account-events.lua: tell_event
 -- Library create-account.lua: create_account
 -- Library ledger.lua: MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
--- Prelude bounded-lines.lua: join_lines
+-- Library bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
 -- This script alone decides a move, because only the account's slot has the account's bounds. It decides once: an accepted guest has a line

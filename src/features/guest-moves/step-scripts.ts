@@ -3,7 +3,7 @@ import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
-import { erasePrelude, ledgerLibrary } from '../coins/model.ts';
+import { eraseLibrary, ledgerLibrary } from '../coins/model.ts';
 
 /**
  * The scripts of a guest's move. Each script touches keys of one hash tag: the guest's (freezeGuest, readFrozenGuest, readGuestLedger,
@@ -69,8 +69,7 @@ export const addGuestToAccount = defineScript({
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
-  library: [standingLibrary, standingChanges, accountEvents, accountCreation, ledgerLibrary],
-  prelude: boundedLines,
+  library: [standingLibrary, standingChanges, accountEvents, accountCreation, ledgerLibrary, boundedLines],
 });
 
 export const readOutcome = defineScript({
@@ -87,8 +86,7 @@ export const deleteCopy = defineScript({
   args: ['lastSeq', 'from'],
   answers: ['cleared', 'open'],
   durable: true,
-  library: ledgerLibrary,
-  prelude: erasePrelude,
+  library: [ledgerLibrary, eraseLibrary],
 });
 
 export const thawGuest = defineScript({

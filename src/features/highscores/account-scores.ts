@@ -7,6 +7,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { Queue } from '../../redis/queue.ts';
+import { readSet } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSet } from '../../redis/set-pages.ts';
@@ -17,16 +18,12 @@ import { boardKeys, BoardEntry, boardLibrary, parseEntries, seasonKeys, seasonLi
 
 /** Reads and changes the entries that an account has on boards, in their archives and in their seasons. */
 
-export const boardsOf = defineScript({
-  file: new URL('boards-of.lua', import.meta.url),
-  keys: ['boards'],
-  args: [],
-  answers: ['boards'],
-  readOnly: true,
-});
-
+/** Adds a game to an account's set of boards, or removes the game. A game is not added to the set of a deleted account. */
 export const nameBoard = defineScript({
-  file: new URL('name-board.lua', import.meta.url),
+  name: 'highscores/name-board',
+  lua: `if is_named == '1' and standing_of(standing) == 'deleted' then return {'account_deleted'} end
+    redis.call(is_named == '1' and 'SADD' or 'SREM', boards, game)
+    return {'named'}`,
   keys: ['boards', 'standing'],
   args: ['game', 'isNamed'],
   answers: ['named', 'account_deleted'],
@@ -80,8 +77,12 @@ export const forgetPayouts = defineScript({
   formats: [seasonPayout],
 });
 
+/** Lists the seasons of a game that have a board, latest first. Answers seasons(season …). */
 export const listSeasons = defineScript({
-  file: new URL('list-seasons.lua', import.meta.url),
+  name: 'highscores/list-seasons',
+  lua: `local answer = {'seasons'}
+    for index, season in ipairs(redis.call('ZREVRANGE', seasons, 0, -1)) do answer[index + 1] = season end
+    return answer`,
   keys: ['seasons'],
   args: [],
   answers: ['seasons'],
@@ -95,7 +96,7 @@ export const listSeasons = defineScript({
  * @param guests the ids of guests that moved into the account: a prize may have the id of a guest
  */
 export async function removeScores(accountId: string, guests: readonly string[], scripts: ScriptRunner): Promise<void> {
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
   for (const game of games) {
     for await (const { keys, season } of boardsWith(game, scripts)) {
       await scripts.run(removeEntry, { ...keys, ...sharedKeys(game) }, { game, accountId });
@@ -112,7 +113,7 @@ export async function removeScores(accountId: string, guests: readonly string[],
  * operators see archives. An entry that was hidden when a reset of its board archived the entry stays hidden in the archive.
  */
 export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
   const hideOn = async (game: string): Promise<void> => {
     const version = boardKeys.version(game);
     for (const { keys } of [boardOf(game), ...(await seasonsOf(game, scripts))])
@@ -132,7 +133,7 @@ const ACCOUNTS_AT_ONCE = 100;
 
 /** Changes the name on all entries of an account, in archives and seasons too. @returns the number of entries with a new name */
 export async function renameScores(accountId: string, name: string, scripts: ScriptRunner): Promise<number> {
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
   let renamed = 0;
   for (const game of games)
     for await (const { keys } of boardsWith(game, scripts)) {
@@ -142,8 +143,16 @@ export async function renameScores(accountId: string, name: string, scripts: Scr
   return renamed;
 }
 
+/**
+ * Lists some of the games on whose boards the caller has an entry. `cursor` is 0 at first. Answers boards(next cursor, 0 after the last page;
+ * game …).
+ */
 const scanBoards = defineScript({
-  file: new URL('scan-boards.lua', import.meta.url),
+  name: 'highscores/scan-boards',
+  lua: `local found = redis.call('SSCAN', boards, cursor, 'COUNT', count)
+    local answer = {'boards', found[1]}
+    for index, game in ipairs(found[2]) do answer[index + 2] = game end
+    return answer`,
   keys: ['boards'],
   args: ['cursor', 'count'],
   answers: ['boards'],
@@ -151,8 +160,14 @@ const scanBoards = defineScript({
   readOnly: true,
 });
 
+/** Reads an account's entry on a board, even if the entry is hidden. Answers standing(member, score), none. */
 export const readEntry = defineScript({
-  file: new URL('read-entry.lua', import.meta.url),
+  name: 'highscores/read-entry',
+  lua: `local entry = entry_of_account(secret, players, account_id)
+    -- An entry has no score if an operator deleted the board's scores by hand.
+    local score = entry and score_of(scores, players, entry)
+    if not score then return {'none'} end
+    return {'standing', entry.member, score}`,
   keys: ['scores', 'players', 'secret'],
   args: ['accountId'],
   answers: ['standing', 'none'],
@@ -241,7 +256,7 @@ export async function moveScores(
   { scripts, catalogue }: Pick<HoldingServices, 'catalogue'> & { readonly scripts: ScriptRunner },
 ): Promise<boolean> {
   const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
+  const games = await readSet(scripts, boardKeys.ofAccount(guestId));
   let isHidden = false;
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };

@@ -1,5 +1,4 @@
-import { pairsOf } from '../../redis/pairs.ts';
-import { defineScript } from '../../redis/script.ts';
+import { readHash } from '../../redis/reads.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
 /** The keys of a board that only changes by operators create. All have the board's hash tag. */
@@ -34,19 +33,9 @@ export function parseArchive(text: string): ArchiveRecord | undefined {
   }
 }
 
-/** Lists the archives of a board. Answers archives(number, archive …). */
-export const readArchives = defineScript({
-  name: 'highscores/read-archives',
-  lua: `return {'archives', unpack(redis.call('HGETALL', archives))}`,
-  keys: ['archives'],
-  args: [],
-  answers: ['archives'],
-  readOnly: true,
-});
-
 /** The numbers of a board's archives that still have their entries. */
 export async function archivesKept(game: string, scripts: ScriptRunner): Promise<number[]> {
-  const [, ...words] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
-  const kept = pairsOf(words).filter(([, record]) => parseArchive(record)?.droppedAt === undefined);
+  const archives = await readHash(scripts, operatedBoardKeys.archives(game));
+  const kept = archives.filter(([, record]) => parseArchive(record)?.droppedAt === undefined);
   return kept.map(([number]) => Number(number));
 }

@@ -8,8 +8,12 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { Nonce, NONCE_LIFE_SECONDS, nonceKey, type ProofServices } from './model.ts';
 import { storeUnconfigured } from '../../stores/store-token.ts';
 
+/** Records a nonce for one install proof, and the account that requested the nonce. */
 export const giveNonce = defineScript({
-  file: new URL('nonce.lua', import.meta.url),
+  name: 'install-proof/nonce',
+  lua: `redis.call('HSET', nonce, 'owner', owner, 'expiresAt', expires_at)
+    redis.call('EXPIRE', nonce, kept_seconds)
+    return {'given'}`,
   keys: ['nonce'],
   args: ['owner', 'expiresAt', 'keptSeconds'],
   answers: ['given'],

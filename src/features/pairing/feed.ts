@@ -3,8 +3,15 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Feed, State } from '../../server/live/feed.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
 
+/**
+ * Reads the status of a pairing, and the times at which it expires and is forgotten. Answers found(status, expires at, forgotten at),
+ * pair_not_found.
+ */
 const readScript = defineScript({
-  file: new URL('read.lua', import.meta.url),
+  name: 'pairing/read',
+  lua: `local found = redis.call('HMGET', pair, 'status', 'expiresAt', 'forgottenAt')
+    if not found[1] then return {'pair_not_found'} end
+    return {'found', unpack(found)}`,
   keys: ['pair'],
   args: [],
   answers: ['found', 'pair_not_found'],

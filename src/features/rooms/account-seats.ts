@@ -1,18 +1,11 @@
 import type { z } from 'zod';
 import type { Config } from '../../config.ts';
+import { partsOf, readPart } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSets } from '../../redis/set-pages.ts';
 import { roomKeys, roomLibrary, ttlMsOf, weeksInPlace, weeksWithSeats, type Player, type Seat } from './model.ts';
 import { fieldsOf } from './record.ts';
-
-const listSeats = defineScript({
-  file: new URL('list-seats.lua', import.meta.url),
-  keys: ['seats'],
-  args: ['cursor', 'count'],
-  answers: ['codes'],
-  readOnly: true,
-});
 
 /** Counts the rooms in which an account has taken a seat. Answers count(number). */
 const countSeats = defineScript({
@@ -45,7 +38,7 @@ interface SeatServices {
   readonly now: () => number;
 }
 
-/** The number of room codes that one call of `list-seats.lua` reads, roughly. */
+/** The number of room codes that one script reads, roughly. */
 const CODES_A_PAGE = 100;
 
 /**
@@ -58,15 +51,12 @@ export async function leaveRooms(
   { scripts, now, config }: SeatServices & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
 ): Promise<void> {
   for (const at of weeksWithSeats(now())) {
-    let cursor = '0';
-    do {
-      const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
+    for await (const { words: codes } of partsOf(scripts, roomKeys.seats(accountId, at), CODES_A_PAGE)) {
       const args = { owners: owners.join(' '), ttlMs: ttlMsOf(config) };
       // One room after the other: a full room takes half a millisecond of Redis, and a deletion frees the seats of twenty guests at the
       // same time.
       for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
-      cursor = next!;
-    } while (cursor !== '0');
+    }
   }
 }
 
@@ -101,12 +91,10 @@ export async function renameSeats(
 export async function codesEntered(accountId: string, most: number, { scripts, now }: SeatServices): Promise<string[]> {
   const codes = new Set<string>();
   for (const at of weeksWithSeats(now()).toReversed()) {
-    let cursor = '0';
-    do {
-      const [, next, ...found] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
-      for (const code of found) codes.add(code);
-      cursor = next!;
-    } while (cursor !== '0' && codes.size < most);
+    for await (const { words } of partsOf(scripts, roomKeys.seats(accountId, at), CODES_A_PAGE)) {
+      for (const code of words) codes.add(code);
+      if (codes.size >= most) break;
+    }
   }
   return [...codes].slice(0, most);
 }
@@ -158,8 +146,8 @@ export async function seatsPage(
   const page = await pageOfSets(sets, cursor, ROOMS_A_CALL, {
     size: async ({ seats }) => Number((await scripts.run(countSeats, { seats }, {}))[1]),
     async part({ seats }, scan, count) {
-      const [, after, ...members] = await scripts.run(listSeats, { seats }, { cursor: scan, count });
-      return { cursor: after!, members };
+      const { cursor: after, words } = await readPart(scripts, seats, scan, count);
+      return { cursor: after, members: words };
     },
   });
   // Each room is searched for seats of the guest and of the account, because the guest's seat may name the account now.

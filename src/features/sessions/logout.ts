@@ -15,8 +15,11 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie, SESSION_COOKIE, type Sessions } from '../../server/identity/sessions.ts';
 import { endpoint } from '../../declare.ts';
 
+/** Ends one session, for every process at once: from now on every script that checks its caller refuses this session. */
 export const signOut = defineScript({
-  file: new URL('sign-out.lua', import.meta.url),
+  name: 'sessions/sign-out',
+  lua: `end_session(ended, life_seconds)
+    return {'signed_out'}`,
   keys: ['ended'],
   args: ['lifeSeconds'],
   answers: ['signed_out'],
@@ -24,8 +27,15 @@ export const signOut = defineScript({
   library: sessionLibrary,
 });
 
+/**
+ * Ends all sessions of the caller's account, for every process at once. An account that does not exist has no sessions, and a sign-out must
+ * not create a record of the account.
+ */
 export const signOutEverywhere = defineScript({
-  file: new URL('sign-out-everywhere.lua', import.meta.url),
+  name: 'sessions/sign-out-everywhere',
+  lua: `if redis.call('EXISTS', account) == 0 then return {'none'} end
+    end_sessions(standing)
+    return {'signed_out'}`,
   keys: ['account'],
   args: [],
   answers: ['signed_out', 'none'],

@@ -68,9 +68,12 @@ export const trialKeys = {
   device: (device: string) => `{device:${device}}`,
 };
 
-/** Reads the start of a device's trial, or of the trial that is linked to an account. */
+/** Reads the start of a device's trial, or of the trial that is linked to an account. Answers started(at), none. */
 export const statusScript = defineScript({
-  file: new URL('status.lua', import.meta.url),
+  name: 'trial/status',
+  lua: `local started_at = redis.call('HGET', holder, 'trialStartedAt')
+    if not started_at then return {'none'} end
+    return {'started', started_at}`,
   keys: ['holder'],
   args: [],
   answers: ['started', 'none'],

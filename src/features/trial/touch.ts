@@ -4,8 +4,11 @@ import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { deviceCookie, deviceHash, DeviceId, trialKeys, trialOf, TrialReply, type TrialServices } from './model.ts';
 
+/** Starts a device's trial, if the device has never had a trial. Answers started(at). */
 const touchScript = defineScript({
-  file: new URL('touch.lua', import.meta.url),
+  name: 'trial/touch',
+  lua: `redis.call('HSETNX', device, 'trialStartedAt', now)
+    return {'started', redis.call('HGET', device, 'trialStartedAt')}`,
   keys: ['device'],
   args: ['now'],
   answers: ['started'],

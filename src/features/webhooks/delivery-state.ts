@@ -1,5 +1,5 @@
 import { leaseLibrary } from '../../redis/lease.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { readHash } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { hookKeys, KEPT_ATTEMPTS, type Attempted } from './model.ts';
@@ -12,14 +12,6 @@ const leaseHooks = defineScript({
   args: ['holder', 'leaseMs'],
   answers: ['held'],
   library: leaseLibrary,
-});
-
-const readWaiting = defineScript({
-  file: new URL('read-waiting.lua', import.meta.url),
-  keys: ['waiting'],
-  args: [],
-  answers: ['waiting'],
-  readOnly: true,
 });
 
 const noteDeliveries = defineScript({
@@ -55,9 +47,9 @@ export async function leasedHooks(scripts: ScriptRunner, holder: string, leaseMs
   return hooks;
 }
 
-export async function waitingOf(scripts: ScriptRunner, id: string): Promise<[key: string, text: string][]> {
-  const [, ...words] = await scripts.run(readWaiting, { waiting: hookKeys.waiting(id) }, {});
-  return pairsOf(words) as [string, string][];
+/** The waiting events of a hook, by account. */
+export function waitingOf(scripts: ScriptRunner, id: string): Promise<[key: string, text: string][]> {
+  return readHash(scripts, hookKeys.waiting(id));
 }
 
 /** The progress of a hook's deliveries since the last call of `note`. */

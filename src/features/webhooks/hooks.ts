@@ -17,8 +17,12 @@ const changeHook = defineScript({
   durable: true,
 });
 
+/** Removes a hook with all its keys. */
 const removeHook = defineScript({
-  file: new URL('remove-hook.lua', import.meta.url),
+  name: 'webhooks/remove-hook',
+  lua: `if redis.call('HDEL', hooks, id) == 0 then return {'none'} end
+    redis.call('UNLINK', state, waiting, delivered, failed, asked)
+    return {'removed'}`,
   keys: ['hooks', 'state', 'waiting', 'delivered', 'failed', 'asked'],
   args: ['id'],
   answers: ['removed', 'none'],
@@ -42,16 +46,26 @@ const readAttempts = defineScript({
   readOnly: true,
 });
 
+/** Records that an operator wants an event delivered to a hook once more. */
 const askAgain = defineScript({
-  file: new URL('ask-again.lua', import.meta.url),
+  name: 'webhooks/ask-again',
+  lua: `if redis.call('HEXISTS', hooks, id) == 0 then return {'none'} end
+    if redis.call('LLEN', asked) >= tonumber(most) then return {'full'} end
+    redis.call('RPUSH', asked, asking)
+    return {'asked'}`,
   keys: ['hooks', 'asked'],
   args: ['id', 'asking', 'most'],
   answers: ['asked', 'none', 'full'],
   durable: true,
 });
 
+/** Sets the position in the log at which deliveries to a hook go on. The process that delivers begins there within two seconds. */
 const setCursor = defineScript({
-  file: new URL('set-cursor.lua', import.meta.url),
+  name: 'webhooks/set-cursor',
+  lua: `if redis.call('HEXISTS', hooks, id) == 0 then return {'none'} end
+    redis.call('HSET', state, 'cursor', cursor)
+    redis.call('HINCRBY', state, 'turn', 1)
+    return {'set'}`,
   keys: ['hooks', 'state'],
   args: ['id', 'cursor'],
   answers: ['set', 'none'],

@@ -31,23 +31,38 @@ const startScript = defineScript({
   answers: ['started'],
 });
 
+/**
+ * Tells whether a session of the console is open, and until when its operator may make changes that cannot be undone. Answers
+ * open(confirmed_until), ended.
+ */
 const readScript = defineScript({
-  file: new URL('read-console-session.lua', import.meta.url),
+  name: 'identity/read-console-session',
+  lua: `local ends, confirmed = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) (%d+)$')
+    if not ends or tonumber(ends) <= tonumber(now) then return {'ended'} end
+    return {'open', confirmed}`,
   keys: ['sessions'],
   args: ['id'],
   answers: ['open', 'ended'],
   readOnly: true,
 });
 
+/** Notes that an operator in a session of the console has typed the server key once more. */
 const confirmScript = defineScript({
-  file: new URL('confirm-console-session.lua', import.meta.url),
+  name: 'identity/confirm-console-session',
+  lua: `local ends = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) ')
+    if not ends or tonumber(ends) <= tonumber(now) then return {'ended'} end
+    redis.call('HSET', sessions, id, ends .. ' ' .. confirmed_until)
+    return {'confirmed'}`,
   keys: ['sessions'],
   args: ['id', 'confirmedUntil'],
   answers: ['confirmed', 'ended'],
 });
 
+/** Ends a session of the console. Does nothing if the session has ended already. */
 const endScript = defineScript({
-  file: new URL('end-console-session.lua', import.meta.url),
+  name: 'identity/end-console-session',
+  lua: `redis.call('HDEL', sessions, id)
+    return {'ended'}`,
   keys: ['sessions'],
   args: ['id'],
   answers: ['ended'],

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
-import { pairsOf } from '../../redis/pairs.ts';
+import { readHash } from '../../redis/reads.ts';
 import { redisFailure, type ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import {
@@ -11,7 +11,6 @@ import {
   noteServerKeyUse,
   parseServerKey,
   partsOf,
-  readServerKeys,
   SERVER_KEYS,
   SERVER_KEYS_USED,
   type ServerKeyRecord,
@@ -151,10 +150,10 @@ export class KeyRing {
     const number = ++this.#asked;
     clearTimeout(this.#retry);
     try {
-      const [, ...words] = await this.#options.scripts.run(readServerKeys, { records: SERVER_KEYS }, {});
+      const records = await readHash(this.#options.scripts, SERVER_KEYS);
       if (number < this.#taken) return;
       this.#taken = number;
-      this.#take(words);
+      this.#take(records);
       this.#lastProblem = undefined;
     } catch (error) {
       const { message } = error as Error;
@@ -179,10 +178,10 @@ export class KeyRing {
     await this.read();
   }
 
-  #take(words: readonly string[]): void {
+  #take(records: readonly (readonly [id: string, text: string])[]): void {
     const keys = new Map<string, Held>();
     const forgotten: Change[] = [];
-    for (const [id, text] of pairsOf(words)) {
+    for (const [id, text] of records) {
       const known = this.#keys?.get(id);
       const held = known?.text === text ? known : this.#held(id, text);
       if (held === undefined) continue;

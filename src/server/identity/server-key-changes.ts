@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { pairsOf } from '../../redis/pairs.ts';
+import { readHash } from '../../redis/reads.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import {
   changeServerKeys,
@@ -11,8 +11,6 @@ import {
   newToken,
   parseServerKey,
   partsOf,
-  readServerKeys,
-  readServerKeyUses,
   SERVER_KEYS,
   SERVER_KEYS_USED,
   serverKeyText,
@@ -73,13 +71,10 @@ export class ServerKeyChanges {
 
   /** All keys, the newest first. Keys whose records cannot be read are left out, because they are not accepted anyway. */
   async list(): Promise<ListedKey[]> {
-    const [[, ...words], [, ...used]] = await Promise.all([
-      this.#scripts.run(readServerKeys, { records: SERVER_KEYS }, {}),
-      this.#scripts.run(readServerKeyUses, { used: SERVER_KEYS_USED }, {}),
-    ]);
-    const usedAt = new Map(pairsOf(used));
+    const [records, used] = await Promise.all([readHash(this.#scripts, SERVER_KEYS), readHash(this.#scripts, SERVER_KEYS_USED)]);
+    const usedAt = new Map(used);
     const now = this.#now();
-    const keys = pairsOf(words).flatMap(([id, text]): ListedKey[] => {
+    const keys = records.flatMap(([id, text]): ListedKey[] => {
       const record = parseServerKey(text);
       if (record === undefined) return [];
       const { hash: _, ...shown } = record;
@@ -103,8 +98,7 @@ export class ServerKeyChanges {
    */
   async ofOperator(token: string): Promise<ServerKey & { readonly role: Role }> {
     const parts = partsOf(token);
-    const [, ...words] = await this.#scripts.run(readServerKeys, { records: SERVER_KEYS }, {});
-    const record = parseServerKey(new Map(pairsOf(words)).get(parts?.id ?? '') ?? '');
+    const record = parseServerKey(new Map(await readHash(this.#scripts, SERVER_KEYS)).get(parts?.id ?? '') ?? '');
     const isRight =
       parts !== undefined && record !== undefined && timingSafeEqual(Buffer.from(hashOfSecret(parts.secret)), Buffer.from(record.hash));
     if (!isRight) throw new KeyChangeRefused('OPERATOR_KEY is no server key of this data.');

@@ -101,26 +101,6 @@ export function endOf({ expiresAt, revokedAt }: Pick<ServerKeyRecord, 'expiresAt
   return revokedAt === undefined ? (expiresAt ?? Infinity) : 0;
 }
 
-/** Reads all server keys. The answer has ids and records in turn. */
-export const readServerKeys = defineScript({
-  name: 'identity/read-server-keys',
-  lua: `return {'keys', unpack(redis.call('HGETALL', records))}`,
-  keys: ['records'],
-  args: [],
-  answers: ['keys'],
-  readOnly: true,
-});
-
-/** Reads when server keys were last used. The answer has ids and times in turn. */
-export const readServerKeyUses = defineScript({
-  name: 'identity/read-server-key-uses',
-  lua: `return {'uses', unpack(redis.call('HGETALL', used))}`,
-  keys: ['used'],
-  args: [],
-  answers: ['uses'],
-  readOnly: true,
-});
-
 export const changeServerKeys = defineScript({
   file: new URL('change-server-keys.lua', import.meta.url),
   keys: ['records', 'used'],
