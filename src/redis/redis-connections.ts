@@ -5,13 +5,14 @@ import { LACKS_RIGHT, type Rights } from './user-rights.ts';
 import { channelPrefix } from './channels.ts';
 import { Cluster } from './cluster-client.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
-import { checkRedis, keepUsable, redisAt, type RedisHealth, type RedisLocation } from './connect.ts';
+import { checkRedis, redisAt, type RedisHealth, type RedisLocation } from './connect.ts';
 import { clusterSeedsOf, isClusterUrl } from './cluster-url.ts';
 import { checkDataAtStart } from './data-version.ts';
-import { ScriptLink } from './script-link.ts';
+import type { ScriptLink } from './script-link.ts';
 import type { ScriptConnection, ShardMap } from './script-runner.ts';
-import { Subscriber, type Subscriptions } from './subscriber.ts';
-import { TrackedKeys, TrackedReads } from './tracked.ts';
+import { RedisNode } from './shard.ts';
+import type { Subscriptions } from './subscriber.ts';
+import { TrackedKeys, type TrackedReads } from './tracked.ts';
 import { withWrites } from './write-probe.ts';
 
 /** Gives the rights that the Redis user needs, depending on how Redis is used. */
@@ -74,28 +75,22 @@ export interface SingleConnections extends RedisConnections {
 function openSingle(location: RedisLocation, waits: boolean, log: Logger, rightsFor?: RightsFor): SingleConnections {
   const redis = redisAt(location);
   const rights = rightsFor?.({ isCluster: false, database: redis.options.db ?? 0, waits });
-  const main = keepUsable(redis, { rights, log });
-  const link = new ScriptLink(redis, { rights });
-  const durable = waits ? new ScriptLink(redis, { rights }) : undefined;
-  const subscriber = new Subscriber(redis, channelPrefix(redis.options.db), rights);
   const trackedKeys = new TrackedKeys();
-  const tracked = new TrackedReads(redis, trackedKeys, { rights });
-  main.on('refused', () => {
-    for (const connection of [link, durable, subscriber, tracked]) connection?.checkAgain();
-  });
+  const node = new RedisNode(redis, { prefix: channelPrefix(redis.options.db), leavesReplica: true, waits, rights, trackedKeys, log });
+  const { connection: main, scripts, durable, subscriber, tracked } = node;
   return {
-    scripts: link,
-    durable,
+    scripts,
+    durable: waits ? durable : undefined,
     tracked,
     trackedKeys,
     subscriber,
     source: redis,
     get isReady() {
-      return main.isUsable && link.isReady && durable?.isReady !== false;
+      return main.isUsable && scripts.isReady && durable.isReady;
     },
     get problem() {
       if (this.isReady) return undefined;
-      return main.problem ?? link.problem ?? durable?.problem ?? 'redis is away';
+      return main.problem ?? scripts.problem ?? durable.problem ?? 'redis is away';
     },
     met(message) {
       if (LACKS_RIGHT.test(message)) main.checkRights();
@@ -108,14 +103,10 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger, rights
       await main.opened();
       if (!main.isUsable) return;
       await checkDataAtStart(redis).catch(onlySettings);
-      await Promise.all([link.opened(), durable?.opened(), subscriber.opened()]);
+      await Promise.all([scripts.opened(), durable.opened(), subscriber.opened()]);
     },
     disconnect() {
-      subscriber.disconnect();
-      tracked.disconnect();
-      link.disconnect();
-      durable?.disconnect();
-      redis.disconnect();
+      node.disconnect();
     },
   };
 }

@@ -32,17 +32,49 @@ export interface ShardOptions {
   readonly log: Logger;
 }
 
-/** A primary of a Cluster, and this process's connections to it. */
-export class Shard implements ScriptShard {
-  readonly address: NodeAddress;
-  readonly name: string;
+interface RedisNodeOptions extends Omit<ShardOptions, 'options'> {
+  /** Begins the names of channels. */
+  readonly prefix: string;
+  /** As for `ScriptLink`. */
+  readonly leavesReplica: boolean;
+}
+
+/** One Redis, or a primary of a Cluster: this process's connections to it. */
+export class RedisNode {
   /** The connection for commands that are no scripts, such as INFO and CLUSTER SLOTS. */
   readonly redis: Redis;
   readonly connection: UsableConnection;
   readonly scripts: ScriptLink;
+  /** The connection of `scripts` if no script waits for replicas. */
   readonly durable: ScriptLink;
   readonly subscriber: Subscriber;
   readonly tracked: TrackedReads;
+
+  constructor(redis: Redis, { prefix, leavesReplica, waits, rights, trackedKeys, log }: RedisNodeOptions) {
+    this.redis = redis;
+    this.connection = keepUsable(redis, { rights, log });
+    this.scripts = new ScriptLink(redis, { leavesReplica, rights });
+    this.durable = waits ? new ScriptLink(redis, { leavesReplica, rights }) : this.scripts;
+    this.subscriber = new Subscriber(redis, prefix, rights);
+    this.tracked = new TrackedReads(redis, trackedKeys, { leavesReplica, rights });
+    this.connection.on('refused', () => {
+      for (const link of new Set([this.scripts, this.durable, this.subscriber, this.tracked])) link.checkAgain();
+    });
+  }
+
+  disconnect(): void {
+    this.subscriber.disconnect();
+    this.tracked.disconnect();
+    this.scripts.disconnect();
+    if (this.durable !== this.scripts) this.durable.disconnect();
+    this.redis.disconnect();
+  }
+}
+
+/** A primary of a Cluster. */
+export class Shard extends RedisNode implements ScriptShard {
+  readonly address: NodeAddress;
+  readonly name: string;
   /** The slots that the primary serves, by the last map of slots. */
   slots: readonly number[] = [];
   wasConnected = false;
@@ -50,19 +82,12 @@ export class Shard implements ScriptShard {
   #closedSince: number | undefined = performance.now();
   #failsSince: number | undefined;
 
-  constructor(address: NodeAddress, { options, waits, rights, trackedKeys, log }: ShardOptions) {
+  constructor(address: NodeAddress, { options, log, ...shared }: ShardOptions) {
+    const name = nameOf(address);
+    super(new Redis({ ...OPTIONS, ...options, ...address }), { ...shared, log: log.child({ node: name }), prefix: '', leavesReplica: false });
     this.address = address;
-    this.name = nameOf(address);
-    this.redis = new Redis({ ...OPTIONS, ...options, ...address });
-    this.connection = keepUsable(this.redis, { rights, log: log.child({ node: this.name }) });
+    this.name = name;
     this.redis.on('ready', () => (this.wasConnected = true));
-    this.scripts = new ScriptLink(this.redis, { leavesReplica: false, rights });
-    this.durable = waits ? new ScriptLink(this.redis, { leavesReplica: false, rights }) : this.scripts;
-    this.subscriber = new Subscriber(this.redis, '', rights);
-    this.tracked = new TrackedReads(this.redis, trackedKeys, { leavesReplica: false, rights });
-    this.connection.on('refused', () => {
-      for (const link of new Set([this.scripts, this.durable, this.subscriber, this.tracked])) link.checkAgain();
-    });
     this.scripts.on('ready', () => (this.#closedSince = undefined));
     this.scripts.on('close', () => (this.#closedSince ??= performance.now()));
   }
@@ -108,13 +133,5 @@ export class Shard implements ScriptShard {
     this.slots = slots;
     // Take a random slot each time, because the previous slot may be moving to another primary together with its keys.
     if (slots.length > 0) this.#place = tagOf(slots[Math.floor(Math.random() * slots.length)]!);
-  }
-
-  disconnect(): void {
-    this.subscriber.disconnect();
-    this.tracked.disconnect();
-    this.scripts.disconnect();
-    if (this.durable !== this.scripts) this.durable.disconnect();
-    this.redis.disconnect();
   }
 }
