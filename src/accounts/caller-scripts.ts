@@ -141,6 +141,16 @@ export class CallerScripts extends ScriptRunner {
     return this.run(apart, keys, args, new CallWithoutAccount(apart));
   }
 
+  /** Runs a script as `runAs` does, or as `runWithoutAccount` does for a server key that names no account. */
+  runWithOrWithout<Key extends string, Argument extends string, Word extends string>(
+    caller: ScriptCaller | undefined,
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    return caller === undefined ? this.runWithoutAccount(script, keys, args) : this.runAs(caller, script, keys, args);
+  }
+
   /** Runs a script as `runAs` does, or as `run` does if the request has no caller. */
   runFor<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller | undefined,

@@ -75,10 +75,10 @@ export const aroundMe = endpoint({
     if (caller === undefined && playerId === '') return refuse('identity_required');
     chargeEntries(2 * Number(limit), meta);
     const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
-    const args = { ...boardArgs(game, catalogue, season), limit, accountId: '', playerId };
-    const [word, id = '', endsAt = '', own, place, rank, ...figures] = await (caller === undefined
-      ? scripts.runWithoutAccount(aroundScript, keys, args)
-      : scripts.runAs(caller, aroundScript, keys, { ...args, accountId: caller.accountId, playerId: '' }));
+    const who = caller === undefined ? { accountId: '', playerId } : { accountId: caller.accountId, playerId: '' };
+    const args = { ...boardArgs(game, catalogue, season), limit, ...who };
+    const answer = await scripts.runWithOrWithout(caller, aroundScript, keys, args);
+    const [word, id = '', endsAt = '', own, place, rank, ...figures] = answer;
     if (word === 'season_not_found') return refuse(word, { field: 'season' });
     const ofSeason = seasonIn(id, endsAt);
     if (word === 'none') return { game, you: null, entries: [], ...ofSeason };

@@ -92,9 +92,7 @@ async function topWithYou(game: string, caller: TopCaller, services: TopServices
 /** Reads the list of the season that a request names. The list is not cached, because few clients ask for it. */
 async function topOfSeason(game: string, season: string, caller: TopCaller | undefined, { scripts, catalogue }: TopServices) {
   const args = { ...boardArgs(game, catalogue, season), size: TOP_SIZE, known: '', accountId: caller?.accountId ?? '' };
-  const [word, ...words] = await (caller === undefined
-    ? scripts.runWithoutAccount(topScript, topKeys(game), args)
-    : scripts.runAs(caller, topScript, topKeys(game), args));
+  const [word, ...words] = await scripts.runWithOrWithout(caller, topScript, topKeys(game), args);
   if (word === 'season_not_found') return refuse(word, { field: 'season' });
   const [rank, member, score] = word === 'own' ? words.splice(0, 3) : [];
   const [id, endsAt, , ...figures] = words;

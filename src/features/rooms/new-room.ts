@@ -117,9 +117,8 @@ export async function openRoom(
     const fields = newRoomFields({ code, host, at, ttlMs }, settings);
     const keys = { room: roomKeys.room(code), seats: creator === undefined ? '' : roomKeys.seats(creator.accountId, at) };
     const args = { code, seatsKeptSeconds: SEATS_KEPT_SECONDS, fields: fieldLines(fields), accountId: creator?.accountId ?? '', ttlMs };
-    const run =
-      creator === undefined ? scripts.runWithoutAccount(createScript, keys, args) : scripts.runAs(creator, createScript, keys, args);
-    return (await run)[0] === 'created' ? fields : undefined;
+    const [word] = await scripts.runWithOrWithout(creator, createScript, keys, args);
+    return word === 'created' ? fields : undefined;
   };
   for (let tries = 0; tries < CODE_TRIES; tries++) {
     const fields = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);

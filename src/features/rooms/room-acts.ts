@@ -188,9 +188,7 @@ export class RoomActs {
       nowText: new Date(now()).toISOString(),
       ttlMs: ttlMsOf(config),
     };
-    const [word, ...words] = await (isKey(by)
-      ? scripts.runWithoutAccount(lobbyScript, keys, args)
-      : scripts.runAs(by, lobbyScript, keys, args));
+    const [word, ...words] = await scripts.runWithOrWithout(isKey(by) ? undefined : by, lobbyScript, keys, args);
     switch (word) {
       case 'done':
       case 'replayed':
@@ -266,9 +264,7 @@ export class RoomActs {
       private: action === 'private' ? hands.join('') : '',
       ttlMs: ttlMsOf(config),
     };
-    const [word, ...words] = await (isKey(by)
-      ? scripts.runWithoutAccount(writeScript, keys, args)
-      : scripts.runAs(by, writeScript, keys, args));
+    const [word, ...words] = await scripts.runWithOrWithout(isKey(by) ? undefined : by, writeScript, keys, args);
     switch (word) {
       case 'contended':
         return { ...doneOf('done', words), isContended: true };
@@ -299,9 +295,7 @@ export class RoomActs {
     if (waitMs > 0) throw rateLimited(waitMs, 'Too many messages from this seat.');
     const keys = { room: roomKeys.room(code) };
     const args = { ...argsOf(act), to: (body.to ?? []).join(' '), data: body.data!, ttlMs: ttlMsOf(config) };
-    const [word, ...words] = await (isKey(by)
-      ? scripts.runWithoutAccount(messageScript, keys, args)
-      : scripts.runAs(by, messageScript, keys, args));
+    const [word, ...words] = await scripts.runWithOrWithout(isKey(by) ? undefined : by, messageScript, keys, args);
     switch (word) {
       case 'done':
       case 'replayed':
