@@ -76,8 +76,3 @@ export async function followed(
 export function endText(until: number | undefined): string {
   return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
 }
-
-/** For the log entry of a change whose account moved while the operator was asked: `what` names the account before the move. */
-export function movedOn(asked: string, { accountId }: { readonly accountId: string }): { movedTo?: string } {
-  return accountId === asked ? {} : { movedTo: accountId };
-}

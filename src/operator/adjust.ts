@@ -1,19 +1,15 @@
-import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { adjustBalance, Adjustment } from '../features/coins/adjustment.ts';
 import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
-import { followed, movedOn } from './account-facts.ts';
-import { Account } from './find.ts';
 import { withinDayOfSupport } from './day-of-support.ts';
-import { operation, Reason, Ticket, type OperatorServices } from './operation.ts';
+import { accountChange } from './account-change.ts';
+import { Ticket, type OperatorServices } from './operation.ts';
 
-export const adjust = operation({
-  name: 'accounts adjust',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/adjust',
+export const adjust = accountChange({
+  verb: 'adjust',
   words: ['coins'],
   operationId: 'adjustBalance',
   title: 'Correct the balance',
@@ -26,12 +22,10 @@ export const adjust = operation({
     'SUPPORT_ADJUST_COINS (1,000), ' +
     'added or removed, the role `economist` is needed; the corrections of a key of the role `support` in a UTC day are at most SUPPORT_DAILY_COINS ' +
     '(10,000) in sum, else 403 `forbidden` with `leftCoins`.',
-  input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Ticket, reason: Reason }),
+  fields: { coins: Adjustment.shape.coins, key: Ticket },
   reply: CoinOperationReply.extend({ accountId: AccountId }),
-  errors: ['account_not_found', 'account_deleted', 'account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
-  example:
-    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/adjust -H "authorization: Bearer $COINOP_KEY" ` +
-    `-H 'content-type: application/json' -d '{"coins":50,"key":"ticket-4711","reason":"lost in the outage of 3 May"}'`,
+  errors: ['account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
+  body: { coins: 50, key: 'ticket-4711', reason: 'lost in the outage of 3 May' },
   shown: ({ accountId, balanceAfterCoins, replayed, balanceCoins = balanceAfterCoins, debtCoins }) => {
     const now = debtCoins === undefined ? plain(balanceCoins) : `0, with a debt of ${debtCoins}`;
     return [
@@ -40,11 +34,8 @@ export const adjust = operation({
         : `The balance of ${accountId} is ${now} now.`,
     ];
   },
-  async prepare({ accountId: asked, coins, key, reason }, services, operator) {
+  async plan({ accountId }, { coins, key, reason }, services, operator) {
     const { by, key: serverKey } = operator;
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId } = account;
     const [{ balance }, use] = await Promise.all([
       ledgerEnds(accountId, services.scripts),
       usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, services),
@@ -54,15 +45,13 @@ export const adjust = operation({
     const before = isUsed ? 'Nothing will change: this key was used for it before. ' : '';
     const after = isUsed ? '' : ` and will have ${plain(balance + coins)}`;
     return {
-      question: `${before}${work} the account ${accountId}, which has ${plain(balance)}${after}? Key: ${key}. Reason: ${reason}`,
+      question: `${before}${work} the account ${accountId}, which has ${plain(balance)}${after}? Key: ${key}.`,
       typed: isLarge(coins, services.config) ? { what: 'the coins', figure: Math.abs(coins) } : undefined,
-      what: { account: accountId, coins, key },
-      why: reason,
-      noted: (reply) => ({
-        balanceAfterCoins: reply.balanceAfterCoins,
-        ...(reply.debtCoins === undefined ? {} : { debtCoins: reply.debtCoins }),
-        ...(reply.replayed === true ? { replayed: 'yes' } : {}),
-        ...movedOn(accountId, reply),
+      what: { coins, key },
+      noted: ({ balanceAfterCoins, debtCoins, replayed }) => ({
+        balanceAfterCoins,
+        debtCoins,
+        replayed: replayed === true ? 'yes' : undefined,
       }),
       async act() {
         return withinDayOfSupport({ accountId, coins, key }, operator, services, async () => {

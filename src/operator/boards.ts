@@ -166,16 +166,11 @@ export const removeEntry = operation({
     const ofSeasons = where.length === 0 ? '' : ` (seasons: ${where.join(', ')})`;
     return {
       question: `Remove "${name}" with the score ${score} (account ${accountId}) from the board of ${game}${ofSeasons}? Reason: ${reason}`,
-      what: { game, account: accountId, ...(season === undefined ? {} : { season }) },
+      what: { game, account: accountId, season },
       why: reason,
       typed: { what: 'the score', figure: score },
       // Without the player's name, because the log outlives the account.
-      noted: ({ removed: { playerId, score: of, at }, seasons = [] }) => ({
-        playerId,
-        score: of,
-        at,
-        ...(seasons.length === 0 ? {} : { seasons: seasons.join(' ') }),
-      }),
+      noted: ({ removed: { playerId, score: of, at }, seasons }) => ({ playerId, score: of, at, seasons: seasons?.join(' ') }),
       async act() {
         const shared = { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
         const gone = await Promise.all(

@@ -5,15 +5,13 @@ import { BalanceCoins, DebtCoins, shownBalance } from '../features/coins/model.t
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { purchasesOf } from '../features/subscription/model.ts';
-import { followed, type FoundAccount } from './account-facts.ts';
-import { Account } from './find.ts';
+import type { FoundAccount } from './account-facts.ts';
 import { readSet } from '../redis/reads.ts';
-import { operation, Reason, type OperatorServices } from './operation.ts';
+import { accountChange } from './account-change.ts';
+import type { OperatorServices } from './operation.ts';
 
-export const deleteAccount = operation({
-  name: 'accounts delete',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/delete',
+export const deleteAccount = accountChange({
+  verb: 'delete',
   operationId: 'deleteAccountForUser',
   role: 'admin',
   title: 'Delete for good',
@@ -22,26 +20,18 @@ export const deleteAccount = operation({
   description:
     'For users who ask for it and cannot do it themselves, because the install is lost or the account is banned. It has the effect of ' +
     '`POST /v1/account/delete`. First make sure that the account’s user is asking. The user of a banned store account may open a new one.',
-  input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({
     accountId: AccountId,
     balanceCoins: BalanceCoins.meta({ description: 'The coins that were deleted.' }),
     debtCoins: DebtCoins,
   }),
-  errors: ['account_not_found', 'account_deleted'],
-  example:
-    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/delete -H "authorization: Bearer $COINOP_KEY" ` +
-    `-H 'content-type: application/json' -d '{"reason":"asked by post, ticket 4711"}'`,
+  body: { reason: 'asked by post, ticket 4711' },
   shown: ({ accountId }) => [`${accountId} is deleted.`],
-  async prepare({ accountId: asked, reason }, services) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
+  async plan(account, _, services) {
     const { accountId } = account;
     const ledger = await ledgerEnds(accountId, services.scripts);
     return {
-      question: `Permanently delete the account ${accountId}, with ${await contentOf(account, ledger, services)}? Reason: ${reason}`,
-      what: { account: accountId },
-      why: reason,
+      question: `Permanently delete the account ${accountId}, with ${await contentOf(account, ledger, services)}?`,
       typed: { what: 'the coins that will be deleted', figure: Math.max(0, ledger.balance) },
       act: () => deleted(accountId, ledger, services),
     };

@@ -6,9 +6,8 @@ import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { standingLibrary } from '../accounts/standing.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
-import { followed, movedOn } from './account-facts.ts';
-import { Account } from './find.ts';
-import { operation, Reason, type OperatorServices } from './operation.ts';
+import { accountChange } from './account-change.ts';
+import type { OperatorServices } from './operation.ts';
 import { minute } from './shown/cells.ts';
 
 const giveAccess = defineScript({
@@ -23,14 +22,8 @@ const giveAccess = defineScript({
 /** Ten years, so that a typing error does not give access for a century. */
 const LONGEST_MS = 3653 * 86_400_000;
 
-const exampleOf = (verb: string, body: string): string =>
-  `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
-  `-H 'content-type: application/json' -d '${body}'`;
-
-export const give = operation({
-  name: 'accounts give',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/give',
+export const give = accountChange({
+  verb: 'give',
   operationId: 'giveAccess',
   title: 'Give access',
   role: 'economist',
@@ -39,23 +32,17 @@ export const give = operation({
     'Its entitlement is `subscribed` with `source: "gift"` until then, unless a purchase gives access for longer. `GET /v1/subscription` ' +
     'does not change, because it reports the app store only. An earlier gift is replaced. A gift moves with a guest; of two gifts the later ' +
     'end counts.',
-  input: z.object({
-    accountId: Account,
+  fields: {
     until: z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' }).meta({
       description: 'When the access ends: in the future, at most ten years away.',
       example: '2026-12-24T12:00:00Z',
       typed: { daysAhead: [1, 7, 30] },
     }),
-    reason: Reason,
-  }),
+  },
   reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
-  errors: ['account_not_found', 'account_deleted'],
-  example: exampleOf('give', '{"until":"2027-01-01T00:00:00Z","reason":"ticket 4711"}'),
+  body: { until: '2027-01-01T00:00:00Z', reason: 'ticket 4711' },
   shown: ({ accountId, until }) => [`${accountId} has access until ${minute(until)} UTC.`],
-  async prepare({ accountId: asked, until: text, reason }, services, { by }) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId, fields } = account;
+  async plan({ accountId, fields }, { until: text, reason }, services, { by }) {
     const endsAt = Date.parse(text);
     if (endsAt <= services.now()) return invalid('until', 'Must be a time to come');
     if (endsAt > services.now() + LONGEST_MS) return invalid('until', 'Must be at most ten years away');
@@ -63,10 +50,9 @@ export const give = operation({
     const before = isoTime(fields['giftEndsAt']);
     const replaces = before === undefined ? '' : ` This replaces the access that it was given until ${before}.`;
     return {
-      question: `Give the account ${accountId} access until ${until}?${replaces} Reason: ${reason}`,
-      what: { account: accountId, until },
-      why: reason,
-      noted: (reply) => ({ ...(reply.replaced === undefined ? {} : { replaced: reply.replaced }), ...movedOn(accountId, reply) }),
+      question: `Give the account ${accountId} access until ${until}?${replaces}`,
+      what: { until },
+      noted: ({ replaced }) => ({ replaced }),
       async act() {
         const done = await change(accountId, { endsAt, givenAt: services.now(), by, reason }, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, until, replaced: isoTime(done.before) };
@@ -75,15 +61,12 @@ export const give = operation({
   },
 });
 
-export const takeBack = operation({
-  name: 'accounts take-back',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/take-back',
+export const takeBack = accountChange({
+  verb: 'take-back',
   operationId: 'takeAccessBack',
   title: 'Take access back',
   role: 'economist',
   summary: 'Takes back the access that an account was given. Purchases and trial stay.',
-  input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({
     accountId: AccountId,
     taken: z.iso
@@ -91,22 +74,16 @@ export const takeBack = operation({
       .optional()
       .meta({ description: 'The end of the access that was taken back. Left out if the account had none.' }),
   }),
-  errors: ['account_not_found', 'account_deleted'],
-  example: exampleOf('take-back', '{"reason":"given to the wrong account"}'),
+  body: { reason: 'given to the wrong account' },
   shown: ({ accountId, taken }) => [
     taken === undefined ? `${accountId} was given nothing.` : `${accountId} has no access by a gift any more.`,
   ],
-  async prepare({ accountId: asked, reason }, services) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId, fields, standing } = account;
+  async plan({ accountId, fields, standing }, _, services) {
     const before = isoTime(fields['giftEndsAt']);
     if (before === undefined && standing.moving === undefined) return { reply: { accountId } };
     return {
-      question: `Take back the access that the account ${accountId} was given${before === undefined ? '' : ` until ${before}`}? Reason: ${reason}`,
-      what: { account: accountId },
-      why: reason,
-      noted: (reply) => ({ ...(reply.taken === undefined ? {} : { taken: reply.taken }), ...movedOn(accountId, reply) }),
+      question: `Take back the access that the account ${accountId} was given${before === undefined ? '' : ` until ${before}`}?`,
+      noted: ({ taken }) => ({ taken }),
       async act() {
         const done = await change(accountId, { endsAt: '', givenAt: '', by: '', reason: '' }, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, taken: isoTime(done.before) };

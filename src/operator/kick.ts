@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { invalid, refuse, Refusal } from '../errors.ts';
-import { RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
+import { invalid, refuse } from '../errors.ts';
+import { roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { Account } from './find.ts';
-import { operation, Reason } from './operation.ts';
-import { findRoom } from './rooms.ts';
+import { roomChange } from './rooms.ts';
 
 const kickScript = defineScript({
   file: new URL('kick-player.lua', import.meta.url),
@@ -25,46 +24,35 @@ const pardonScript = defineScript({
   durable: true,
 });
 
-const exampleOf = (verb: string, body: string): string =>
-  `curl -s $base/v1/admin/rooms/BCDFG/${verb} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${body}'`;
-
 const NOBODY = 'Has no seat in this room';
 
-export const kick = operation({
-  name: 'rooms kick',
-  method: 'POST',
-  path: '/v1/admin/rooms/{code}/kick',
+export const kick = roomChange({
+  verb: 'kick',
   words: ['player'],
   operationId: 'takePlayerOut',
   role: 'support',
-  reach: 'room',
   summary: 'Removes a player, or the host, from a room. The account cannot join again until `pardon`.',
   description:
     'The player loses the seat and its data, as when the host kicks. A host hands the role over, and a room without players ends.',
-  input: z.object({
-    code: RoomCode,
+  fields: {
     player: z
       .string()
       .regex(/^p[1-9]\d{0,8}$/, 'Must be a playerId of the room, such as p2')
       .meta({ example: 'p2' }),
-    reason: Reason,
-  }),
+  },
   reply: z.object({ accountId: AccountId }),
-  errors: ['room_not_found', 'room_ended', 'invalid_request'],
-  example: exampleOf('kick', '{"player":"p2","reason":"abuse, ticket 4711"}'),
+  errors: ['room_ended', 'invalid_request'],
+  body: { player: 'p2', reason: 'abuse, ticket 4711' },
   shown: ({ accountId }) => [`Kicked the account ${accountId}.`],
-  async prepare({ code, player, reason }, services) {
-    const found = await findRoom(code, services);
-    if (found instanceof Refusal) return found;
-    const { room, seats } = found;
+  async plan({ room, seats }, { player }, services) {
+    const { code } = room;
     const seat = seats.find(({ playerId }) => playerId === player);
     if (room.phase === 'ended') return refuse('room_ended');
     if (seat === undefined) return invalid('player', NOBODY);
     const { name } = room.players.find(({ id }) => id === player)!;
     return {
-      question: `Kick ${player} ("${name}", account ${seat.accountId}) out of the room ${code}? Reason: ${reason}`,
-      what: { room: code, player, account: seat.accountId },
-      why: reason,
+      question: `Kick ${player} ("${name}", account ${seat.accountId}) out of the room ${code}?`,
+      what: { player, account: seat.accountId },
       async act() {
         const args = { playerId: player, ttlMs: ttlMsOf(services.config) };
         const [word, accountId = ''] = await services.scripts.run(kickScript, { room: roomKeys.room(code) }, args);
@@ -75,27 +63,21 @@ export const kick = operation({
   },
 });
 
-export const pardon = operation({
-  name: 'rooms pardon',
-  method: 'POST',
-  path: '/v1/admin/rooms/{code}/pardon',
+export const pardon = roomChange({
+  verb: 'pardon',
   words: ['account'],
   operationId: 'pardonPlayer',
   role: 'support',
-  reach: 'room',
   summary: 'Lets an account rejoin a room from which it was kicked.',
-  input: z.object({ code: RoomCode, account: Account, reason: Reason }),
+  fields: { account: Account },
   reply: z.object({ wasKicked: z.boolean() }),
-  errors: ['room_not_found'],
-  example: exampleOf('pardon', '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","reason":"the wrong player"}'),
+  body: { account: 'BQ5v1mHk2nYtZ8cXw0aLpR', reason: 'the wrong player' },
   shown: ({ wasKicked }) => [wasKicked ? 'The account may join again.' : 'The account was not kicked out of this room.'],
-  async prepare({ code, account, reason }, services) {
-    const found = await findRoom(code, services);
-    if (found instanceof Refusal) return found;
+  async plan({ room }, { account }, services) {
+    const { code } = room;
     return {
-      question: `Let the account ${account} join the room ${code} again? Reason: ${reason}`,
-      what: { room: code, account },
-      why: reason,
+      question: `Let the account ${account} join the room ${code} again?`,
+      what: { account },
       noted: ({ wasKicked }) => ({ wasKicked: wasKicked ? 'yes' : 'no' }),
       async act() {
         const args = { accountId: account, ttlMs: ttlMsOf(services.config) };

@@ -73,12 +73,15 @@ export interface Change<Reply> {
   /** The figure of a large change, which the page lets a person type before it. */
   readonly typed?: TypedFigure | undefined;
   /** The object of the change or read, for the log. Contains no secrets. */
-  readonly what: Readonly<Record<string, string | number>>;
+  readonly what: Details;
   readonly why: string;
   /** The result, for the log. */
-  readonly noted?: (reply: Reply) => Readonly<Record<string, string | number>>;
+  readonly noted?: (reply: Reply) => Details;
   readonly act: () => Promise<Reply | Refusal>;
 }
+
+/** Details for the log. Those that are undefined are left out. */
+export type Details = Readonly<Record<string, string | number | undefined>>;
 
 export interface TypedFigure {
   /** Behind the figure: `the coins that will be deleted`. */
@@ -207,13 +210,13 @@ export async function recorded<Reply>(
   { action, by, what, why, act, noted }: Omit<Change<Reply>, 'question'> & { readonly action: string; readonly by: string },
   services: Pick<OperatorServices, 'scripts' | 'now'>,
 ): Promise<{ readonly reply: Reply | Refusal; readonly logged?: z.input<typeof ShownLogEntry> }> {
-  const change = { action, by, what, why };
+  const change = { action, by, what: given(what), why };
   const entry = await beforeChange(beginChange(change, services));
   // The caller gets the outcome of the change even if it cannot be written to the log.
   const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, services).catch(() => {});
   try {
     const reply = await act();
-    const outcome: Outcome = reply instanceof Refusal ? refusedAs(reply) : { word: 'done', ...noted?.(reply) };
+    const outcome: Outcome = reply instanceof Refusal ? refusedAs(reply) : { word: 'done', ...given(noted?.(reply) ?? {}) };
     await end(outcome);
     return { reply, logged: shownLogEntry({ number: Number(entry.number), at: entry.at, ...change, outcome }) };
   } catch (error) {
@@ -222,6 +225,10 @@ export async function recorded<Reply>(
     if (error instanceof Refusal && error.code !== 'store_unavailable' && error.code !== 'app_store_unavailable') return { reply: error };
     throw error;
   }
+}
+
+function given(details: Details): Record<string, string | number> {
+  return Object.fromEntries(Object.entries(details).filter((detail): detail is [string, string | number] => detail[1] !== undefined));
 }
 
 /** For work before a change. If Redis fails in it, it is certain that nothing was changed. */

@@ -168,10 +168,7 @@ export const movePurchase = operation({
         `the account ${accountId}, which has ${to!.balance}? Key: ${key}. Reason: ${reason}`,
       what: { purchase: purchaseId, account: accountId, from: before.accountId, coins, key },
       why: reason,
-      noted: (reply) => ({
-        ...(reply.takenCoins === undefined ? {} : { takenCoins: reply.takenCoins }),
-        ...(reply.replayed === undefined ? {} : { replayed: 'yes' }),
-      }),
+      noted: ({ takenCoins, replayed }) => ({ takenCoins, replayed: replayed && 'yes' }),
       async act() {
         if (!services.keySecret.isKnown) await services.keySecret.read();
         const moved = await moveCoins(purchaseId, { ownerSeen: owner, owner: accountId, key, by, reason }, services);
@@ -202,9 +199,9 @@ async function moveSubscription(
   const from = movedFrom === undefined ? 'which nobody owns' : `from the account ${movedFrom}`;
   return {
     question: `Move the purchase ${purchase} of ${document.productId}, ${from}, to the account ${accountId}? Key: ${key}. Reason: ${reason}`,
-    what: { purchase, account: accountId, ...(movedFrom === undefined ? {} : { from: movedFrom }), key },
+    what: { purchase, account: accountId, from: movedFrom, key },
     why: reason,
-    noted: ({ replayed }): Readonly<Record<string, string>> => (replayed === undefined ? {} : { replayed: 'yes' }),
+    noted: ({ replayed }) => ({ replayed: replayed && 'yes' }),
     async act() {
       const word = await moveSubscriptionPurchase(purchase, { ownerSeen: document.owner, owner: accountId, key }, services);
       if (word === 'owned') return owns();

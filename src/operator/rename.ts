@@ -8,19 +8,12 @@ import { renameScores } from '../features/highscores/account-scores.ts';
 import { giveName, noteGivenName } from '../features/names/model.ts';
 import { renameSeats } from '../features/rooms/account-seats.ts';
 import { afterWrites } from '../redis/script-runner.ts';
-import { followed, movedOn } from './account-facts.ts';
-import { Account } from './find.ts';
-import { operation, Reason, type OperatorServices } from './operation.ts';
+import { accountChange } from './account-change.ts';
+import type { OperatorServices } from './operation.ts';
 import { entriesText } from './shown/cells.ts';
 
-const exampleOf = (verb: string, body: string): string =>
-  `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
-  `-H 'content-type: application/json' -d '${body}'`;
-
-export const rename = operation({
-  name: 'accounts rename',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/rename',
+export const rename = accountChange({
+  verb: 'rename',
   words: ['name'],
   operationId: 'renamePlayer',
   role: 'support',
@@ -28,24 +21,19 @@ export const rename = operation({
   description:
     'Whatever name the account sends later, boards, rooms and pairings show this one, until `unname`. It moves with a guest. At most 10,000 ' +
     'accounts have a given name.',
-  input: z.object({ accountId: Account, name: PlayerName, reason: Reason }),
+  fields: { name: PlayerName },
   reply: z.object({ accountId: AccountId, boards: z.number().int(), rooms: z.number().int() }),
-  errors: ['account_not_found', 'account_deleted', 'invalid_request'],
-  example: exampleOf('rename', '{"name":"Player 7","reason":"ticket 4711"}'),
+  errors: ['invalid_request'],
+  body: { name: 'Player 7', reason: 'ticket 4711' },
   shown: ({ accountId, boards, rooms }) => [
     `${accountId} has this name now: on ${entriesText(boards)} of boards, in ${rooms} rooms, and wherever it plays next.`,
   ],
-  async prepare({ accountId: asked, name, reason }, services, { by }) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId, fields, standing } = account;
+  async plan({ accountId, fields, standing }, { name, reason }, services, { by }) {
     const given = fields['nameGiven'] ?? '';
     const replaces = given === '' ? '' : ` This replaces the name "${given}" that it was given.`;
     return {
-      question: `Give the account ${accountId} the name "${name}"?${replaces} Reason: ${reason}`,
-      what: { account: accountId },
-      why: reason,
-      noted: (reply) => ({ boards: reply.boards, rooms: reply.rooms, ...movedOn(accountId, reply) }),
+      question: `Give the account ${accountId} the name "${name}"?${replaces}`,
+      noted: (reply) => ({ boards: reply.boards, rooms: reply.rooms }),
       async act() {
         const done = await changeName(accountId, { name, givenAt: services.now(), by, reason }, services);
         if (done instanceof Refusal) return done;
@@ -61,29 +49,20 @@ async function shown(accountId: string, owners: readonly string[], name: string,
   return { accountId, boards, rooms: await renameSeats(owners, name, services) };
 }
 
-export const unname = operation({
-  name: 'accounts unname',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/unname',
+export const unname = accountChange({
+  verb: 'unname',
   operationId: 'unnamePlayer',
   title: 'Take the name back',
   role: 'support',
   summary: 'Lets a player choose the name again.',
   description: 'Boards and rooms show the given name until the player sends another one.',
-  input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({ accountId: AccountId, hadName: z.boolean() }),
-  errors: ['account_not_found', 'account_deleted'],
-  example: exampleOf('unname', '{"reason":"an appeal"}'),
+  body: { reason: 'an appeal' },
   shown: ({ accountId, hadName }) => [hadName ? `${accountId} chooses its own name again.` : `${accountId} was given no name.`],
-  async prepare({ accountId: asked, reason }, services) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId, fields } = account;
+  async plan({ accountId, fields }, { reason }, services) {
     return {
-      question: `Let the account ${accountId} choose its own name again, in place of "${fields['nameGiven'] ?? ''}"? Reason: ${reason}`,
-      what: { account: accountId },
-      why: reason,
-      noted: (reply) => ({ hadName: reply.hadName ? 'yes' : 'no', ...movedOn(accountId, reply) }),
+      question: `Let the account ${accountId} choose its own name again, in place of "${fields['nameGiven'] ?? ''}"?`,
+      noted: (reply) => ({ hadName: reply.hadName ? 'yes' : 'no' }),
       async act() {
         const done = await changeName(accountId, { name: '', givenAt: '', by: '', reason: '' }, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, hadName: done.had };

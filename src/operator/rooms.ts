@@ -4,6 +4,7 @@ import { Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/room
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
 import { ListedRoom, readRoom, roomOf, RoomSeat } from './room-facts.ts';
+import { changesOf } from './subject-change.ts';
 import { some, table } from './shown/cells.ts';
 import { ofOperators, players, roomFacts, seatsOf } from './shown/shown-rooms.ts';
 
@@ -57,31 +58,35 @@ export const showRoom = operation({
   },
 });
 
-export const endRoom = operation({
-  name: 'rooms end',
-  method: 'POST',
-  path: '/v1/admin/rooms/{code}/end',
+/** Declares a change of a room. */
+export const roomChange = changesOf({
+  group: 'rooms',
+  field: 'code',
+  shape: RoomCode,
+  sample: 'BCDFG',
+  reach: 'room',
+  reason: Reason,
+  errors: ['room_not_found'],
+  find: findRoom,
+  what: ({ room }) => ({ room: room.code }),
+});
+
+export const endRoom = roomChange({
+  verb: 'end',
   operationId: 'endRoomAsOperator',
   title: 'End the room',
   role: 'support',
-  reach: 'room',
   summary: 'Ends a room, in any phase. Its watchers get the last state, and their connections are closed.',
-  input: z.object({ code: RoomCode, reason: Reason }),
   reply: z.object({ room: Room }),
-  errors: ['room_not_found', 'room_ended'],
-  example:
-    `curl -s $base/v1/admin/rooms/BCDFG/end -H "authorization: Bearer $COINOP_KEY" ` +
-    `-H 'content-type: application/json' -d '{"reason":"abuse, ticket 4711"}'`,
+  errors: ['room_ended'],
+  body: { reason: 'abuse, ticket 4711' },
   shown: ({ room: { code } }) => [`The room ${code} has ended.`],
-  async prepare({ code, reason }, services) {
-    const found = await findRoom(code, services);
-    if (found instanceof Refusal) return found;
-    const { room } = found;
+  async plan({ room }, _, services) {
+    const { code } = room;
     if (room.phase === 'ended') return refuse('room_ended');
     return {
-      question: `End the room ${code}, which is in the phase ${room.phase} with ${room.players.length} players? Reason: ${reason}`,
-      what: { room: code, phase: room.phase, players: room.players.length },
-      why: reason,
+      question: `End the room ${code}, which is in the phase ${room.phase} with ${room.players.length} players?`,
+      what: { phase: room.phase, players: room.players.length },
       async act() {
         const { scripts, config } = services;
         const [word, ...words] = await scripts.run(endScript, { room: roomKeys.room(code) }, { ttlMs: ttlMsOf(config) });

@@ -91,9 +91,7 @@ const createKey = operation({
       what: {
         name,
         scopes: granted.join(','),
-        ...(role === undefined ? {} : { role }),
-        ...(game === undefined ? {} : { game }),
-        ...daysGiven({ expiresInDays }),
+        ...{ role, game, expiresInDays: logged(expiresInDays) },
       },
       why: reason,
       noted: ({ id }) => ({ id }),
@@ -134,7 +132,7 @@ const rotateKey = operation({
     const life = lifeText(expiresInDays, 'with the life of the old one');
     return {
       question: `Make a new key for "${old.name}" ${life}, and end the key ${id} in ${spanText(overlapDays)} or at its own end?`,
-      what: { id, ...daysGiven({ overlapDays, expiresInDays }) },
+      what: { id, overlapDays: logged(overlapDays), expiresInDays: logged(expiresInDays) },
       why: reason,
       noted: (heir) => ({ id: heir.id }),
       act: () =>
@@ -278,8 +276,5 @@ const lifeText = (days: number | undefined, endless: string): string => (days ==
 /** `90 days`, or for a part of a day `30 minutes`. */
 const spanText = (days: number): string => (Number.isInteger(days) ? `${days} days` : `${Math.round(days * 1440)} minutes`);
 
-/** For the log. */
-function daysGiven(fields: Readonly<Record<string, number | undefined>>): Record<string, number> {
-  const given = Object.entries(fields).filter((field): field is [string, number] => field[1] !== undefined);
-  return Object.fromEntries(given.map(([name, days]) => [name, Math.round(days * 1000) / 1000]));
-}
+/** For the log: a part of a day may have many digits. */
+const logged = (days: number | undefined): number | undefined => (days === undefined ? undefined : Math.round(days * 1000) / 1000);

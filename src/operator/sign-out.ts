@@ -4,13 +4,12 @@ import { AccountId } from '../accounts/ids.ts';
 import { signedOutKey, standingKey } from '../accounts/account-keys.ts';
 import { SESSION_LIFE_MS, sessionsForOperator, sessionsKey } from '../accounts/session-list.ts';
 import { runWhereItIs } from '../accounts/standing-reader.ts';
-import { refuse, Refusal } from '../errors.ts';
+import { refuse } from '../errors.ts';
 import { endForOperator, SESSION_ID } from '../features/sessions/end.ts';
 import { defineScript } from '../redis/script.ts';
 import { operatorFor } from '../server/identity/caller.ts';
-import { followed, movedOn } from './account-facts.ts';
-import { Account } from './find.ts';
-import { operation, Reason, type OperatorServices } from './operation.ts';
+import { accountChange } from './account-change.ts';
+import type { OperatorServices } from './operation.ts';
 
 /**
  * Ends all sessions of an account, even if it is banned. Answers ended(generation of new sessions), moving, moved(account that it moved
@@ -28,10 +27,8 @@ const endSessions = defineScript({
   library: [standingLibrary, standingChanges],
 });
 
-export const signOut = operation({
-  name: 'accounts sign-out',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/sign-out',
+export const signOut = accountChange({
+  verb: 'sign-out',
   operationId: 'signAccountOut',
   title: 'Sign out everywhere',
   role: 'support',
@@ -39,31 +36,19 @@ export const signOut = operation({
   description:
     'Those of paired browsers too. After that the installId, or a sign-in with the app store, starts new sessions: this does not lock ' +
     'an account.',
-  input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({ accountId: AccountId, signOutsEverywhere: z.number().int() }),
-  errors: ['account_not_found', 'account_deleted'],
-  example:
-    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/sign-out -H "authorization: Bearer $COINOP_KEY" ` +
-    `-H 'content-type: application/json' -d '{"reason":"lost phone, ticket 4711"}'`,
+  body: { reason: 'lost phone, ticket 4711' },
   shown: ({ accountId }) => [`All sessions of ${accountId} have ended.`],
-  async prepare({ accountId: asked, reason }, services) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId } = account;
+  async plan({ accountId }, _, services) {
     return {
-      question: `End all sessions of the account ${accountId}? Reason: ${reason}`,
-      what: { account: accountId },
-      why: reason,
-      noted: (reply) => movedOn(accountId, reply),
+      question: `End all sessions of the account ${accountId}?`,
       act: () => endAll(accountId, services),
     };
   },
 });
 
-export const endSession = operation({
-  name: 'accounts end-session',
-  method: 'POST',
-  path: '/v1/admin/accounts/{accountId}/end-session',
+export const endSession = accountChange({
+  verb: 'end-session',
   words: ['session'],
   operationId: 'endSessionOfAccount',
   title: 'End',
@@ -72,27 +57,19 @@ export const endSession = operation({
   description:
     'The ids are in `sessions.listed` of the account. The connections of the session in rooms become watchers. Ending a session twice is 200. ' +
     'A login with an installId is not listed: `sign-out` ends it, with all others.',
-  input: z.object({
-    accountId: Account,
+  fields: {
     session: z.string().regex(SESSION_ID, 'Must be the id of a session').meta({ example: '0.Zl8yqvJ0c3T1mXbN' }),
-    reason: Reason,
-  }),
+  },
   reply: z.object({ accountId: AccountId }),
-  errors: ['account_not_found', 'account_deleted', 'session_not_found'],
-  example:
-    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/end-session -H "authorization: Bearer $COINOP_KEY" ` +
-    `-H 'content-type: application/json' -d '{"session":"0.Zl8yqvJ0c3T1mXbN","reason":"lost laptop, ticket 4711"}'`,
+  errors: ['session_not_found'],
+  body: { session: '0.Zl8yqvJ0c3T1mXbN', reason: 'lost laptop, ticket 4711' },
   shown: ({ accountId }) => [`This session of ${accountId} has ended.`],
-  async prepare({ accountId: asked, session, reason }, services) {
-    const account = await followed(asked, services);
-    if (account instanceof Refusal) return account;
-    const { accountId } = account;
+  async plan({ accountId }, { session }, services) {
     const listed = (await sessionsForOperator(operatorFor(accountId), services)).find(({ id }) => id === session);
     const of = listed === undefined ? '' : ` (${listed.kind}, since ${new Date(listed.createdAt).toISOString()})`;
     return {
-      question: `End the session ${session}${of} of the account ${accountId}? Reason: ${reason}`,
-      what: { account: accountId, session },
-      why: reason,
+      question: `End the session ${session}${of} of the account ${accountId}?`,
+      what: { session },
       async act() {
         const keys = { sessions: sessionsKey(accountId), ended: signedOutKey(accountId, session) };
         const args = { id: session, isOwn: 0, lifeSeconds: SESSION_LIFE_MS / 1000 };

@@ -105,7 +105,7 @@ async function prepared(
   const work = verb === 'Begin' ? 'Begin the trial' : 'Take back the last restart of the trial';
   return {
     question: `${work} of the device ${device}${of}${verb === 'Begin' ? ' again' : ''}? Reason: ${reason}`,
-    what: { device, ...(account === undefined ? {} : { account: account.accountId }) },
+    what: { device, account: account?.accountId },
     why: reason,
     noted: ({ trial: { startedAt = '' }, startedBefore }) => ({ startedAt, startedBefore }),
     act: () => change(device, verb === 'Begin' ? services.now() : '', account?.accountId, services),

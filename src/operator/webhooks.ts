@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
-import { invalid, refuse, type Refusal } from '../errors.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
 import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
 import { placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { KEPT_ATTEMPTS } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
-import { operation, Reason, type OperatorServices } from './operation.ts';
+import { operation, type OperatorServices } from './operation.ts';
+import { changesOf, OptionalReason } from './subject-change.ts';
 import { minute, table, type Part } from './shown/cells.ts';
 import { deliveries as shownDeliveries, webhookFacts, webhooks as shownWebhooks } from './shown/shown-webhooks.ts';
 import { Delivery, HookId, HookUrl, recordOf, shownHook, shownWhole, Webhook } from './webhook-facts.ts';
@@ -26,8 +27,6 @@ const OVERLAP_MINUTES = 1440;
 
 const NOT_RELAYED = 'No process carries events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
 
-const OptionalReason = Reason.optional();
-
 const exampleOf = (path: string, body: object): string =>
   `curl -s $base/v1/admin/webhooks${path} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 
@@ -35,15 +34,19 @@ const secretParts = (secret: string): string[] => ['Secret, shown once:', `    $
 
 const partsOf = (hook: z.output<typeof Webhook>): Part[] => [`Webhook ${hook.id}`, { title: '', facts: webhookFacts(hook) }];
 
-/** Finds the webhook at the beginning of each operation on one webhook. */
-function ofHook<Input extends { id: string }, Result>(
-  prepare: (hook: ListedHook, input: Input, services: OperatorServices) => Result | Promise<Result>,
-) {
-  return async (input: Input, services: OperatorServices): Promise<Result | Refusal<'webhook_not_found'>> => {
-    const hook = await services.hooks.find(input.id);
-    return hook === undefined ? refuse('webhook_not_found') : prepare(hook, input, services);
-  };
-}
+const find = async (id: string, { hooks }: OperatorServices) => (await hooks.find(id)) ?? refuse('webhook_not_found');
+
+/** Declares a change of a webhook. */
+const hookChange = changesOf({
+  group: 'webhooks',
+  field: 'id',
+  shape: HookId,
+  sample: 'k3v9x0ab',
+  reason: OptionalReason,
+  errors: ['webhook_not_found'],
+  find,
+  what: ({ id }: ListedHook) => ({ id }),
+});
 
 export const listWebhooks = operation({
   name: 'webhooks list',
@@ -74,7 +77,10 @@ export const showWebhook = operation({
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ webhook }) => partsOf(webhook),
-  prepare: ofHook(async (hook, _, services) => ({ reply: { webhook: await shownWhole(hook, services) } })),
+  async prepare({ id }, services) {
+    const hook = await find(id, services);
+    return hook instanceof Refusal ? hook : { reply: { webhook: await shownWhole(hook, services) } };
+  },
 });
 
 export const listDeliveries = operation({
@@ -93,10 +99,12 @@ export const listDeliveries = operation({
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab/deliveries -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ deliveries }) => [table(shownDeliveries, deliveries)],
-  prepare: ofHook(async ({ id }, { limit }, { hooks }) => {
-    const attempts = await hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS));
+  async prepare({ id, limit }, services) {
+    const hook = await find(id, services);
+    if (hook instanceof Refusal) return hook;
+    const attempts = await services.hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS));
     return { reply: { deliveries: attempts.map(({ position: _, at, ...attempt }) => ({ ...attempt, at: isoTime(at)! })) } };
-  }),
+  },
 });
 
 export const addWebhook = operation({
@@ -141,18 +149,15 @@ export const addWebhook = operation({
   },
 });
 
-export const rotateWebhook = operation({
-  name: 'webhooks rotate',
-  method: 'POST',
-  path: '/v1/admin/webhooks/{id}/rotate',
+export const rotateWebhook = hookChange({
+  verb: 'rotate',
   operationId: 'rotateWebhook',
   title: 'New secret',
   role: 'admin',
   handsOutSecret: true,
   summary: 'Makes a new secret for a webhook, and shows it once. The old secret signs too for a while.',
   description: 'Secrets that an earlier rotation still lets sign end then too, or earlier at the end that it gave them.',
-  input: z.object({
-    id: HookId,
+  fields: {
     overlapMinutes: z
       .number()
       .int()
@@ -164,24 +169,22 @@ export const rotateWebhook = operation({
         example: OVERLAP_MINUTES,
         typed: { unit: 'Minutes', label: 'Minutes', initial: String(OVERLAP_MINUTES) },
       }),
-    reason: OptionalReason,
-  }),
+  },
   reply: z.object({ secret: z.string().meta({ description: 'Shown once.' }), webhook: Webhook }),
-  errors: ['webhook_not_found'],
-  example: exampleOf('/k3v9x0ab/rotate', { overlapMinutes: 60, reason: 'the secret was in a log' }),
+  body: { overlapMinutes: 60, reason: 'the secret was in a log' },
   shown: ({ secret, webhook: { oldSecretsUntil } }) => [
     ...secretParts(secret),
     oldSecretsUntil === undefined
       ? 'No older one signs any more.'
       : `Older ones sign too until ${minute(oldSecretsUntil)} UTC at the latest.`,
   ],
-  prepare: ofHook((hook, { id, overlapMinutes = OVERLAP_MINUTES, reason = '' }, { hooks, now }) => {
+  async plan(hook, { overlapMinutes = OVERLAP_MINUTES }, { hooks, now }) {
+    const { id } = hook;
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
       // The question must not contain a time, which would differ when the question is confirmed.
       question: `Make a new secret for ${hook.url}, and end all older ones ${overlapMinutes === 0 ? 'at once' : `in ${overlapMinutes} minutes at the latest`}?`,
-      what: { id, url: placeOf(hook.url), overlapMinutes },
-      why: reason,
+      what: { url: placeOf(hook.url), overlapMinutes },
       async act() {
         const rotated = await hooks.rotate(id, oldUntil);
         return rotated === undefined
@@ -189,7 +192,7 @@ export const rotateWebhook = operation({
           : { secret: rotated.secret, webhook: shownHook({ ...hook, ...rotated.record }) };
       },
     };
-  }),
+  },
 });
 
 export const disableWebhook = switched('disable', 'It gets no events from then on, and keeps its position.');
@@ -199,25 +202,21 @@ export const enableWebhook = switched(
 );
 
 function switched(verb: 'disable' | 'enable', description: string) {
-  return operation({
-    name: `webhooks ${verb}`,
-    method: 'POST',
-    path: `/v1/admin/webhooks/{id}/${verb}`,
+  return hookChange({
+    verb,
     operationId: `${verb}Webhook`,
     title: verb === 'disable' ? 'Stop it' : 'Start it',
     role: 'economist',
     summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that an operator or the status 410 of its endpoint stopped.',
     description,
-    input: z.object({ id: HookId, reason: OptionalReason }),
     reply: z.object({ webhook: Webhook }),
-    errors: ['webhook_not_found'],
-    example: exampleOf(`/k3v9x0ab/${verb}`, { reason: 'the website moves, ticket 4711' }),
+    body: { reason: 'the website moves, ticket 4711' },
     shown: ({ webhook: { id } }) => [verb === 'disable' ? `${id} gets no more events.` : `${id} goes on at its position.`],
-    prepare: ofHook((hook, { id, reason = '' }, { hooks }) => {
+    async plan(hook, _, { hooks }) {
+      const { id } = hook;
       return {
         question: `${verb === 'disable' ? 'Stop' : 'Start'} sending events to ${hook.url}?`,
-        what: { id, url: placeOf(hook.url) },
-        why: reason,
+        what: { url: placeOf(hook.url) },
         async act() {
           const record = await (verb === 'disable' ? hooks.disable(id) : hooks.enable(id));
           return record === undefined
@@ -225,73 +224,63 @@ function switched(verb: 'disable' | 'enable', description: string) {
             : { webhook: { ...recordOf(id, record), waitingAccounts: hook.waitingAccounts } };
         },
       };
-    }),
+    },
   });
 }
 
-export const removeWebhook = operation({
-  name: 'webhooks remove',
-  method: 'POST',
-  path: '/v1/admin/webhooks/{id}/remove',
+export const removeWebhook = hookChange({
+  verb: 'remove',
   operationId: 'removeWebhook',
   title: 'Remove it',
   role: 'admin',
   cannotBeUndone: true,
   summary: 'Removes a webhook, with its secrets and its deliveries.',
-  input: z.object({ id: HookId, reason: OptionalReason }),
   reply: z.object({ id: HookId }),
-  errors: ['webhook_not_found'],
-  example: exampleOf('/k3v9x0ab/remove', { reason: 'the website is closed' }),
+  body: { reason: 'the website is closed' },
   shown: ({ id }) => [`Removed ${id}.`],
-  prepare: ofHook((hook, { id, reason = '' }, { hooks }) => {
+  async plan(hook, _, { hooks }) {
+    const { id } = hook;
     return {
       question: `Remove the webhook ${id} to ${hook.url}, with its secrets and deliveries?`,
-      what: { id, url: placeOf(hook.url) },
-      why: reason,
+      what: { url: placeOf(hook.url) },
       act: async () => ((await hooks.remove(id)) ? { id } : refuse('webhook_not_found')),
     };
-  }),
+  },
 });
 
-export const repeatDelivery = operation({
-  name: 'webhooks repeat',
-  method: 'POST',
-  path: '/v1/admin/webhooks/{id}/repeat',
+export const repeatDelivery = hookChange({
+  verb: 'repeat',
   words: ['event'],
   operationId: 'repeatWebhookDelivery',
   role: 'support',
   costly: true,
   summary: 'Sends one event to a webhook again, within a second or two.',
   description: 'The event is sent outside the order of its account, even if it was given up, or if its type is not one of the webhook.',
-  input: z.object({
-    id: HookId,
+  fields: {
     event: z.string().min(1).max(100).meta({ description: 'The id of the event: the `webhook-id` of its delivery.' }),
-    reason: OptionalReason,
-  }),
+  },
   reply: z.object({ id: HookId, event: z.string() }),
-  errors: ['webhook_not_found', 'event_not_found', 'webhooks_full'],
-  example: exampleOf('/k3v9x0ab/repeat', { event: 'hoiwgw3emp-0-0', reason: 'the receiver lost it' }),
+  errors: ['event_not_found', 'webhooks_full'],
+  body: { event: 'hoiwgw3emp-0-0', reason: 'the receiver lost it' },
   shown: ({ event }) => [`The service sends ${event} again within a second or two, if it runs.`],
-  prepare: ofHook(async (hook, { id, event, reason = '' }, { hooks, events }) => {
+  async plan(hook, { event }, { hooks, events }) {
+    const { id } = hook;
     const found = events && (await findEvent(event, events));
     if (found === undefined) return refuse('event_not_found');
     return {
       question: `Send the event ${event} (${found.event.type}) to ${hook.url} again?`,
-      what: { id, event, ...(found.event.accountId === undefined ? {} : { account: found.event.accountId }) },
-      why: reason,
+      what: { event, account: found.event.accountId },
       async act() {
         const word = await hooks.askAgain(id, { event, position: found.position });
         if (word === 'full') return refuse('webhooks_full', { message: 'As many events as possible wait to be sent again.' });
         return word === 'asked' ? { id, event } : refuse('webhook_not_found');
       },
     };
-  }),
+  },
 });
 
-export const replayWebhook = operation({
-  name: 'webhooks replay',
-  method: 'POST',
-  path: '/v1/admin/webhooks/{id}/replay',
+export const replayWebhook = hookChange({
+  verb: 'replay',
   operationId: 'replayWebhook',
   title: 'Send all again',
   role: 'economist',
@@ -299,28 +288,26 @@ export const replayWebhook = operation({
   description:
     'The webhook begins there within two seconds, and a few earlier events come too. The endpoint must recognize repeated events by ' +
     '`webhook-id`. A time after the current position of the webhook skips events.',
-  input: z.object({
-    id: HookId,
+  fields: {
     from: z.iso
       .datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' })
       .meta({ description: 'The time from which events are sent, as far as the log still has them.' }),
-    reason: OptionalReason,
-  }),
+  },
   reply: z.object({ id: HookId, from: z.iso.datetime() }),
-  errors: ['webhook_not_found', 'event_not_found'],
-  example: exampleOf('/k3v9x0ab/replay', { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' }),
+  errors: ['event_not_found'],
+  body: { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' },
   shown: ({ from }) => [`The service sends all events since ${minute(from)} UTC again, if it runs.`],
-  prepare: ofHook((hook, { id, from, reason = '' }, { hooks, events }) => {
+  async plan(hook, { from }, { hooks, events }) {
+    const { id } = hook;
     if (events === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
     const time = Date.parse(from);
     return {
       question: `Send all events since ${isoTime(time)} to ${hook.url} again?`,
-      what: { id, url: placeOf(hook.url), from: isoTime(time)! },
-      why: reason,
+      what: { url: placeOf(hook.url), from: isoTime(time)! },
       async act() {
         const isSet = await hooks.replay(id, await events.positionAt(time));
         return isSet ? { id, from: isoTime(time)! } : refuse('webhook_not_found');
       },
     };
-  }),
+  },
 });

@@ -1,0 +1,20 @@
+import { followed, type FoundAccount } from './account-facts.ts';
+import { Account } from './find.ts';
+import { Reason } from './operation.ts';
+import { changesOf } from './subject-change.ts';
+
+/** Declares a change of an account: of the account into which the named one moved. */
+export const accountChange = changesOf({
+  group: 'accounts',
+  field: 'accountId',
+  shape: Account,
+  sample: 'BQ5v1mHk2nYtZ8cXw0aLpR',
+  reason: Reason,
+  errors: ['account_not_found', 'account_deleted'],
+  find: followed,
+  what: ({ accountId }: FoundAccount) => ({ account: accountId }),
+  // The account may move while the operator is asked. `what` names the account before the move.
+  noted: (asked: FoundAccount, { accountId }: { readonly accountId: string }) => ({
+    movedTo: accountId === asked.accountId ? undefined : accountId,
+  }),
+});
