@@ -1,23 +1,12 @@
 import { z } from 'zod';
-import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { isoTime, timeOf } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
-import { runWhereItIs } from '../accounts/standing-reader.ts';
-import { standingLibrary } from '../accounts/standing.ts';
-import { invalid, refuse, Refusal } from '../errors.ts';
-import { defineScript } from '../redis/script.ts';
+import { invalid, Refusal } from '../errors.ts';
 import { accountChange } from './account-change.ts';
-import type { OperatorServices } from './operation.ts';
+import { giveFields } from './given-fields.ts';
 import { minute } from './shown/cells.ts';
 
-const giveAccess = defineScript({
-  file: new URL('give-access.lua', import.meta.url),
-  keys: ['account', 'standing'],
-  args: ['endsAt', 'givenAt', 'by', 'reason'],
-  answers: ['changed', 'moving', 'moved', 'deleted', 'not_found'],
-  durable: true,
-  library: standingLibrary,
-});
+const FIELDS = ['giftEndsAt', 'giftGivenAt', 'giftBy', 'giftReason'];
 
 /** Ten years, so that a typing error does not give access for a century. */
 const LONGEST_MS = 3653 * 86_400_000;
@@ -54,8 +43,8 @@ export const give = accountChange({
       what: { until },
       noted: ({ replaced }) => ({ replaced }),
       async act() {
-        const done = await change(accountId, { endsAt, givenAt: services.now(), by, reason }, services);
-        return done instanceof Refusal ? done : { accountId: done.accountId, until, replaced: isoTime(done.before) };
+        const done = await giveFields(accountId, FIELDS, [endsAt, services.now(), by, reason], services);
+        return done instanceof Refusal ? done : { accountId: done.accountId, until, replaced: isoTime(timeOf(done.before)) };
       },
     };
   },
@@ -85,21 +74,9 @@ export const takeBack = accountChange({
       question: `Take back the access that the account ${accountId} was given${before === undefined ? '' : ` until ${before}`}?`,
       noted: ({ taken }) => ({ taken }),
       async act() {
-        const done = await change(accountId, { endsAt: '', givenAt: '', by: '', reason: '' }, services);
-        return done instanceof Refusal ? done : { accountId: done.accountId, taken: isoTime(done.before) };
+        const done = await giveFields(accountId, FIELDS, undefined, services);
+        return done instanceof Refusal ? done : { accountId: done.accountId, taken: isoTime(timeOf(done.before)) };
       },
     };
   },
 });
-
-type Gift = Record<'endsAt' | 'givenAt' | 'by' | 'reason', string | number>;
-
-async function change(account: string, gift: Gift, { scripts }: OperatorServices) {
-  const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
-    scripts.run(giveAccess, { account: accountKey(id), standing: standingKey(id) }, gift),
-  );
-  if (word === 'deleted') return refuse('account_deleted');
-  // A standing exists only because of a ban or a sign-out; there is no account that could get access.
-  if (word === 'not_found') return refuse('account_not_found');
-  return { accountId, before: timeOf(figures[0]) };
-}

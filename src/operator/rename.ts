@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { PlayerName } from '../accounts/player-name.ts';
-import { runWhereItIs } from '../accounts/standing-reader.ts';
-import { invalid, refuse, Refusal } from '../errors.ts';
+import { invalid, Refusal } from '../errors.ts';
 import { renameScores } from '../features/highscores/account-scores.ts';
-import { giveName, noteGivenName } from '../features/names/model.ts';
 import { renameSeats } from '../features/rooms/account-seats.ts';
+import { noteGivenName } from '../features/names/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import { accountChange } from './account-change.ts';
+import { giveFields } from './given-fields.ts';
 import type { OperatorServices } from './operation.ts';
 import { entriesText } from './shown/cells.ts';
 
@@ -35,7 +34,7 @@ export const rename = accountChange({
       question: `Give the account ${accountId} the name "${name}"?${replaces}`,
       noted: (reply) => ({ boards: reply.boards, rooms: reply.rooms }),
       async act() {
-        const done = await changeName(accountId, { name, givenAt: services.now(), by, reason }, services);
+        const done = await changeName(accountId, [name, services.now(), by, reason], services);
         if (done instanceof Refusal) return done;
         const owners = [done.accountId, ...standing.guests.map(({ id }) => id)];
         return afterWrites(shown(done.accountId, owners, name, services));
@@ -64,24 +63,25 @@ export const unname = accountChange({
       question: `Let the account ${accountId} choose its own name again, in place of "${fields['nameGiven'] ?? ''}"?`,
       noted: (reply) => ({ hadName: reply.hadName ? 'yes' : 'no' }),
       async act() {
-        const done = await changeName(accountId, { name: '', givenAt: '', by: '', reason: '' }, services);
+        const done = await changeName(accountId, undefined, services);
         return done instanceof Refusal ? done : { accountId: done.accountId, hadName: done.had };
       },
     };
   },
 });
 
-type GivenName = Record<'name' | 'givenAt' | 'by' | 'reason', string | number>;
+const FIELDS = ['nameGiven', 'nameGivenAt', 'nameGivenBy', 'nameGivenReason'];
 
-/** Writes the account first, because it decides. A repeated call corrects the index. */
-async function changeName(account: string, given: GivenName, { scripts }: OperatorServices) {
-  const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
-    scripts.run(giveName, { account: accountKey(id), standing: standingKey(id) }, given),
-  );
-  if (word === 'deleted') return refuse('account_deleted');
-  if (word === 'not_found') return refuse('account_not_found');
-  if (await afterWrites(noteGivenName(accountId, String(given.name), scripts))) return { accountId, had: figures[0] === '1' };
-  const none: GivenName = { name: '', givenAt: '', by: '', reason: '' };
-  await runWhereItIs(account, scripts, (id) => scripts.run(giveName, { account: accountKey(id), standing: standingKey(id) }, none));
+/** Writes the account first, because it decides. A repeated call corrects the index. @param given undefined: the name is taken back */
+async function changeName(
+  account: string,
+  given: readonly [name: string, ...by: (string | number)[]] | undefined,
+  services: OperatorServices,
+) {
+  const done = await giveFields(account, FIELDS, given, services);
+  if (done instanceof Refusal) return done;
+  const { accountId, before } = done;
+  if (await afterWrites(noteGivenName(accountId, given?.[0] ?? '', services.scripts))) return { accountId, had: before !== '' };
+  await giveFields(account, FIELDS, undefined, services);
   return invalid('name', 'Cannot be given: 10,000 accounts have given names, so take one back first');
 }

@@ -1,5 +1,4 @@
 import { heldFields } from '../../accounts/fields.ts';
-import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
@@ -33,15 +32,6 @@ const indexName = defineScript({
   args: ['accountId', 'name', 'most'],
   answers: ['noted', 'unchanged', 'full'],
   durable: true,
-});
-
-export const giveName = defineScript({
-  file: new URL('give-name.lua', import.meta.url),
-  keys: ['account', 'standing'],
-  args: ['name', 'givenAt', 'by', 'reason'],
-  answers: ['changed', 'moving', 'moved', 'deleted', 'not_found'],
-  durable: true,
-  library: standingLibrary,
 });
 
 /** Reads the name that operators gave an account. Answers given(name or ''). */
