@@ -12,7 +12,6 @@ export const openAccount = defineScript({
   lua: `if not open_account(account, creation_barred) then return {'rate_limited'} end
     return answer(account_created and 'created' or 'found', generation)`,
   keys: [],
-  args: [],
   answers: ['created', 'found'],
   prologue: opensAccount,
 });
@@ -22,7 +21,6 @@ export const checkCaller = defineScript({
   name: 'accounts/check-caller',
   lua: `return {'signed_in'}`,
   keys: [],
-  args: [],
   answers: ['signed_in'],
   prologue: checksCaller,
   readOnly: true,

@@ -22,7 +22,6 @@ const unbanScript = defineScript({
     if state ~= 'open' and state ~= 'banned' then return {state, detail} end
     return {unban(standing) and 'unbanned' or 'not_banned'}`,
   keys: ['standing'],
-  args: [],
   answers: ['unbanned', 'not_banned', 'moving', 'moved', 'deleted'],
   durable: true,
   library: [standingLibrary, standingChanges],

@@ -20,7 +20,6 @@ const dropHeld = defineScript({
     redis.call('UNLINK', held)
     return {'dropped'}`,
   keys: ['held', 'standing'],
-  args: [],
   answers: ['dropped', 'not_moved'],
   library: standingLibrary,
   durable: true,

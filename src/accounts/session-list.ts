@@ -77,7 +77,6 @@ const noteScript = defineScript({
 const readScript = defineScript({
   file: new URL('read-sessions.lua', import.meta.url),
   keys: ['sessions'],
-  args: [],
   answers: ['sessions'],
   prologue: checksCaller,
   library: sessionLibrary,
@@ -87,7 +86,6 @@ const readScript = defineScript({
 const readForOperator = defineScript({
   file: new URL('read-sessions.lua', import.meta.url),
   keys: ['sessions'],
-  args: [],
   answers: ['sessions'],
   prologue: refusesNobody,
   library: sessionLibrary,

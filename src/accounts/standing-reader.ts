@@ -15,7 +15,6 @@ const readStanding = defineScript({
   lua: `local state, detail = standing_of(standing)
     return {state, detail}`,
   keys: ['standing'],
-  args: [],
   answers: ['open', 'banned', 'moving', 'moved', 'deleted'],
   library: standingLibrary,
   readOnly: true,

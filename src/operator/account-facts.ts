@@ -12,7 +12,6 @@ const readAccount = defineScript({
   lua: `local fields = redis.call('HGETALL', account)
     return {'account', #fields > 0 and '1' or '0', record_of(standing), unpack(fields)}`,
   keys: ['account', 'standing'],
-  args: [],
   answers: ['account'],
   library: standingChanges,
   readOnly: true,

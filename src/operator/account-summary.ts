@@ -12,7 +12,6 @@ import type { OperatorServices } from './operation.ts';
 const readSummary = defineScript({
   file: new URL('read-summary.lua', import.meta.url),
   keys: ['account', 'standing', 'ledger', 'sessions'],
-  args: [],
   answers: ['none', 'summary'],
   library: standingChanges,
   readOnly: true,

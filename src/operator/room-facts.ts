@@ -10,7 +10,6 @@ import type { ScriptRunner } from '../redis/script-runner.ts';
 const readRoomScript = defineScript({
   file: new URL('read-room-keys.lua', import.meta.url),
   keys: ['room', 'leases'],
-  args: [],
   answers: ['room', 'room_not_found'],
   library: roomLibrary,
   readOnly: true,

@@ -8,7 +8,6 @@ import type { OperatorServices } from './operation.ts';
 const readScript = defineScript({
   file: new URL('read-seasons.lua', import.meta.url),
   keys: ['scores', 'seasons'],
-  args: [],
   answers: ['seasons'],
   library: seasonLibrary,
   readOnly: true,

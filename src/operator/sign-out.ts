@@ -21,7 +21,6 @@ const endSessions = defineScript({
     if state ~= 'open' and state ~= 'banned' then return {state, detail} end
     return {'ended', end_sessions(standing)}`,
   keys: ['standing'],
-  args: [],
   answers: ['ended', 'moving', 'moved', 'deleted'],
   durable: true,
   library: [standingLibrary, standingChanges],

@@ -136,7 +136,6 @@ export const readHeartbeat = defineScript({
   lua: `local found, heartbeat = string.match(redis.call('GET', id), '^(%S+) (%d+) ')
     return {'found', found, heartbeat}`,
   keys: ['id'],
-  args: [],
   answers: ['found'],
   durable: true,
 });

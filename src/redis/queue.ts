@@ -44,7 +44,6 @@ const countDue = defineScript({
   name: 'redis/count-due',
   lua: `return {'size', string.format('%d', redis.call('ZCARD', due))}`,
   keys: ['due'],
-  args: [],
   answers: ['size'],
   readOnly: true,
 });

@@ -13,7 +13,6 @@ const hashScript = defineScript({
   name: 'redis/read-hash',
   lua: listed('hash', `redis.call('HGETALL', hash)`),
   keys: ['hash'],
-  args: [],
   answers: ['hash'],
   readOnly: true,
 });
@@ -22,7 +21,6 @@ const setScript = defineScript({
   name: 'redis/read-set',
   lua: listed('set', `redis.call('SMEMBERS', set)`),
   keys: ['set'],
-  args: [],
   answers: ['set'],
   readOnly: true,
 });

@@ -100,7 +100,8 @@ type ScriptSource = { readonly file: URL } | { readonly name: string; readonly l
 
 interface ScriptDeclaration<Key, Argument, Word> {
   keys: readonly Key[];
-  args: readonly Argument[];
+  /** Default: none. */
+  args?: readonly Argument[];
   /**
    * Further arguments that are the same for most calls, such as rules of the settings. Redis gets them once a batch. A call with other
    * values goes into another batch.
@@ -168,10 +169,10 @@ export function definePrologue({ file, keys, args, answers, library, after, apar
   };
 }
 
-export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
+export function defineScript<const Key extends string, const Argument extends string = never, const Word extends string = string>(
   declaration: ScriptSource & ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { keys, args, shared = [], answers, prologue, prelude, library, formats = [], readOnly, lists } = declaration;
+  const { keys, args = [], shared = [], answers, prologue, prelude, library, formats = [], readOnly, lists } = declaration;
   const { durable = false, tracked = false } = declaration;
   const slotOf = declaration.slotOf ?? (prologue === undefined ? keys[0]! : 'caller');
   const own = [library ?? []].flat();

@@ -84,7 +84,12 @@ export class Shard extends RedisNode implements ScriptShard {
 
   constructor(address: NodeAddress, { options, log, ...shared }: ShardOptions) {
     const name = nameOf(address);
-    super(new Redis({ ...OPTIONS, ...options, ...address }), { ...shared, log: log.child({ node: name }), prefix: '', leavesReplica: false });
+    super(new Redis({ ...OPTIONS, ...options, ...address }), {
+      ...shared,
+      log: log.child({ node: name }),
+      prefix: '',
+      leavesReplica: false,
+    });
     this.address = address;
     this.name = name;
     this.redis.on('ready', () => (this.wasConnected = true));

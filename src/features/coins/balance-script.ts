@@ -8,7 +8,6 @@ export const balanceScript = defineScript({
   lua: `local last = redis.call('LINDEX', ledger, -1)
     return {'balance', last and string.match(last, '<entry: balance>') or '0'}`,
   keys: ['ledger'],
-  args: [],
   answers: ['balance'],
   prologue: checksCaller,
   formats: [ledgerEntry],

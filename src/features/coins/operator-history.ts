@@ -35,7 +35,6 @@ const readEnds = defineScript({
   name: 'coins/read-ends',
   lua: `return {'ends', redis.call('LINDEX', ledger, -1) or '', redis.call('LINDEX', ledger, 0) or '', string.format('%d', redis.call('LLEN', ledger))}`,
   keys: ['ledger'],
-  args: [],
   answers: ['ends'],
   readOnly: true,
 });

@@ -19,7 +19,6 @@ export const previewScript = defineScript({
   lua: `local last = redis.call('LINDEX', ledger, -1)
     return {'account', redis.call('EXISTS', account) == 1 and '1' or '0', last and string.match(last, '<entry: balance>') or '0'}`,
   keys: ['account', 'ledger'],
-  args: [],
   answers: ['account'],
   prologue: checksCaller,
   formats: [ledgerEntry],

@@ -23,7 +23,6 @@ const readDeletion = defineScript({
     if is_erased(standing) then return {'closed'} end
     return {'left', at, moved_in}`,
   keys: ['standing'],
-  args: [],
   answers: ['left', 'closed', 'none'],
   library: [standingLibrary, standingChanges],
   readOnly: true,

@@ -8,7 +8,6 @@ import { FirstRunAt } from './model.ts';
 const firstRunScript = defineScript({
   file: new URL('first-run.lua', import.meta.url),
   keys: [],
-  args: [],
   answers: ['first_run'],
   prologue: opensAccount,
 });

@@ -16,7 +16,6 @@ const dropEvents = defineScript({
 const forgetEvents = defineScript({
   file: new URL('forget-events.lua', import.meta.url),
   keys: ['state', 'chunks', 'forgotten'],
-  args: [],
   answers: ['none', 'swept', 'done'],
   library: logLibrary,
 });

@@ -71,7 +71,6 @@ const countOutbox = defineScript({
   name: 'events/count-outbox',
   lua: `return {'counted', string.format('%d', redis.call('LLEN', outbox)), string.match(redis.call('LINDEX', outbox, 0) or '', '^%d*')}`,
   keys: ['outbox'],
-  args: [],
   answers: ['counted'],
   readOnly: true,
 });

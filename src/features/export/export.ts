@@ -14,7 +14,6 @@ export const factsScript = defineScript({
   name: 'export/facts',
   lua: `return {'facts', moved_in, generation, unpack(redis.call('HGETALL', account))}`,
   keys: ['account'],
-  args: [],
   answers: ['facts'],
   prologue: checksCaller,
   readOnly: true,

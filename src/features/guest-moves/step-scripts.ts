@@ -75,7 +75,6 @@ export const addGuestToAccount = defineScript({
 export const readOutcome = defineScript({
   file: file('read-outcome'),
   keys: ['record'],
-  args: [],
   answers: ['open', 'accepted', 'refused', 'void'],
   readOnly: true,
 });

@@ -84,7 +84,6 @@ export const listSeasons = defineScript({
     for index, season in ipairs(redis.call('ZREVRANGE', seasons, 0, -1)) do answer[index + 1] = season end
     return answer`,
   keys: ['seasons'],
-  args: [],
   answers: ['seasons'],
   readOnly: true,
 });

@@ -46,7 +46,6 @@ export const settlePayouts = defineScript({
 export const dropSeasons = defineScript({
   file: new URL('drop-seasons.lua', import.meta.url),
   keys: ['scores', 'seasons'],
-  args: [],
   answers: ['dropped'],
   library: seasonLibrary,
 });

@@ -39,7 +39,6 @@ export const readGiven = defineScript({
   name: 'names/read-given',
   lua: `return {'given', redis.call('HGET', account, 'nameGiven') or ''}`,
   keys: ['account'],
-  args: [],
   answers: ['given'],
   readOnly: true,
 });

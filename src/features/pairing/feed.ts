@@ -13,7 +13,6 @@ const readScript = defineScript({
     if not found[1] then return {'pair_not_found'} end
     return {'found', unpack(found)}`,
   keys: ['pair'],
-  args: [],
   answers: ['found', 'pair_not_found'],
   readOnly: true,
 });

@@ -12,7 +12,6 @@ const countSeats = defineScript({
   name: 'rooms/count-seats',
   lua: `return {'count', string.format('%d', redis.call('SCARD', seats))}`,
   keys: ['seats'],
-  args: [],
   answers: ['count'],
   readOnly: true,
 });

@@ -37,7 +37,6 @@ export const signOutEverywhere = defineScript({
     end_sessions(standing)
     return {'signed_out'}`,
   keys: ['account'],
-  args: [],
   answers: ['signed_out', 'none'],
   durable: true,
   prologue: checksCaller,

@@ -75,7 +75,6 @@ export const statusScript = defineScript({
     if not started_at then return {'none'} end
     return {'started', started_at}`,
   keys: ['holder'],
-  args: [],
   answers: ['started', 'none'],
   prologue: checksCaller,
   slotOf: 'holder',
