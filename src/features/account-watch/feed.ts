@@ -12,7 +12,7 @@ import { entitlementFactsOf, entitlementFields, entitlementOf, nextChangeOf } fr
 import type { WatchingCaller, WatchingCallers } from './callers.ts';
 
 const readAccount = defineScript({
-  file: new URL('read.lua', import.meta.url),
+  file: new URL('read-watched-account.lua', import.meta.url),
   keys: ['ledger', 'account'],
   args: ['fields'],
   answers: ['account'],
