@@ -15,8 +15,8 @@ interface TrackedEvents {
 
 /**
  * Tells which keys have changed since scripts read them, by Redis's CLIENT TRACKING: Redis remembers which keys a connection has read, and
- * sends a message when one of them changes, whoever changed it. So whoever writes pays nothing: with tracked keys Redis looks up each
- * written key among them, which no benchmark of credits shows.
+ * sends a message when one of them changes, whoever changed it. A write costs hardly more: Redis looks up the written key among the
+ * tracked ones, which no benchmark of credits shows.
  */
 export class TrackedKeys extends EventEmitter<TrackedEvents> {
   /** Whether Redis refused to track keys, for example because its user lacks the right. The keys then have to be read again and again. */
@@ -31,7 +31,7 @@ export class TrackedReads implements ScriptConnection {
 
   /**
    * @param redis the connection whose address and options the link copies
-   * @param keys is told what Redis tells of changed keys
+   * @param keys emits what Redis tells about changed keys
    */
   constructor(redis: Redis, keys: TrackedKeys, options: ScriptLinkOptions) {
     this.options = redis.options;

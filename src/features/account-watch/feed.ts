@@ -31,7 +31,10 @@ const PUSH_INTERVAL_MS = 340;
 /** The error codes after which a caller may watch the account no longer. */
 const ENDED: ReadonlySet<string> = new Set(['session_required', 'sign_in_required', 'account_banned', 'account_deleted']);
 
-/** The number of states that this process has made. So the versions that a connection gets rise, whatever account it watches. */
+/**
+ * The number of states that this process has made, which is the version of the newest. So the versions that a connection gets rise, even
+ * when it goes on to another account.
+ */
 let versions = 0;
 
 export interface AccountFeedOptions {
@@ -68,7 +71,7 @@ class AccountState implements State {
 
 /**
  * The feed of accounts. It reads an account once for each session that watches it, by a script that checks the session too. Redis tells
- * when a key of the script has changed: the ledger, the account, its standing, or the mark that signs the session out.
+ * when a key of the script has changed: the ledger, the account, its standing, or the key that exists once the session is signed out.
  */
 export function accountFeed({ scripts, callers, config, log, now }: AccountFeedOptions): Feed {
   const stateOf = (accountId: string, [balance = '0', ...values]: readonly string[]): AccountState => {
@@ -80,7 +83,7 @@ export function accountFeed({ scripts, callers, config, log, now }: AccountFeedO
     return new AccountState(message, nextChangeOf(facts, at, config.TRIAL_DAYS));
   };
 
-  /** Reads the account for the callers of one session. Undefined: they may watch it no longer. */
+  /** Reads the account for the callers of one session. Undefined: these callers may not watch the account any more. */
   const read = async (accountId: string, ofSession: readonly WatchingCaller[]): Promise<readonly string[] | undefined> => {
     callers.reads++;
     try {

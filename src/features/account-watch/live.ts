@@ -127,7 +127,7 @@ async function watchAs(
       end(socket, reason);
     },
   };
-  // The read for this watcher checks all callers of the account, so the caller has to be among them before.
+  // The read for this watcher checks all callers of the account, so the caller has to be among them before the read.
   watchingCallers.add(watching);
   memory.hasFailed = true;
   let isWatching = false;
