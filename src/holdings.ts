@@ -4,13 +4,13 @@ import { coinHolding } from './features/coins/holdings.ts';
 import { entitlementHolding } from './features/entitlement/holdings.ts';
 import { scoreHolding } from './features/highscores/holdings.ts';
 import { nameHolding } from './features/names/holdings.ts';
-import { purchaseHolding } from './features/purchases/holdings.ts';
+import { purchaseHolding } from './features/purchases/coins/holdings.ts';
 import { seatHolding } from './features/rooms/holdings.ts';
 import { sessionHolding } from './features/sessions/holdings.ts';
 import { guestMoveHolding } from './features/guest-moves/holdings.ts';
 import { installProofHolding } from './features/install-proof/holdings.ts';
 import { signInHolding } from './features/sign-in/holdings.ts';
-import { subscriptionHolding } from './features/subscription/holdings.ts';
+import { subscriptionHolding } from './features/purchases/subscription/holdings.ts';
 import { trialHolding } from './features/trial/holdings.ts';
 
 /**

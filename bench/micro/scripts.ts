@@ -21,7 +21,7 @@ import { createRoom } from '../../src/features/rooms/create.ts';
 import { Presence } from '../../src/features/rooms/presence.ts';
 import { readRoom } from '../../src/features/rooms/read.ts';
 import { logout } from '../../src/features/sessions/logout.ts';
-import { report } from '../../src/features/subscription/report.ts';
+import { report } from '../../src/features/purchases/subscription/report.ts';
 import { linkTrial } from '../../src/features/trial/link.ts';
 import { trialStatus } from '../../src/features/trial/status.ts';
 import { touchTrial } from '../../src/features/trial/touch.ts';

@@ -21,12 +21,12 @@ import {
   readGuestLedger,
 } from '../../src/features/guest-moves/step-scripts.ts';
 import { provisionScript } from '../../src/features/sign-in/provision.ts';
-import { subscriptionKeys } from '../../src/features/subscription/model.ts';
-import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/subscription/finish-purchase.ts';
-import { schedulePurchase } from '../../src/features/subscription/purchase-check.ts';
-import { readOwnerScript, readPurchaseScript } from '../../src/features/subscription/purchase-document.ts';
-import { purchaseArguments, updateScript } from '../../src/features/subscription/purchase-record.ts';
-import { recordScript } from '../../src/features/subscription/claim-subscription.ts';
+import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
+import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/purchases/subscription/finish-purchase.ts';
+import { schedulePurchase } from '../../src/features/purchases/subscription/purchase-check.ts';
+import { readOwnerScript, readPurchaseScript } from '../../src/features/purchases/subscription/purchase-document.ts';
+import { purchaseArguments, updateScript } from '../../src/features/purchases/subscription/purchase-record.ts';
+import { recordScript } from '../../src/features/purchases/subscription/claim-subscription.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { keyNames, type Holding } from '../../src/accounts/holdings.ts';

@@ -4,7 +4,7 @@ import { refuse, Refusal } from '../errors.ts';
 import { BalanceCoins, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { boardKeys } from '../features/highscores/model.ts';
-import { purchasesOf } from '../features/subscription/model.ts';
+import { purchasesOf } from '../features/purchases/subscription/model.ts';
 import type { FoundAccount } from './account-facts.ts';
 import { readSet } from '../redis/reads.ts';
 import { accountChange } from './account-change.ts';

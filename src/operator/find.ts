@@ -3,7 +3,7 @@ import { isoTime, kindOf } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { STORE_NAMES } from '../config.ts';
-import { findPurchase } from '../features/purchases/find-purchase.ts';
+import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
 import { factsOf, isKnown } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
 import { readRoom } from './room-facts.ts';

@@ -5,7 +5,7 @@ import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
 import { eventKeys } from '../../src/features/events/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
-import { subscriptionKeys } from '../../src/features/subscription/model.ts';
+import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { audited } from './audited.ts';

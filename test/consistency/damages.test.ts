@@ -9,7 +9,7 @@ import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { adviceOf, advisedKinds } from '../../src/commands/audit/advice.ts';
 import { seasonKeys } from '../../src/features/highscores/model.ts';
-import { subscriptionKeys } from '../../src/features/subscription/model.ts';
+import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { seeded } from '../seeded.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
+import { purchaseHash } from '../../src/features/purchases/subscription/purchase-token.ts';
 import { audited } from '../consistency/audited.ts';
-import { openCoinShop } from '../features/purchases/store.ts';
-import { DAY, openShop, until } from '../features/subscription/shop.ts';
+import { openCoinShop } from '../features/purchases/coins/store.ts';
+import { DAY, openShop, until } from '../features/purchases/subscription/shop.ts';
 import { forFile, freshId } from '../harness.ts';
 import { deskOf, logged } from './parts.ts';
 

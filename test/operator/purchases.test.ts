@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { openCoinShop } from '../features/purchases/store.ts';
-import { until } from '../features/subscription/shop.ts';
+import { openCoinShop } from '../features/purchases/coins/store.ts';
+import { until } from '../features/purchases/subscription/shop.ts';
 import { forFile, freshId } from '../harness.ts';
 import { deskOf, logged } from './parts.ts';
 

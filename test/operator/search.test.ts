@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { openCoinShop } from '../features/purchases/store.ts';
+import { openCoinShop } from '../features/purchases/coins/store.ts';
 import { forFile, freshId } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { deskOf } from './parts.ts';

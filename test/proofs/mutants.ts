@@ -14,12 +14,12 @@ export const UNGUARDED: readonly Change[] = [
 /** The service believes the client's state of a purchase: a payment that is still pending gives coins at once. */
 export const STATE_OF_CLIENT: readonly Change[] = [
   {
-    file: 'src/features/purchases/claim-purchase.ts',
+    file: 'src/features/purchases/coins/claim-purchase.ts',
     from: 'store: z.enum(SELLING_STORES),',
     to: "store: z.enum(SELLING_STORES), state: z.enum(['pending', 'purchased', 'canceled']).optional(),",
   },
   {
-    file: 'src/features/purchases/claim-purchase.ts',
+    file: 'src/features/purchases/coins/claim-purchase.ts',
     from: 'const purchase = await seller.read(body[field]!, undefined, traceparent);',
     to: `const answer = await seller.read(body[field]!, undefined, traceparent);
     const purchase = answer === 'unknown' ? answer : { ...answer, state: body.state ?? answer.state };`,
@@ -29,7 +29,7 @@ export const STATE_OF_CLIENT: readonly Change[] = [
 /** Each check that finds a refund takes the refunded units again, without the sum of the earlier refunds. */
 export const REFUND_BY_ADD: readonly Change[] = [
   {
-    file: 'src/features/purchases/record-with-price.lua',
+    file: 'src/features/purchases/coins/record-with-price.lua',
     from: 'local decided = decide()',
     to: "redis.call('HDEL', purchase, 'returnedUnits')\nlocal decided = decide()",
   },
@@ -38,7 +38,7 @@ export const REFUND_BY_ADD: readonly Change[] = [
 /** The coins are granted before a record says whose purchase it is. */
 export const GRANT_BEFORE_CLAIM: readonly Change[] = [
   {
-    file: 'src/features/purchases/purchase-journal.ts',
+    file: 'src/features/purchases/coins/purchase-journal.ts',
     from: 'const purchaseId = purchaseIdOf(store, purchase.id);\n    for (',
     to: `const purchaseId = purchaseIdOf(store, purchase.id);
     const sold = catalogue.productSoldAs(store, purchase.sku);

@@ -11,8 +11,8 @@ import { codeOf, roomKeys, SEATS_KEPT_SECONDS } from '../../src/features/rooms/m
 import { MoveFinisher } from '../../src/features/guest-moves/finisher.ts';
 import { moveKeys } from '../../src/features/guest-moves/model.ts';
 import { freezeGuest, openMove } from '../../src/features/guest-moves/step-scripts.ts';
-import { subscriptionKeys } from '../../src/features/subscription/model.ts';
-import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
+import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
+import { purchaseHash } from '../../src/features/purchases/subscription/purchase-token.ts';
 import { holdings } from '../../src/holdings.ts';
 import { operatorFor } from '../../src/server/identity/caller.ts';
 import { openFullRoom } from './full-room.ts';

@@ -3,7 +3,7 @@ import { refuse } from '../../src/errors.ts';
 import type { AppStore, StoreOptions, StorePurchase } from '../../src/stores/store.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
-import { until } from '../features/subscription/shop.ts';
+import { until } from '../features/purchases/subscription/shop.ts';
 
 const APP = 'org.moon.game';
 const HOUR = 3_600_000;

@@ -6,7 +6,7 @@ import {
   subscriptionFields,
   subscriptionOf,
   type SubscriptionFacts,
-} from '../subscription/model.ts';
+} from '../purchases/subscription/model.ts';
 import { trialFields, trialOf } from '../trial/model.ts';
 
 /** The facts that decide an entitlement. Times are milliseconds since 1970. */

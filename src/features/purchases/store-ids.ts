@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { checkCaller } from '../../accounts/account.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { appleAccountTokenOf } from './model.ts';
+import { appleAccountTokenOf } from './coins/model.ts';
 
 export const storeIds = endpoint({
   method: 'GET',

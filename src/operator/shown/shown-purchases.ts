@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { OperatorPurchase } from '../../features/purchases/operator-purchase.ts';
-import type { UnownedPurchase } from '../../features/subscription/operator-purchases.ts';
+import type { OperatorPurchase } from '../../features/purchases/coins/operator-purchase.ts';
+import type { UnownedPurchase } from '../../features/purchases/subscription/operator-purchases.ts';
 import { account, by, coins, link, state, time, type Cell, type Facts, type Listing } from './cells.ts';
 
 type Purchase = z.output<typeof OperatorPurchase>;

@@ -3,7 +3,7 @@ import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { trialKeys } from '../../../src/features/trial/model.ts';
 import { sessionsKey } from '../../../src/accounts/session-list.ts';
-import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
 import { freshId, signIn } from '../../harness.ts';
 import {
   accountWith,

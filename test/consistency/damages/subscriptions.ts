@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
 import { freshId } from '../../harness.ts';
 import { accountWith, bought, moved, ofAccount, ofCoins, queuedAlone, redis, type Damages } from './data.ts';
 

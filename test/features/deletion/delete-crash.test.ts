@@ -6,8 +6,8 @@ import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/account
 import type { DeletionJournal } from '../../../src/features/deletion/deletion-journal.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
-import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
+import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
-import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
 import { audited } from '../../consistency/audited.ts';
 import { codeOf, freshId } from '../../harness.ts';
 import { deleteAccount } from '../../store.ts';
-import { UNACKNOWLEDGED } from '../subscription/fake-google.ts';
-import { DAY, openShop, until, type Shop } from '../subscription/shop.ts';
+import { UNACKNOWLEDGED } from '../purchases/subscription/fake-google.ts';
+import { DAY, openShop, until, type Shop } from '../purchases/subscription/shop.ts';
 
 let shop: Shop;
 // A service for each test: the audit uses the real clock, so the service's clock may be a minute ahead at most.

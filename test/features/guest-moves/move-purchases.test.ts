@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { signInToStore } from '../../store.ts';

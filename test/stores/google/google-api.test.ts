@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
 import { GoogleApi } from '../../../src/stores/google/google-api.ts';
-import { activeUntil, FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/subscription/fake-google.ts';
+import { activeUntil, FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/purchases/subscription/fake-google.ts';
 import { refusal } from './issuer.ts';
 
 const TOKEN = 'purchase-token-of-somebody';

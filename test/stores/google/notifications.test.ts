@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { forFile, freshId, start } from '../../harness.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
-import { OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from '../../features/subscription/fake-google.ts';
-import { DAY, HOUR, openShop, until, type Shop } from '../../features/subscription/shop.ts';
+import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
+import { OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from '../../features/purchases/subscription/fake-google.ts';
+import { DAY, HOUR, openShop, until, type Shop } from '../../features/purchases/subscription/shop.ts';
 
 const PATH = '/v1/store/google/notifications';
 

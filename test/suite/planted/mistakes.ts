@@ -87,7 +87,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'refund-by-new-catalogue',
-    file: 'src/features/purchases/record-with-price.lua',
+    file: 'src/features/purchases/coins/record-with-price.lua',
     before: `if entries == 0 and product_id ~= '' then`,
     after: `if product_id ~= '' then`,
     harm: 'After a change of the catalogue a refund takes other coins than the purchase gave.',
@@ -151,7 +151,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'notice-during-check-is-lost',
-    file: 'src/features/subscription/update-purchase.lua',
+    file: 'src/features/purchases/subscription/update-purchase.lua',
     before: 'if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = now end\n',
     after: '',
     harm: 'A refund that the app store announces during a check is noticed only at the next check, days later.',
@@ -192,7 +192,7 @@ export const mistakes: readonly Mistake[] = [
     before: 'retires: isPaid && linkedToken !== undefined,',
     after: 'retires: linkedToken !== undefined,',
     harm: 'A subscriber who begins an upgrade, and has not paid for it yet, loses the access that is paid for.',
-    hints: ['test/stores/google/', 'test/features/subscription/'],
+    hints: ['test/stores/google/', 'test/features/purchases/subscription/'],
   },
   {
     name: 'renewal-at-its-moment',

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Holding, HoldingServices } from '../../../accounts/holdings.ts';
+import { joinListing, listedPart, listedParts } from './listing.ts';
+import { LISTED, Purchase, shownPurchase } from './model.ts';
+import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
+import { readPurchase, releasePurchase } from './purchase-record.ts';
+
+/** AT_ONCE: purchases on a page of the export. MOST_SHOWN: the most purchases that an operator sees with the account. */
+const AT_ONCE = 20;
+const MOST_SHOWN = 50;
+
+/**
+ * Coins that the account bought in an app store. The account keeps only a list: each purchase has its own record, which names the account.
+ */
+export const purchaseHolding = {
+  name: 'purchases of coins',
+  keys: [{ name: LISTED, type: 'zset', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
+  // The records of the purchases keep the guest's id. A purchase that is listed after the move goes into the account's list, because
+  // `list-purchase.lua` answers that the guest moved.
+  async handOver({ guestId, accountId }, { scripts }) {
+    await joinListing(guestId, accountId, scripts);
+    return false;
+  },
+  async erase({ owners, guests }, { scripts }) {
+    const all = [...owners, ...guests];
+    for (const owner of owners) {
+      for await (const listed of listedParts(owner, scripts)) await Promise.all(listed.map(([id]) => release(id, all, scripts)));
+    }
+  },
+  exported: {
+    shape: { coinPurchases: z.array(Purchase).optional().meta({ description: 'Coins bought in an app store, oldest first.' }) },
+    pages: {
+      letter: 'b',
+      firstPlace: '0',
+      isPlace: (text) => /^\d{1,9}$/.test(text),
+      async read({ accountId }, place, { scripts }) {
+        const from = Number(place);
+        const { size, listed } = await listedPart(accountId, from, scripts, AT_ONCE);
+        const next = from + AT_ONCE < size ? String(from + AT_ONCE) : undefined;
+        return { lists: { coinPurchases: await shown(listed, scripts, shownPurchase) }, next, reads: 1 + listed.length };
+      },
+    },
+  },
+  shown: {
+    shape: {
+      coinPurchases: z
+        .array(OperatorPurchase)
+        .meta({ description: `Coins bought in an app store: the newest ${MOST_SHOWN}, oldest first.` }),
+    },
+    async show({ accountId }, { scripts }) {
+      const { size } = await listedPart(accountId, 0, scripts, 0);
+      const { listed } = await listedPart(accountId, Math.max(0, size - MOST_SHOWN), scripts, MOST_SHOWN);
+      return { coinPurchases: await shown(listed, scripts, operatorPurchase) };
+    },
+  },
+} satisfies Holding;
+
+async function release(purchaseId: string, owners: readonly string[], scripts: HoldingServices['scripts']): Promise<void> {
+  const document = await readPurchase(purchaseId, scripts);
+  // An operator may have given the purchase to another account, which must keep it.
+  if (document !== undefined && owners.includes(document.owner)) await releasePurchase(purchaseId, document.owner, scripts);
+}
+
+async function shown<Shown>(
+  listed: readonly (readonly [purchaseId: string, at: string])[],
+  scripts: HoldingServices['scripts'],
+  show: (purchaseId: string, document: NonNullable<Awaited<ReturnType<typeof readPurchase>>>) => Shown,
+): Promise<Shown[]> {
+  const documents = await Promise.all(listed.map(([purchaseId]) => readPurchase(purchaseId, scripts)));
+  return documents.flatMap((document, index) => (document === undefined ? [] : [show(listed[index]![0], document)]));
+}

@@ -1,0 +1,249 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { ACCOUNT_ID } from '../../../accounts/ids.ts';
+import { isoTime, timeOf } from '../../../accounts/fields.ts';
+import { SELLING_STORES, type ProductState, type SellingStore } from '../../../stores/store.ts';
+
+export const purchaseKeys = {
+  /**
+   * The record of a purchase of coins: a hash. Its Redis key has the id of `purchaseIdOf`. Fields:
+   * - of the store's last answer: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state, quantity, refunded,
+   *   checkedAt, test, tellsRefunds
+   * - of the catalogue at the grant: productId, unitCoins
+   * - owner: an account id; after a guest moved still the guest's; `-` once the account was deleted
+   * - at (when the purchase was recorded), grantedAt, refundedAt, balanceAfter (of the grant), sums of the ledger entries and the open
+   *   entry (`purchase-coins.lua`)
+   * - finished (1 once the store accepted the report of the grant), faults (failed checks in a row), act (the id of the last change: the
+   *   queue had an entry with this id before the record changed)
+   * - moves (JSON: the moves to other accounts by operators), transfer (`<type> <coins> <account> <number>`: the next ledger entry of the
+   *   last move)
+   * The hash never expires: without it the purchase could be granted again.
+   */
+  purchase: (purchaseId: string) => `{product-purchase:${purchaseId}}`,
+  /** A sorted set: the account's purchases, by the time at which they were recorded. */
+  listed: (accountId: string) => `{${accountId}}:${LISTED}`,
+  /** A string: the id of the purchase that has an order number of the app store. The Redis key has a hash of the number. */
+  order: (hash: string) => `{product-order:${hash}}`,
+  /** The queue of purchases to check: sorted sets of ids of `purchaseIdOf` by the time at which the check is due. */
+  due: 'product-purchases:due',
+  /**
+   * A hash: a notification of the app store whose purchase cannot be recorded yet (`kept-notices.ts`). Fields: store, id (the store's own,
+   * a secret), packageName, noticedAt and hintedAt (when the first and the latest notification arrived), unknowns (answers of the store
+   * that it does not know the purchase), faults (attempts in a row), dueAt, act (the id of the last change: the queue had an entry with
+   * this id before the hash changed).
+   */
+  notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
+  /** The queue of kept notifications: sorted sets of ids of `purchaseIdOf` by the time at which the store is asked again. */
+  noticesDue: 'product-notices:due',
+};
+
+/** The name of the Redis key of an account's list of purchases, without the prefix `{<account id>}:`. */
+export const LISTED = 'product-purchases';
+
+/**
+ * The idempotency key of the ledger entry by which an operator corrects the coins that a purchase wrongly gave or took. Once a ledger has
+ * this entry, the audit no longer reports the purchase's entries in that ledger.
+ */
+export const undoKeyOf = (purchaseId: string): string => `undo-${purchaseId}`;
+
+/** The public id of a purchase: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from the public id. */
+export function purchaseIdOf(store: SellingStore, id: string): string {
+  return hash('sha256', `coinop:product-purchase:${store}:${id}`, 'base64url').slice(0, 22);
+}
+
+/**
+ * The id of an account for Apple: a UUID of version 8, whose bits an application defines (RFC 9562, section 5.8). So an id that coinop made
+ * differs from the random ids of apps.
+ */
+export function appleAccountTokenOf(accountId: string): string {
+  const digits = hash('sha256', `coinop:apple-account-token:${accountId}`, 'hex').slice(0, 32).split('');
+  digits[12] = '8';
+  digits[16] = '89ab'[Number.parseInt(digits[16]!, 16) % 4]!;
+  return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The account that the app named to the store when its user bought. Undefined if the app named none, or an id that coinop did not make. */
+export function boundAccountOf({ buyer }: { readonly buyer: string | undefined }): string | undefined {
+  return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
+}
+
+/** The next ledger entry of a purchase. `purchase-coins.lua` decides it. */
+export interface PurchaseBooking {
+  readonly type: 'topup' | 'refund';
+  readonly coins: number;
+  readonly number: string;
+}
+
+/**
+ * A ledger entry of a move: it takes the coins of a purchase from the previous owner, or gives them to the new owner. `text` is the entry
+ * as the record has it.
+ */
+export interface PurchaseTransfer extends PurchaseBooking {
+  readonly accountId: string;
+  readonly text: string;
+}
+
+/** A move of a purchase from one account to another by an operator. */
+export interface PurchaseMoveRecord {
+  readonly at: number;
+  readonly from: string;
+  readonly to: string;
+  /** The coins that move: those that the purchase had granted, less those that refunds had taken. */
+  readonly coins: number;
+  /**
+   * The coins that were taken from the previous owner: with REFUNDS=floor maybe fewer than `coins`. Undefined: the entry is not booked yet.
+   */
+  readonly taken: number | undefined;
+  readonly key: string;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** The record of a purchase. Times are milliseconds since 1970. */
+export interface PurchaseDocument {
+  readonly store: SellingStore;
+  /** The store's own id of the purchase. '' once the owner was deleted and no report to the store is left. */
+  readonly id: string;
+  readonly packageName: string;
+  readonly sku: string;
+  /** The catalogue's id of the product. '' before the grant. */
+  readonly productId: string;
+  readonly orderId: string;
+  /** The account that the app named to the store. '' if the app named none. */
+  readonly buyer: string;
+  /** The id of the account that owns the purchase. After a guest moved it is still the guest's id. `-` once the account was deleted. */
+  readonly owner: string;
+  readonly state: ProductState;
+  readonly quantity: number;
+  readonly refunded: number;
+  readonly granted: number;
+  readonly taken: number;
+  /** The number of ledger entries so far, with the one that is not booked yet. */
+  readonly entries: number;
+  readonly isTest: boolean;
+  readonly isFinished: boolean;
+  readonly tellsRefunds: boolean;
+  readonly booking: PurchaseBooking | undefined;
+  readonly transfer: PurchaseTransfer | undefined;
+  readonly moves: readonly PurchaseMoveRecord[];
+  readonly at: number;
+  readonly checkedAt: number;
+  readonly grantedAt: number | undefined;
+  readonly refundedAt: number | undefined;
+  /** The owner's balance right after the grant, in coins. */
+  readonly balanceAfter: number;
+  readonly faults: number;
+}
+
+/**
+ * The outcome of an operator's move. `busy`: an entry of the purchase is not booked yet; a running service will book it. `full`: the
+ * purchase has moved too often. `changed`: another account owns the purchase than the operator was shown.
+ */
+export type Moved =
+  | { readonly word: 'moved' | 'replayed'; readonly document: PurchaseDocument }
+  | { readonly word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown' };
+
+export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocument {
+  const text = (name: string): string => fields.get(name) ?? '';
+  const number = (name: string): number => Number(fields.get(name) ?? 0);
+  const [type, coins] = text('booking').split(' ');
+  return {
+    store: text('store') as SellingStore,
+    id: text('id'),
+    packageName: text('packageName'),
+    sku: text('sku'),
+    productId: text('productId'),
+    orderId: text('orderId'),
+    buyer: text('buyer'),
+    owner: text('owner'),
+    state: text('state') as ProductState,
+    quantity: number('quantity'),
+    refunded: number('refunded'),
+    granted: number('granted'),
+    taken: number('taken'),
+    entries: number('entries'),
+    isTest: fields.has('test'),
+    isFinished: fields.has('finished'),
+    tellsRefunds: fields.has('tellsRefunds'),
+    booking: type === '' ? undefined : { type: type as PurchaseBooking['type'], coins: Number(coins), number: text('entries') },
+    transfer: transferIn(text('transfer')),
+    moves: movesIn(text('moves')),
+    at: number('at'),
+    checkedAt: number('checkedAt'),
+    grantedAt: timeOf(text('grantedAt')),
+    refundedAt: timeOf(text('refundedAt')),
+    balanceAfter: number('balanceAfter'),
+    faults: number('faults'),
+  };
+}
+
+function transferIn(text: string): PurchaseTransfer | undefined {
+  const [type, coins, accountId = '', number = ''] = text.split(' ');
+  if (type !== 'topup' && type !== 'refund') return undefined;
+  // `Number('-0')` is -0, which `Object.is` distinguishes from 0.
+  return { type, coins: Number(coins) || 0, accountId, number, text };
+}
+
+function movesIn(text: string): PurchaseMoveRecord[] {
+  const moves = text === '' ? [] : (JSON.parse(text) as Record<keyof PurchaseMoveRecord, string>[]);
+  return moves.map(({ at, coins, taken, ...rest }) => {
+    return { ...rest, at: Number(at), coins: Number(coins), taken: taken === undefined ? undefined : Number(taken) };
+  });
+}
+
+/** Whether an entry of the purchase is still to be booked in a ledger. */
+export function isUnbooked({ booking, transfer }: PurchaseDocument): boolean {
+  return booking !== undefined || transfer !== undefined;
+}
+
+/** Whether the grant still has to be reported to the store. */
+export function needsFinish({ grantedAt, isFinished, state, id }: PurchaseDocument): boolean {
+  return grantedAt !== undefined && !isFinished && state === 'purchased' && id !== '';
+}
+
+export const PurchaseId = z.string().meta({ description: "coinop's id of the purchase.", example: 'k3Jx9QmZ2bTwR5vY8cLnAa' });
+
+/** A purchase as its owner sees it. */
+export const Purchase = z
+  .object({
+    purchaseId: PurchaseId,
+    store: z.enum(SELLING_STORES),
+    productId: z.string().meta({ description: 'Id of the product in the catalogue.' }),
+    quantity: z.int().min(1).meta({ description: 'Units that were bought.' }),
+    coins: z.int().min(0).meta({ description: 'Coins that were granted; a refund does not change it.' }),
+    state: z.enum(['pending', 'granted', 'refunded']).meta({
+      description: '`pending`: not paid for yet. `refunded`: all of it was refunded, or it was canceled before it was paid for.',
+    }),
+    refundedQuantity: z.int().min(1).optional().meta({ description: 'Units that were refunded in sum; a partly refunded unit counts.' }),
+    test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
+    at: z.iso.datetime().meta({ description: 'When the service first saw it.' }),
+  })
+  .meta({
+    id: 'Purchase',
+    example: {
+      purchaseId: 'k3Jx9QmZ2bTwR5vY8cLnAa',
+      store: 'google',
+      productId: 'coins-500',
+      quantity: 1,
+      coins: 500,
+      state: 'granted',
+      at: '2026-11-22T12:00:00.000Z',
+    },
+  });
+
+export function shownPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof Purchase> {
+  const { store, productId, quantity, granted, state, refunded, isTest, at, grantedAt } = document;
+  const gone = state === 'canceled' && grantedAt !== undefined ? quantity : refunded;
+  const isRefunded = state === 'canceled' || refunded >= quantity;
+  return {
+    purchaseId,
+    store,
+    productId,
+    quantity,
+    coins: granted,
+    state: isRefunded ? 'refunded' : grantedAt === undefined ? 'pending' : 'granted',
+    refundedQuantity: gone > 0 ? Math.ceil(gone) : undefined,
+    test: isTest ? true : undefined,
+    at: isoTime(at)!,
+  };
+}

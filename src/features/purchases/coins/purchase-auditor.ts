@@ -1,0 +1,170 @@
+import { standingIn } from '../../../accounts/account-auditor.ts';
+import { parseStanding } from '../../../accounts/standing.ts';
+import { standingKey } from '../../../accounts/account-keys.ts';
+import type { Auditor, Command, Finding, Probe } from '../../../consistency/auditor.ts';
+import { accountKeyPattern } from '../../../accounts/account-keys.ts';
+import { pages } from '../../../consistency/scan-pages.ts';
+import {
+  dueAnywhereCommands,
+  dueAtOf,
+  dueCommands,
+  dueWithoutDocument,
+  notQueued,
+  queueCheck,
+  type Queued,
+} from '../../../consistency/queue-check.ts';
+import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
+import { documentOf, LISTED, purchaseKeys } from './model.ts';
+import { stuckIn } from './operator-purchase.ts';
+import { pairsOf } from '../../../redis/pairs.ts';
+import { refundsAskedKey } from './refunds-asked.ts';
+
+/**
+ * How far ahead an entry of the queue may be due while its purchase has no record yet, in milliseconds: the time until takeover, and a
+ * minute for clocks that differ.
+ */
+const AHEAD_MS = 30_000 + 60_000;
+
+/**
+ * Checks that each purchase of coins agrees with the ledgers, and that only its own account lists it. Checks that each purchase with work
+ * left is in the queue, and that each entry of a queue has its record.
+ */
+export function productPurchaseAuditor(find: FindBookings): Auditor {
+  return {
+    keys: [
+      queueCheck(purchaseKeys.due, wrongOf),
+      queueCheck(purchaseKeys.noticesDue, wrongOfNotice),
+      {
+        pattern: /^\{product-notice:([\w-]+)\}$/,
+        type: 'hash',
+        life: 'lasts',
+        check: ([purchaseId], probe) => checkNotice(purchaseId!, probe),
+      },
+      {
+        pattern: /^\{product-purchase:([\w-]+)\}$/,
+        counted: 'purchases of coins',
+        type: 'hash',
+        life: 'lasts',
+        readsKey: true,
+        check: ([purchaseId], probe) => checkPurchase(purchaseId!, probe, find),
+      },
+      { pattern: accountKeyPattern(LISTED), check: ([id], probe) => checkListed(id!, probe) },
+      { pattern: /^(\{product-order:[\w-]+\})$/, type: 'string', life: 'lasts', check: ([key], probe) => checkOrder(key!, probe) },
+      { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts', type: 'hash' },
+    ],
+  };
+}
+
+async function wrongOf(queued: Queued, probe: Probe): Promise<Finding | undefined> {
+  const dueAt = await dueWithoutDocument(queued, purchaseKeys.purchase(queued.member), AHEAD_MS, probe);
+  return dueAt === undefined ? undefined : lostPurchase(queued.member);
+}
+
+async function wrongOfNotice(queued: Queued, probe: Probe): Promise<string | undefined> {
+  const { member } = queued;
+  if ((await dueWithoutDocument(queued, purchaseKeys.notice(member), AHEAD_MS, probe)) === undefined) return undefined;
+  return `It holds a notification of the purchase ${member}, which does not exist.`;
+}
+
+async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]> {
+  const { noticesDue: queue, notice } = purchaseKeys;
+  const act = (await probe.ask('HGET', notice(purchaseId), 'act')) as string | null;
+  const [exists, ...times] = await probe.together(
+    ['HEXISTS', notice(purchaseId), 'id'],
+    ...dueAnywhereCommands(queue, purchaseId, act === null ? [] : [act]),
+  );
+  if (exists === 0 || dueAtOf(times) !== undefined) return [];
+  const text = `A notification of it is kept, but the queue ${queue} has no entry for it, so the app store is never asked again.`;
+  return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
+}
+
+/** Checks that the purchase of an order number has a record. A missing order number is no finding, because only operators search by it. */
+async function checkOrder(key: string, probe: Probe): Promise<Finding[]> {
+  const purchaseId = (await probe.ask('GET', key)) as string | null;
+  if (purchaseId === null || (await probe.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
+  return [lostPurchase(purchaseId)];
+}
+
+/** Checks that each purchase in an account's list has a record that names the account. */
+async function checkListed(id: string, probe: Probe): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const page of pages(probe, 'ZSCAN', purchaseKeys.listed(id))) {
+    const listed = pairsOf(page).map(([purchaseId]) => purchaseId);
+    const owners = await probe.together(
+      ...listed.map((id): Command => ['HMGET', purchaseKeys.purchase(id), 'owner', 'store', 'grantedAt']),
+    );
+    for (const [index, purchaseId] of listed.entries()) {
+      const [owner, store, grantedAt] = owners[index] as (string | null)[];
+      if (owner == null && store == null) findings.push(lostPurchase(purchaseId));
+      if (owner == null || owner === id || owner === '-' || (await standingIn(owner, probe)).target === id) continue;
+      findings.push(...(await checkForeign({ id, purchaseId, owner, isGranted: grantedAt !== null }, probe)));
+    }
+  }
+  return findings;
+}
+
+/**
+ * Checks a purchase in an account's list whose record names another account as its owner. While an operator's move is under way, both
+ * accounts may list the purchase.
+ */
+async function checkForeign(
+  { id, purchaseId, owner, isGranted }: { id: string; purchaseId: string; owner: string; isGranted: boolean },
+  probe: Probe,
+): Promise<Finding[]> {
+  const [own, others, recorded] = await probe.together(
+    ['ZSCORE', purchaseKeys.listed(id), purchaseId],
+    ['ZSCORE', purchaseKeys.listed(owner), purchaseId],
+    ['HMGET', purchaseKeys.purchase(purchaseId), 'owner', 'transfer'],
+  );
+  const [ownerNow, transfer] = recorded as (string | null)[];
+  if (own === null || ownerNow !== owner || transfer !== null) return [];
+  // `checkBought` finds the right owner of a granted purchase from the ledgers.
+  if (!isGranted && others === null)
+    return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list it, and account ${id} does.`, id)];
+  const text = `It lists the purchase ${purchaseId}, which belongs to account ${owner}.`;
+  const commands: Command[] = [['ZREM', purchaseKeys.listed(id), purchaseId]];
+  return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
+}
+
+async function checkPurchase(purchaseId: string, probe: Probe, find: FindBookings): Promise<Finding[]> {
+  const found = await findingsOf(purchaseId, probe, find, dueCommands);
+  return found.length === 0 ? found : findingsOf(purchaseId, probe, find, dueAnywhereCommands);
+}
+
+async function findingsOf(purchaseId: string, probe: Probe, find: FindBookings, whenDue: typeof dueCommands): Promise<Finding[]> {
+  const { due, purchase, listed } = purchaseKeys;
+  const act = (await probe.ask('HGET', purchase(purchaseId), 'act')) as string | null;
+  const [fields, ...times] = await probe.together(
+    ['HGETALL', purchase(purchaseId)],
+    ...whenDue(due, purchaseId, act === null ? [] : [act]),
+  );
+  const record = new Map(pairsOf(fields as string[]));
+  const subject = subjectOf(purchaseId);
+  if (record.size === 0) return [];
+  if (!isReadable(record)) return [{ kind: 'unreadable_record', subject, text: 'Its record lacks fields, or they cannot be read.' }];
+  const document = documentOf(record);
+  const { owner, at } = document;
+  const stuck = stuckIn(document);
+  // While a purchase is in the queue, the service may still have to list it.
+  const isDue = dueAtOf(times) !== undefined;
+  const differs = await checkBookings(purchaseId, record, probe, find);
+  if (differs.length > 0) return differs;
+  if (stuck !== undefined && !isDue) {
+    const text = `It is ${stuck}, but the queue ${due} has no entry for it, so no service checks it again.`;
+    return notQueued({ queue: due, member: purchaseId, subject, text }, probe);
+  }
+  if (owner === '-' || isDue) return [];
+  const { deleted, target } = parseStanding((await probe.ask('GET', standingKey(owner))) as string | null);
+  if (deleted !== undefined) return [];
+  const id = target ?? owner;
+  const standing = await standingIn(id, probe);
+  if (standing.deleted !== undefined || standing.moving !== undefined) return [];
+  const [score, recorded] = await probe.together(['ZSCORE', listed(id), purchaseId], ['HGET', purchase(purchaseId), 'owner']);
+  if (score !== null || recorded !== owner) return [];
+  // The guest has moved, and a step of the move will add its list to the account's list.
+  if (target !== undefined && (await probe.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
+  const isLost = (await probe.ask('EXISTS', listed(id))) === 0;
+  const text = isLost ? 'Its list of purchases is lost.' : `It does not list its purchase ${purchaseId}.`;
+  const commands: Command[] = [['ZADD', listed(id), at, purchaseId]];
+  return [{ kind: 'purchase_not_listed', subject: `account ${id}`, text, commands, explainedBy: [subject] }];
+}

@@ -1,0 +1,325 @@
+import type { Logger } from 'pino';
+import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
+import { settled } from '../../../accounts/standing-reader.ts';
+import { refuse, Refusal } from '../../../errors.ts';
+import { backoffMs } from '../../../journal/backoff.ts';
+import { Journal } from '../../../journal/journal.ts';
+import type { DueQueue } from '../../../redis/due-queue.ts';
+import type { AppStore, OneTimeProducts, ProductPurchase, SellingStore } from '../../../stores/store.ts';
+import { keepOrder } from './find-purchase.ts';
+import { listPurchase } from './listing.ts';
+import { boundAccountOf, isUnbooked, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseDocument } from './model.ts';
+import { bookTransfer, type PurchaseBookings } from './move-purchase.ts';
+import { stuckIn } from './operator-purchase.ts';
+import type { PurchaseCounts } from './purchase-counts.ts';
+import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
+
+/**
+ * Milliseconds until the queue takes over unfinished work. The app store may take 8 s to answer a check, and 4 s to accept the report of a
+ * grant.
+ */
+const TAKE_OVER_MS = 30_000;
+
+/**
+ * How long a process leases one purchase, in milliseconds. The work may take a check (8 s), the report of the grant (4 s), and a few
+ * scripts.
+ */
+export const LEASE_MS = 30_000;
+
+/**
+ * The number of purchases that one process checks in parallel. With fewer, an app store that takes a second to answer would delay refunds.
+ */
+const CHECKS_AT_ONCE = 64;
+
+/**
+ * The wait between two checks of an unpaid purchase, in milliseconds. If the app store's notification is lost, a user who paid in a shop
+ * waits this long at most.
+ */
+const PENDING_WAIT_MS = 10 * 60_000;
+
+/**
+ * The wait between two checks of a purchase that the app store no longer knows, in milliseconds. It is long, because only an operator can
+ * correct a wrong setting of coinop or of the store.
+ */
+const UNKNOWN_WAIT_MS = 12 * 3_600_000;
+
+/** The wait between two checks while the settings of the app store are missing, in milliseconds. */
+const UNCONFIGURED_WAIT_MS = 3_600_000;
+
+/**
+ * Milliseconds after a grant from which an error is logged if the grant is not reported to the app store: a day, because Google refunds a
+ * purchase that is not acknowledged within three days.
+ */
+const OVERDUE_MS = 86_400_000;
+
+/**
+ * Milliseconds after a grant until which the service tries to report it, if the purchase was fully refunded. The app store may refuse the
+ * report forever, and no money is at stake.
+ */
+const REFUNDED_TELL_MS = 7 * 86_400_000;
+
+/** The most attempts of a call. An attempt fails if another call changed the purchase meanwhile. */
+const TRIES = 30;
+
+export interface PurchaseJournalOptions {
+  readonly scripts: CallerScripts;
+  readonly bookings: PurchaseBookings;
+  readonly catalogue: { productSoldAs(store: SellingStore, sku: string): { productId: string; coins: number } | undefined };
+  readonly store: AppStore | undefined;
+  /** Whether test purchases, which nobody paid for, are accepted. */
+  readonly takesTests: boolean;
+  readonly counts: PurchaseCounts;
+  readonly log: Logger;
+  /** The time now, in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export type Claimed =
+  | { readonly word: 'purchase_owned' | 'test_purchase' | 'product_not_found' | 'unbound' | 'balance_limit' }
+  | {
+      readonly word: 'recorded';
+      readonly purchaseId: string;
+      readonly document: PurchaseDocument;
+      /** Whether this call granted the purchase. */
+      readonly isGranting: boolean;
+      /** The owner's balance after the last entry that this call booked. Undefined if the call booked none. */
+      readonly balance: number | undefined;
+    };
+
+/**
+ * The outcome of a notification of the app store. `ignored`: the purchase gives no coins, belongs to no account, or is of another app.
+ * `unknown`: the store does not know the purchase, maybe not yet. `product_not_found`: the catalogue lacks the product.
+ */
+export type Noticed =
+  | { readonly word: 'recorded' | 'ignored' | 'unknown' }
+  | { readonly word: 'product_not_found'; readonly sku: string; readonly orderId: string | undefined };
+
+interface Followed {
+  readonly document: PurchaseDocument;
+  readonly balance: number | undefined;
+  readonly word: 'done' | 'deleted' | 'balance_limit';
+  /** When the queue has to check the purchase again, in milliseconds since 1970. Undefined: never. */
+  readonly nextAt: number | undefined;
+}
+
+/**
+ * Purchases of coins, in three steps: record the purchase, book its ledger entries, report the grant to the app store. A process may die
+ * after any step, and each step may be repeated: a script on the purchase's record decides the next ledger entry, and the entry's
+ * idempotency key comes from that record.
+ */
+export class PurchaseJournal {
+  readonly #options: PurchaseJournalOptions;
+  readonly #journal: Journal;
+
+  constructor(options: PurchaseJournalOptions) {
+    this.#options = options;
+    const { scripts, now } = options;
+    this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
+  }
+
+  /** The products of the configured app store. Undefined if the configured store is not `store`, or its settings are missing. */
+  sellerOf(store: SellingStore): OneTimeProducts | undefined {
+    const products = this.#options.store?.products;
+    return products?.sellsAs === store && products.packageNames.length > 0 ? products : undefined;
+  }
+
+  /**
+   * Records a purchase for the account that presents it, and books its coins.
+   * @param purchase the app store's latest answer
+   * @param accountId the account that presents the purchase. Undefined: none does; then the account to which the purchase is bound gets it
+   * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be
+   * repeated
+   */
+  async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
+    const { scripts, catalogue, takesTests, now } = this.#options;
+    const purchaseId = purchaseIdOf(store, purchase.id);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const known = await readPurchase(purchaseId, scripts);
+      const owner = await this.#ownerOf(purchase, known, accountId);
+      if (owner === undefined) return { word: accountId === undefined ? 'unbound' : 'purchase_owned' };
+      if (known === undefined && purchase.isTest && !takesTests) return { word: 'test_purchase' };
+      const product = catalogue.productSoldAs(store, purchase.sku);
+      if (product === undefined && (known?.productId ?? '') === '') return { word: 'product_not_found' };
+      let claimed: Claimed | undefined;
+      const { done } = await this.#journal.begin(
+        purchaseId,
+        async (act, dueAt) => {
+          const recording = { store, purchase, ownerSeen: known?.owner ?? '', owner, product, act };
+          const recorded = await recordPurchase(purchaseId, recording, scripts);
+          if (recorded === undefined) return now();
+          const { document, word, balance, nextAt } = await this.#follow(purchaseId, recorded.document, traceparent);
+          if (word === 'balance_limit') claimed = { word };
+          else if (word === 'deleted') claimed = { word: 'purchase_owned' };
+          else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
+          // If a notification has made the purchase due during this call, the queue must still check the purchase.
+          return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
+        },
+        async (nextAt) => nextAt,
+      );
+      await done;
+      if (claimed !== undefined) return claimed;
+    }
+    throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
+  }
+
+  /**
+   * Handles the app store's notification of a changed purchase. The notification is only a hint: the service asks the store. A recorded
+   * purchase is checked within a second. A new purchase is recorded if it is bound to an account.
+   * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
+   */
+  async noticed(store: SellingStore, proof: string, packageName: string): Promise<Noticed> {
+    const { scripts, now } = this.#options;
+    const seller = this.sellerOf(store);
+    if (seller === undefined || !seller.packageNames.includes(packageName)) return { word: 'ignored' };
+    const purchaseId = purchaseIdOf(store, proof);
+    if ((await readPurchase(purchaseId, scripts)) !== undefined) {
+      await this.#journal.bring(purchaseId, now());
+      return { word: 'recorded' };
+    }
+    const purchase = await seller.read(proof, packageName);
+    if (purchase === 'unknown') return { word: 'unknown' };
+    // A canceled or fully refunded purchase gives no coins, so it is not recorded.
+    if (purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return { word: 'ignored' };
+    const { word } = await this.claim(store, purchase, undefined);
+    if (word === 'product_not_found') return { word, sku: purchase.sku, orderId: purchase.orderId };
+    return { word: word === 'recorded' || word === 'balance_limit' ? 'recorded' : 'ignored' };
+  }
+
+  /** Makes the queue check a purchase soon. */
+  bring(purchaseId: string): Promise<void> {
+    return this.#journal.bring(purchaseId, this.#options.now());
+  }
+
+  /**
+   * Records that the app store's list of refunds has the whole purchase. Does nothing if the store's answer about the purchase itself
+   * counts refunds.
+   */
+  async takeBackAll(purchaseId: string): Promise<void> {
+    const { scripts, now } = this.#options;
+    const { done } = await this.#journal.begin(
+      purchaseId,
+      (act) => recordVoid(purchaseId, act, scripts),
+      async () => now(),
+    );
+    await done;
+  }
+
+  /** Checks purchases when they are due, until the returned queue is closed. */
+  takeOver(): DueQueue {
+    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log, { atOnce: CHECKS_AT_ONCE });
+  }
+
+  /**
+   * Books ledger entries that an earlier process left open, asks the app store about the purchase, and applies the store's answer.
+   * @returns when the purchase is due again, in milliseconds since 1970; undefined: never
+   */
+  async check(purchaseId: string): Promise<number | undefined> {
+    const { scripts, now, log, counts, catalogue } = this.#options;
+    let document = await readPurchase(purchaseId, scripts);
+    if (document === undefined) return undefined;
+    // Open entries are booked before the app store is asked, because the store may be unavailable.
+    if (isUnbooked(document)) ({ document } = await this.#book(purchaseId, document));
+    if (document.id === '') return undefined;
+    const { store, id, packageName, owner } = document;
+    const seller = this.sellerOf(store);
+    if (seller === undefined) return now() + UNCONFIGURED_WAIT_MS;
+    let purchase: ProductPurchase | 'unknown';
+    try {
+      purchase = await seller.read(id, packageName);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      counts.failed('look');
+      return now() + backoffMs(await recordFinished(purchaseId, false, scripts));
+    }
+    if (purchase === 'unknown') {
+      log.warn({ purchaseId }, 'the app store does not know a purchase that it confirmed before');
+      return stuckIn(document) === undefined ? undefined : now() + UNKNOWN_WAIT_MS;
+    }
+    const product = catalogue.productSoldAs(store, purchase.sku);
+    const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
+    if (recorded === undefined) return now();
+    return (await this.#follow(purchaseId, recorded.document)).nextAt;
+  }
+
+  /**
+   * The owner to record for a purchase. Undefined if `accountId` may not have it, or if no account may, because none is named or the owner
+   * was deleted.
+   */
+  async #ownerOf(
+    purchase: ProductPurchase,
+    known: PurchaseDocument | undefined,
+    accountId: string | undefined,
+  ): Promise<string | undefined> {
+    const named = known?.owner ?? boundAccountOf(purchase);
+    if (named === undefined) return accountId;
+    if (named === '-') return undefined;
+    const { scripts } = this.#options;
+    const { word, accountId: owner } = await settled(named, scripts);
+    if (word === 'deleted') return undefined;
+    // A guest that presents the purchase may have moved into the owner's account during the request to the app store.
+    if (accountId !== undefined && owner !== accountId && owner !== (await settled(accountId, scripts)).accountId) return undefined;
+    return known?.owner ?? owner;
+  }
+
+  /** Books, lists and reports a purchase as its record requires. Safe to repeat, and to stop after any step. */
+  async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
+    const { scripts, now, log, counts } = this.#options;
+    const isDue = isUnbooked(recorded);
+    const { document, balance, word } = await this.#book(purchaseId, recorded);
+    // The process that recorded the purchase may have died before it listed the purchase with its owner.
+    const isListed = isDue || document.owner === '-' || (await listPurchase(document.owner, purchaseId, document.at, scripts));
+    if (!isListed) await releasePurchase(purchaseId, document.owner, scripts);
+    if (word === 'deleted' || !isListed) return { document, balance, word: 'deleted', nextAt: needsFinish(document) ? now() : undefined };
+    if (word === 'balance_limit') return { document, balance, word, nextAt: now() + backoffMs(document.faults + 1) };
+    if (!needsFinish(document))
+      return { document, balance, word, nextAt: document.state === 'pending' ? now() + PENDING_WAIT_MS : undefined };
+    const isFinished = (await this.sellerOf(document.store)?.finish(document, traceparent)) ?? false;
+    const faults = await recordFinished(purchaseId, isFinished, scripts);
+    if (isFinished) return { document: { ...document, isFinished, faults }, balance, word, nextAt: undefined };
+    counts.failed('finish');
+    if (document.refunded >= document.quantity) {
+      const isOver = document.grantedAt! + REFUNDED_TELL_MS < now();
+      return { document: { ...document, faults }, balance, word, nextAt: isOver ? undefined : now() + backoffMs(faults) };
+    }
+    if (document.grantedAt! + OVERDUE_MS < now()) {
+      counts.overdue++;
+      log.error({ purchaseId, orderId: document.orderId }, 'the app store does not know, after a day, that a buyer has the purchase');
+    }
+    return { document: { ...document, faults }, balance, word, nextAt: now() + backoffMs(faults) };
+  }
+
+  /** Books the ledger entries that the record requires. */
+  async #book(
+    purchaseId: string,
+    due: PurchaseDocument,
+  ): Promise<{ document: PurchaseDocument; balance: number | undefined; word: 'done' | 'deleted' | 'balance_limit' }> {
+    const { scripts, bookings, counts } = this.#options;
+    const moved = await bookTransfer(purchaseId, due, this.#options);
+    let { document } = moved;
+    let balance: number | undefined;
+    if (moved.word !== 'done') return { document, balance, word: moved.word };
+    for (let booking = document.booking; booking !== undefined; booking = document.booking) {
+      const { owner, store, at, orderId, productId, quantity, refunded } = document;
+      const { type, coins, number } = booking;
+      // The three calls start in one turn of the event loop, so that calls to the same primary share a round trip.
+      const [booked, isListed] = await Promise.all([
+        bookings.book(owner, {
+          ...{ type, coins, key: [store, purchaseId, number], refusesBanned: false },
+          purchase: { purchaseId, store, productId, quantity: type === 'topup' ? quantity : refunded },
+        }),
+        listPurchase(owner, purchaseId, at, scripts),
+        keepOrder(orderId, purchaseId, scripts),
+      ]);
+      if (booked.word === 'deleted' || !isListed) {
+        await releasePurchase(purchaseId, owner, scripts);
+        return { document: { ...document, owner: '-', booking: undefined }, balance, word: 'deleted' };
+      }
+      if (!('balance' in booked)) return { document, balance, word: 'balance_limit' };
+      if (booked.word === 'done') counts.booked(type, coins);
+      balance = booked.balance;
+      const entry = { number, coins: booked.coins, balanceAfter: booked.balanceAfter };
+      document = (await recordBooked(purchaseId, entry, scripts)) ?? { ...document, booking: undefined };
+    }
+    return { document, balance, word: 'done' };
+  }
+}

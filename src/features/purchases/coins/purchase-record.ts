@@ -1,0 +1,175 @@
+import { defineLibrary, defineScript } from '../../../redis/script.ts';
+import { pairsOf } from '../../../redis/pairs.ts';
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import type { ProductPurchase, SellingStore } from '../../../stores/store.ts';
+import { documentOf, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
+
+const bookingPrelude = defineLibrary(new URL('purchase-coins.lua', import.meta.url));
+
+export const readScript = defineScript({
+  file: new URL('read.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [],
+  answers: ['found', 'unknown'],
+  readOnly: true,
+});
+
+export const recordScript = defineScript({
+  file: new URL('record-with-price.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [
+    ...['ownerSeen', 'owner', 'store', 'id', 'packageName', 'sku', 'productId', 'unitCoins', 'state', 'quantity', 'refunded'],
+    ...['orderId', 'buyer', 'finished', 'test', 'checkedAt', 'act'],
+  ] as const,
+  answers: ['recorded', 'changed'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+export const bookedScript = defineScript({
+  file: new URL('booked.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['number', 'coins', 'balanceAfter'],
+  answers: ['booked', 'stale', 'unknown'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+export const voidScript = defineScript({
+  file: new URL('note-listed-refund.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['act'],
+  answers: ['done', 'unknown'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+export const finishedScript = defineScript({
+  file: new URL('finished.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['finished'],
+  answers: ['done'],
+  durable: true,
+});
+
+export const releaseScript = defineScript({
+  file: new URL('release.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['owner'],
+  answers: ['released', 'kept'],
+  durable: true,
+});
+
+const moveScript = defineScript({
+  file: new URL('move-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['ownerSeen', 'owner', 'key', 'by', 'reason', 'act'],
+  answers: ['moved', 'replayed', 'key_reused', 'busy', 'changed', 'full', 'unknown'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+const transferredScript = defineScript({
+  file: new URL('transferred.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['booked', 'taken'],
+  answers: ['recorded'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+const keysOf = (purchaseId: string) => ({ purchase: purchaseKeys.purchase(purchaseId) });
+
+const parsed = (words: readonly string[]): PurchaseDocument => documentOf(new Map(pairsOf(words)));
+
+export async function readPurchase(purchaseId: string, scripts: ScriptRunner): Promise<PurchaseDocument | undefined> {
+  const [word, ...words] = await scripts.run(readScript, keysOf(purchaseId), {});
+  return word === 'unknown' ? undefined : parsed(words);
+}
+
+interface Recording {
+  readonly store: SellingStore;
+  readonly purchase: ProductPurchase;
+  /** The owner in the record when the purchase was read; '' for a new purchase. If the owner has changed since, nothing is recorded. */
+  readonly ownerSeen: string;
+  readonly owner: string;
+  /**
+   * The product in the catalogue. Undefined if the catalogue lacks it: this call then cannot grant the purchase, but an earlier call may
+   * have granted it.
+   */
+  readonly product: { readonly productId: string; readonly coins: number } | undefined;
+  /** The id of the change in the queue's entry (`journal/`); '' for a check that the queue started. */
+  readonly act: string;
+}
+
+/**
+ * Records the app store's answer. @returns undefined if the owner has changed. `isGranting`: whether this call decided to grant the
+ * purchase
+ */
+export async function recordPurchase(
+  purchaseId: string,
+  { store, purchase, ownerSeen, owner, product, act }: Recording,
+  scripts: ScriptRunner,
+): Promise<{ readonly document: PurchaseDocument; readonly isGranting: boolean } | undefined> {
+  const { id, packageName, sku, state, quantity, refundedQuantity, orderId, buyer, isFinished, isTest, checkedAt } = purchase;
+  const [word, isGranting, ...words] = await scripts.run(recordScript, keysOf(purchaseId), {
+    ...{ ownerSeen, owner, store, id, packageName, sku, state, quantity, checkedAt, act },
+    productId: product?.productId ?? '',
+    unitCoins: product?.coins ?? '',
+    refunded: refundedQuantity ?? '',
+    orderId: orderId ?? '',
+    buyer: buyer ?? '',
+    finished: Number(isFinished),
+    test: Number(isTest),
+  });
+  return word === 'changed' ? undefined : { document: parsed(words), isGranting: isGranting === '1' };
+}
+
+/** Records that the ledger has the open entry of the purchase. @returns the purchase, with its next open entry if there is one */
+export async function recordBooked(
+  purchaseId: string,
+  entry: { readonly number: string; readonly coins: number; readonly balanceAfter: number },
+  scripts: ScriptRunner,
+): Promise<PurchaseDocument | undefined> {
+  const [word, ...words] = await scripts.run(bookedScript, keysOf(purchaseId), entry);
+  return word === 'unknown' ? undefined : parsed(words);
+}
+
+/**
+ * Records whether the store accepted the report of the grant. @returns the number of failed calls to the store in a row: checks and reports
+ */
+export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
+  const [, faults] = await scripts.run(finishedScript, keysOf(purchaseId), { finished: Number(isFinished) });
+  return Number(faults);
+}
+
+/** Removes a deleted account from the record of one of its purchases. */
+export async function releasePurchase(purchaseId: string, owner: string, scripts: ScriptRunner): Promise<void> {
+  await scripts.run(releaseScript, keysOf(purchaseId), { owner });
+}
+
+export async function recordVoid(purchaseId: string, act: string, scripts: ScriptRunner): Promise<void> {
+  await scripts.run(voidScript, keysOf(purchaseId), { act });
+}
+
+/** Records that a purchase moves to another account. `move-purchase.ts` then books the coins. */
+export async function recordMove(
+  purchaseId: string,
+  move: Record<'ownerSeen' | 'owner' | 'key' | 'by' | 'reason' | 'act', string>,
+  scripts: ScriptRunner,
+): Promise<Moved> {
+  const [word, ...words] = await scripts.run(moveScript, keysOf(purchaseId), move);
+  return word === 'moved' || word === 'replayed' ? { word, document: parsed(words) } : { word };
+}
+
+/**
+ * Records that a ledger has an entry of a move. @returns the purchase, with the move's next entry; undefined if the purchase has no record
+ */
+export async function recordTransferred(
+  purchaseId: string,
+  transfer: { readonly booked: string; readonly taken: number },
+  scripts: ScriptRunner,
+): Promise<PurchaseDocument | undefined> {
+  const [, ...words] = await scripts.run(transferredScript, keysOf(purchaseId), transfer);
+  return words.length === 0 ? undefined : parsed(words);
+}

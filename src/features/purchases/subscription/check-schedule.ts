@@ -1,0 +1,68 @@
+import type { StoreSubscription } from '../../../stores/store.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/**
+ * The wait before the first check after the end of a purchase that the app store still calls active, in milliseconds. Later waits are as
+ * long as the time since that end.
+ */
+const RENEWING_WAIT_MS = 10_000;
+
+/** The longest wait between two checks, in milliseconds. A revocation or refund whose notification was lost is known after this time. */
+export const LONGEST_WAIT_MS = 12 * HOUR_MS;
+
+/**
+ * The wait between two checks of a purchase that is on hold or paused, in milliseconds. If the notification is lost, a user who pays or
+ * resumes waits this long at most.
+ */
+const HELD_WAIT_MS = HOUR_MS;
+
+/**
+ * The wait between two checks of a pending purchase, in milliseconds. If the notification is lost, a user who pays in a shop waits this
+ * long at most.
+ */
+const PENDING_WAIT_MS = 10 * MINUTE_MS;
+
+/**
+ * The wait from the end of the paid time to the check, in milliseconds: time for the app store to renew, and jitter that spreads checks due
+ * at the same moment. Longer waits would show to users.
+ */
+const AFTER_EXPIRY_MS = 500;
+const EXPIRY_JITTER_MS = 1000;
+
+/**
+ * The wait before the first check of a purchase that is recorded but not acknowledged yet, in milliseconds. If the process dies before it
+ * acknowledges the purchase, this check does.
+ */
+export const UNACKNOWLEDGED_MS = MINUTE_MS;
+
+/**
+ * How long after the end of a purchase Google still answers for its token, in milliseconds: 60 days
+ * (https://developer.android.com/google/play/billing/lifecycle/subscriptions).
+ */
+export const FORGOTTEN_AFTER_MS = 60 * 24 * HOUR_MS;
+
+/**
+ * How long after it was bought Google refunds a purchase that is not acknowledged, in milliseconds: three days
+ * (https://developer.android.com/google/play/billing/integrate#process).
+ */
+const ACKNOWLEDGED_WITHIN_MS = 72 * HOUR_MS;
+
+/** When the app store refunds a purchase unless it is acknowledged, in milliseconds since 1970. Undefined: nobody paid for the purchase. */
+export function refundAt({ boughtAt }: { readonly boughtAt: number | undefined }): number | undefined {
+  return boughtAt === undefined ? undefined : boughtAt + ACKNOWLEDGED_WITHIN_MS;
+}
+
+/** When a purchase has to be checked next, in milliseconds since 1970. Undefined: the purchase has ended and is never checked again. */
+export function nextCheckAt({ state, expiresAt }: Pick<StoreSubscription, 'state' | 'expiresAt'>, now: number): number | undefined {
+  const longest = now + LONGEST_WAIT_MS;
+  if (state === 'expired') return undefined;
+  if (state === 'pending') return now + PENDING_WAIT_MS;
+  if (state === 'on_hold' || state === 'paused' || expiresAt === undefined) return now + HELD_WAIT_MS;
+  if (now < expiresAt) return Math.min(longest, Math.ceil(expiresAt + AFTER_EXPIRY_MS + Math.random() * EXPIRY_JITTER_MS));
+  // A user may restore a canceled subscription until it ends, and not later.
+  if (state === 'canceled') return undefined;
+  // The app store says active past the end of the purchase: the store is about to renew the purchase, or clocks differ.
+  return Math.min(longest, now + Math.max(RENEWING_WAIT_MS, now - expiresAt));
+}

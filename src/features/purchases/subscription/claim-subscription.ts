@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { opensAccount } from '../../../accounts/prologues.ts';
+import { invalid, refuse } from '../../../errors.ts';
+import { defineScript } from '../../../redis/script.ts';
+import { afterWrites } from '../../../redis/script-runner.ts';
+import type { Caller } from '../../../server/identity/caller.ts';
+import { Unchecked } from '../../../server/http/endpoint.ts';
+import { endpoint, type Services } from '../../../declare.ts';
+import { OptionalInstallId } from '../../../accounts/ids.ts';
+import { checkCaller, readFields } from '../../../accounts/account.ts';
+import { PurchaseToken, type AppStore, type StorePurchase, type Subscriptions } from '../../../stores/store.ts';
+import { storeUnconfigured } from '../../../stores/store-token.ts';
+import { finishPurchase } from './finish-purchase.ts';
+import {
+  Subscription,
+  subscriptionFactsOf,
+  subscriptionFields,
+  subscriptionKeys,
+  subscriptionOf,
+  type SubscriptionServices,
+} from './model.ts';
+import { checkPurchase } from './purchase-check.ts';
+import {
+  accountOf,
+  hasEnded,
+  ownerOf,
+  queued,
+  readPurchase,
+  todoPrelude,
+  untilSettled,
+  type PurchaseDocument,
+} from './purchase-document.ts';
+import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments } from './purchase-record.ts';
+import { purchaseHash } from './purchase-token.ts';
+import { lineageOf, storeOwnerOf, type Lineage } from './store-owner.ts';
+
+export const recordScript = defineScript({
+  file: new URL('record-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['ownerSeen', 'accountId', 'token', 'packageName', ...stateArguments, 'bound', 'act'],
+  answers: ['recorded', 'changed'],
+  slotOf: 'purchase',
+  prologue: opensAccount,
+  prelude: todoPrelude,
+  durable: true,
+});
+
+const OWNED = { field: 'purchaseToken' };
+const UNKNOWN = { message: 'The store knows no such purchase of this app.', field: 'purchaseToken' };
+
+export const claimSubscription = endpoint({
+  method: 'POST',
+  path: '/v1/subscription/purchase',
+  operationId: 'purchaseSubscription',
+  caller: 'required',
+  summary: 'Records a subscription bought in the app store, once the app store confirms it.',
+  description:
+    'Fetches the purchase from the app store, records it, acknowledges it, and answers with the subscription. It is safe to repeat at ' +
+    'any time. A purchase belongs to one account. If the app gave the store the `googleAccountId` of `GET /v1/account/store-ids`, it is ' +
+    'that account, whoever sends the token first (409 `purchase_owned` for others), and a notification of the store records the purchase ' +
+    'without the app. Without such an id, a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
+    'account does not (409 `purchase_owned`). A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
+    'token that the app store does not know is refused with 401 `bad_token`. While the app store does not answer, the reply is 503 ' +
+    '`app_store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
+  body: z.object({
+    installId: OptionalInstallId,
+    purchaseToken: PurchaseToken,
+    packageName: z.string().optional().meta({ description: 'The app of the purchase. Left out: the service tries each of its apps.' }),
+  }),
+  reply: Subscription,
+  errors: ['bad_token', 'purchase_owned', 'store_unconfigured', 'app_store_unavailable'],
+  // Limits how often an address may call: each call uses Google's quota, which all callers share.
+  creates: true,
+  misses: ['bad_token'],
+  // How long the request may take, in milliseconds: a call to the app store with its retries (8 s), another to acknowledge the purchase (4
+  // s), and Redis.
+  deadlineMs: 17_000,
+  example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
+  async handle({ caller, body, meta: { traceparent } }, services: PurchaseServices) {
+    const { store, scripts } = services;
+    if (store?.subscriptions === undefined || store.subscriptions.packageNames.length === 0) return new Unchecked(storeUnconfigured());
+    const { subscriptions } = store;
+    const { purchaseToken: token, packageName = '' } = body;
+    if (packageName !== '' && !subscriptions.packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
+
+    const hash = purchaseHash(token);
+    // Both scripts start in one turn of the event loop, so that they can share a round trip. An ended session or a moved account refuses
+    // the call, whatever the purchase is.
+    const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
+    if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
+    const { word: owned } = await claimOf(caller, document, scripts);
+    if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
+    if (owned === 'retired') return currentSubscription(caller, services);
+
+    const claimServices = { ...services, store, subscriptions };
+    const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
+    const purchase = await subscriptions.read(token, soldBy, traceparent);
+    if (typeof purchase === 'string') {
+      if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
+      // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check by the queue.
+      await queued(hash, claimServices, (act) => checkPurchase(hash, act, claimServices));
+      return currentSubscription(caller, services);
+    }
+    const lineage = await lineageOf(purchase, subscriptions, scripts);
+    return recordPurchase(caller, { token, hash, purchase, lineage, traceparent }, claimServices);
+  },
+});
+
+type PurchaseServices = SubscriptionServices & Pick<Services, 'store' | 'log'>;
+
+type ClaimServices = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
+
+/**
+ * Whether the caller may claim a purchase, by the purchase's record. A guest's purchase moves to another account that sends its token,
+ * unless the app gave the store the guest's id. A store account keeps its purchases. A replaced purchase stays with its owner.
+ */
+async function claimOf(
+  { accountId }: Caller,
+  document: PurchaseDocument | undefined,
+  scripts: Services['scripts'],
+): Promise<{ word: 'free' | 'yours' | 'others' | 'retired' | 'purchase_owned' }> {
+  if (document === undefined || document.owner === '') return { word: 'free' };
+  const owner = await ownerOf(document.owner, scripts);
+  const isRetired = document.retiredBy !== '';
+  if (owner.accountId === accountId) return { word: isRetired ? 'retired' : 'yours' };
+  return { word: isRetired || document.isBound || owner.isStoreAccount ? 'purchase_owned' : 'others' };
+}
+
+/**
+ * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues a purchase of its
+ * own, unless the older purchase has ended and the new one replaces it.
+ * @returns `isOthers`: whether another account keeps the purchase. `isBound`: whether an id that the app gave to the store names the caller
+ */
+async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: ClaimServices) {
+  const owner = await storeOwnerOf(purchase, lineage, scripts);
+  if (owner.word === 'nobody') return { isOthers: false, isBound: false };
+  if (owner.word === 'deleted') return { isOthers: true, isBound: false };
+  const { accountId: named, isBound, replaced } = owner;
+  // The caller may be a guest that moved into this account during the request to the store. The script then refuses the guest's session.
+  if (named === accountId || named === (await accountOf(accountId, scripts))) return { isOthers: false, isBound };
+  if (isBound) return { isOthers: true, isBound: false };
+  if (replaced !== undefined && hasEnded(replaced, now())) return { isOthers: false, isBound: false };
+  return { isOthers: (await ownerOf(named, scripts)).isStoreAccount, isBound: false };
+}
+
+interface Bought {
+  readonly token: string;
+  readonly hash: string;
+  readonly purchase: StorePurchase;
+  readonly lineage: Lineage;
+  readonly traceparent: string | undefined;
+}
+
+/**
+ * Makes the caller the owner of the purchase, unless another account keeps it. If the owner changes between the check and the script, the
+ * script does nothing, and both run again.
+ */
+async function claim(caller: Caller, bought: Bought, act: string, services: ClaimServices) {
+  const { token, hash, purchase } = bought;
+  const { scripts, now } = services;
+  const stated = purchaseArguments(purchase, firstCheckAt(purchase, now()));
+  return untilSettled(async () => {
+    const document = await readPurchase(hash, scripts);
+    const { word } = await claimOf(caller, document, scripts);
+    if (word === 'purchase_owned' || word === 'retired') return { word };
+    const { isOthers, isBound } = await claimByStore(caller, bought, services);
+    // A purchase that the caller owns already stays with the caller, whatever the store's answer says: an operator may have moved the
+    // purchase, or its record may be older than the ids that apps give to the store.
+    if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
+    const args = {
+      ownerSeen: document?.owner ?? '',
+      accountId: caller.accountId,
+      token,
+      packageName: purchase.packageName,
+      ...stated,
+      bound: Number(isBound),
+      act,
+    };
+    const [done] = await scripts.runAs(caller, recordScript, { purchase: subscriptionKeys.purchase(hash) }, args);
+    return done === 'changed' ? undefined : { word: 'recorded' as const, leftAnother: word === 'others' };
+  });
+}
+
+/**
+ * Records the purchase, then acknowledges it. The queue has the purchase before it is recorded: after a crash in between, the next check
+ * acknowledges the purchase and finishes the other steps.
+ */
+async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
+  const { hash } = bought;
+  let refused = false;
+  await queued(hash, services, async (act) => {
+    const outcome = await claim(caller, bought, act, services);
+    refused = outcome.word === 'purchase_owned';
+    if (outcome.word !== 'recorded') return (await finishPurchase(hash, services))?.dueAt;
+    if (outcome.leftAnother)
+      services.log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
+    return acknowledgeRecorded({ ...bought, act }, services);
+  });
+  return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, services));
+}
+
+async function currentSubscription(caller: Caller, services: SubscriptionServices) {
+  const fields = await readFields(caller, subscriptionFields, services);
+  return subscriptionOf(subscriptionFactsOf(fields, services.config.SUBSCRIPTION_REPORTS), services.now());
+}

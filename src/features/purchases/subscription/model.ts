@@ -1,0 +1,199 @@
+import { z } from 'zod';
+import type { Services } from '../../../declare.ts';
+import { heldFields, isoTime, timeOf } from '../../../accounts/fields.ts';
+import { storeStates, type StoreState, type StoreSubscription } from '../../../stores/store.ts';
+import { purchaseAt, purchaseChanges } from './purchase-expiry.ts';
+
+/** The services of endpoints that answer with the caller's subscription. */
+export type SubscriptionServices = Pick<Services, 'scripts' | 'config' | 'now'>;
+
+export const subscriptionKeys = {
+  /**
+   * The record of a purchase of a subscription: a hash. Its Redis key has the purchase's `purchaseHash`. Fields:
+   * - token, packageName
+   * - owner: an account id; after a move still the guest's. `-`, without a token, if another purchase replaced this one and the owner was
+   *   deleted. Missing if a notification named the purchase, and no account owns it yet.
+   * - bound: 1 if an id that the app gave to the store names the owner
+   * - state, expiresAt, productId, willRenew and checkedAt as in the account's lines (`purchasesOf`), acknowledged
+   * - faults (checks in a row that failed or left the purchase unacknowledged), dueAt (when the next check is due), hintedAt (when the last
+   *   notification arrived)
+   * - retiredBy (the purchase that replaced this one), revision and todo (`purchase-todo.lua`), act (the id of the last change: the queue
+   *   had an entry with this id before the record changed)
+   * - if a notification named the purchase before an app sent it: noticedAt, unknowns (answers in a row that the store does not know the
+   *   purchase), boughtAt, orderId, follows (the purchases that this one continues)
+   *
+   * A record with an owner never expires: without it another account could claim the token. A record without an owner is deleted once the
+   * store no longer waits for an acknowledgement.
+   */
+  purchase: (purchase: string) => `{purchase:${purchase}}`,
+  /**
+   * A set of `purchaseHash`: the purchases that the account recorded, and purchases whose lines did not fit among its ten. By now another
+   * account may own such a purchase. After a guest moved, its set stays under the guest's id, as its purchases do.
+   */
+  ofAccount: (accountId: string) => `{${accountId}}:purchases`,
+  /** The queue of purchases to check: sorted sets of `purchaseHash` by the time at which the check is due. */
+  due: 'purchases:due',
+  /** The queue of purchases without an owner: sorted sets of `purchaseHash` by the time at which the check is due. */
+  unowned: 'purchases:unowned',
+  /** A string: the revision of a purchase that last changed the account's line of this purchase (`account-lines.lua`). */
+  revised: (accountId: string, purchase: string) => `{${accountId}}:revised:${purchase}`,
+};
+
+/**
+ * How long a report of the app counts, in milliseconds. Nobody verifies a report: this time is long enough to bridge a weekend in which the
+ * app store cannot be asked, and short enough that a false report gains little.
+ */
+export const REPORT_LIFE_MS = 72 * 3_600_000;
+
+export interface SubscriptionFacts {
+  /** The account's purchases, without those that another purchase replaced. */
+  purchases?: readonly StoreSubscription[];
+  /** The app's last report. */
+  report?: { subscribed: boolean; at: number };
+}
+
+export const Subscription = z
+  .object({
+    subscribed: z.boolean().meta({ description: 'Whether the subscription gives access now, also during its grace period.' }),
+    state: z.enum([...storeStates, 'none']),
+    source: z
+      .enum(['store', 'report', 'none'])
+      .meta({ description: 'Where the state comes from: the app store, a report of the app, or neither.' }),
+    verified: z.boolean().meta({ description: 'Whether the app store confirmed the state.' }),
+    productId: z.string().optional(),
+    expiresAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'The end of the access that is paid for. With `source: report` the time when the report stops to count.' }),
+    willRenew: z.boolean().optional(),
+  })
+  .meta({
+    id: 'Subscription',
+    example: {
+      subscribed: true,
+      state: 'active',
+      source: 'store',
+      verified: true,
+      productId: 'premium',
+      expiresAt: '2026-12-22T12:00:00.000Z',
+      willRenew: true,
+    },
+  });
+
+/**
+ * The states that give no access, in the order in which one of several such purchases is chosen. States that the user can still change come
+ * first.
+ */
+const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
+
+type PurchaseNow = ReturnType<typeof purchaseAt>;
+
+/**
+ * Orders purchases; the first one is the account's subscription. Purchases that give access come first. Among these a purchase in grace
+ * comes last, because an entitlement ranks grace below subscribed. Purchases without access follow in the order of STATES_WITHOUT_ACCESS.
+ * Among equals, the purchase that ends last comes first.
+ */
+function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
+  return (
+    Number(other.subscribed) - Number(one.subscribed) ||
+    (one.subscribed
+      ? Number(one.state === 'grace') - Number(other.state === 'grace')
+      : STATES_WITHOUT_ACCESS.indexOf(one.state) - STATES_WITHOUT_ACCESS.indexOf(other.state)) ||
+    (other.expiresAt ?? 0) - (one.expiresAt ?? 0)
+  );
+}
+
+/** The subscription at the time `now`. A purchase that the app store confirmed overrides a report, even if the purchase gives no access. */
+export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, now: number): z.output<typeof Subscription> {
+  const [deciding] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(byPrecedence);
+  if (deciding !== undefined) {
+    const { subscribed, state, productId, expiresAt, willRenew } = deciding;
+    return {
+      subscribed,
+      state,
+      source: 'store',
+      verified: true,
+      productId,
+      expiresAt: isoTime(expiresAt),
+      willRenew: willRenew === undefined ? undefined : willRenew && state !== 'expired',
+    };
+  }
+  if (report !== undefined && now < report.at + REPORT_LIFE_MS) {
+    const { subscribed } = report;
+    const expiresAt = new Date(report.at + REPORT_LIFE_MS).toISOString();
+    return { subscribed, state: subscribed ? 'active' : 'none', source: 'report', verified: false, expiresAt };
+  }
+  return { subscribed: false, state: 'none', source: 'none', verified: false };
+}
+
+/** The times at which the subscription may change although no fact changes, in milliseconds since 1970, in no order. */
+export function subscriptionChanges({ purchases = [], report }: SubscriptionFacts): number[] {
+  return [...purchases.flatMap(purchaseChanges), ...(report === undefined ? [] : [report.at + REPORT_LIFE_MS])];
+}
+
+/** Fields of the account's hash with the app's last report. */
+export const reportFields = heldFields('later', 'reportedAt', 'reportedSubscribed');
+
+/** The field of the account's hash with the lines of its purchases, which `purchasesOf` parses. */
+export const purchaseLines = heldFields('purchase_lines', 'purchases');
+
+export const subscriptionFields = [...reportFields.names, ...purchaseLines.names] as const;
+
+/** @param reports SUBSCRIPTION_REPORTS: `ignore` also ignores reports that were recorded before the setting changed */
+export function subscriptionFactsOf(
+  fields: Record<(typeof subscriptionFields)[number], string>,
+  reports: 'accept' | 'ignore',
+): SubscriptionFacts {
+  const facts: SubscriptionFacts = { purchases: purchasesOf(fields.purchases) };
+  const reportedAt = timeOf(fields.reportedAt);
+  if (reports === 'accept' && reportedAt !== undefined) facts.report = { subscribed: fields.reportedSubscribed === '1', at: reportedAt };
+  return facts;
+}
+
+const Time = z.iso.datetime();
+
+/** A purchase as its owner may see it. */
+export const RecordedPurchase = z
+  .object({
+    productId: z.string(),
+    packageName: z.string().optional(),
+    state: z.string().meta({ description: "The app store's last answer." }),
+    expiresAt: Time.optional(),
+    willRenew: z.boolean().optional(),
+    checkedAt: Time.meta({ description: 'When the app store was last asked.' }),
+    isReplaced: z.boolean().optional().meta({ description: 'Another purchase replaced it.' }),
+  })
+  .meta({ id: 'RecordedPurchase', example: { productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z' } });
+
+/**
+ * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced:
+ * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. It has ten lines at most, in no order
+ * (`accounts/bounded-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to the account's
+ * (`guest-moves/add-guest-to-account.lua`).
+ */
+export function purchasesOf(field: string): StoreSubscription[] {
+  return field.split('\n').flatMap((line) => {
+    const [hash = '', state, expiresAt, willRenew, checkedAt, productId = ''] = line.split(' ');
+    if (hash === '') return [];
+    return {
+      state: state as StoreState,
+      expiresAt: expiresAt === '-' ? undefined : Number(expiresAt),
+      productId,
+      willRenew: willRenew === '-' ? undefined : willRenew === '1',
+      checkedAt: Number(checkedAt),
+    };
+  });
+}
+
+/** Whether a purchase gives access at the time `now`, and until when, for an explanation to operators. */
+export function purchaseNow(
+  purchase: StoreSubscription,
+  now: number,
+): { readonly subscribed: boolean; readonly expiresAt: number | undefined } {
+  return purchaseAt(purchase, now);
+}
+
+/** The part of `RecordedPurchase` that comes from the app store's answer. */
+export function shownPurchase({ productId, state, expiresAt, willRenew, checkedAt }: StoreSubscription) {
+  return { productId, state, expiresAt: isoTime(expiresAt), willRenew, checkedAt: isoTime(checkedAt)! };
+}

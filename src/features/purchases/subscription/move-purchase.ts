@@ -1,0 +1,42 @@
+import type { ScriptServices } from '../../../declare.ts';
+import { defineScript } from '../../../redis/script.ts';
+import { finishPurchase } from './finish-purchase.ts';
+import { subscriptionKeys } from './model.ts';
+import { accountOf, queued, readPurchase, todoPrelude } from './purchase-document.ts';
+
+const moveScript = defineScript({
+  file: new URL('move-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['ownerSeen', 'owner', 'isOwner', 'key', 'act'],
+  answers: ['moved', 'replayed', 'owned', 'changed', 'retired'],
+  prelude: todoPrelude,
+  durable: true,
+});
+
+interface SubscriptionMove {
+  /** The owner that the operator was shown. If the purchase has another owner by now, it does not move. */
+  readonly ownerSeen: string;
+  readonly owner: string;
+  readonly key: string;
+}
+
+/**
+ * Gives a purchase of a subscription to another account. Then the line moves from the previous owner's account to the new owner's; if this
+ * process dies before that, the queue moves the line.
+ * @returns `owned`: the account owned the purchase before, and not by a move with this key
+ */
+export async function moveSubscriptionPurchase(
+  hash: string,
+  { ownerSeen, owner, key }: SubscriptionMove,
+  services: ScriptServices,
+): Promise<(typeof moveScript)['answers'][number]> {
+  const { scripts } = services;
+  let word: (typeof moveScript)['answers'][number] = 'changed';
+  await queued(hash, services, async (act) => {
+    const isOwner = Number(ownerSeen !== '' && (await accountOf(ownerSeen, scripts)) === owner);
+    [word] = await scripts.run(moveScript, { purchase: subscriptionKeys.purchase(hash) }, { ownerSeen, owner, isOwner, key, act });
+    const document = word === 'moved' || word === 'replayed' ? await finishPurchase(hash, services) : await readPurchase(hash, scripts);
+    return document?.dueAt;
+  });
+  return word;
+}

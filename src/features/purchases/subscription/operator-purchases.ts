@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { isoTime } from '../../../accounts/fields.ts';
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import { purchasesOf, RecordedPurchase, shownPurchase, subscriptionKeys } from './model.ts';
+import { Queue } from '../../../redis/queue.ts';
+import { refundAt } from './check-schedule.ts';
+import { lineOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
+import { purchasesRecordedBy } from './purchases-page.ts';
+
+export const OperatorPurchase = z
+  .object({
+    purchase: z.string().meta({ description: 'A hash of its token. The token itself is a secret: it claims the purchase.' }),
+    ...RecordedPurchase.omit({ isReplaced: true }).shape,
+    nextCheckAt: z.iso.datetime().optional(),
+    failedChecks: z.number().int().meta({ description: 'Checks in a row that failed.' }),
+  })
+  .meta({
+    id: 'OperatorPurchase',
+    example: { purchase: 'k3Jx9QmZ2bTw', productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z', failedChecks: 0 },
+  });
+
+/**
+ * MOST_SHOWN: the most purchases that an operator sees of an account. MOST_GUESTS: the most guests of the account whose sets of purchases
+ * are read.
+ */
+export const MOST_SHOWN = 50;
+const MOST_GUESTS = 10;
+
+/**
+ * The purchases of an account: first the purchases of its ten lines, then others that the account and its guests recorded.
+ * @param field the account's field `purchases`
+ * @param owners the account, then its guests
+ */
+export async function purchasesForOperator(
+  field: string,
+  owners: readonly string[],
+  scripts: ScriptRunner,
+): Promise<z.input<typeof OperatorPurchase>[]> {
+  const lines = new Map(field.split('\n').flatMap((line) => (line === '' ? [] : [[line.split(' ', 1)[0]!, line]])));
+  const recorded = await Promise.all(owners.slice(0, MOST_GUESTS + 1).map((owner) => purchasesRecordedBy(owner, '0', scripts)));
+  const others = new Set(recorded.flatMap(({ members }) => members.filter((hash) => !lines.has(hash))));
+  const shown = async (purchase: string, line: string | undefined) => {
+    const document = await readPurchase(purchase, scripts);
+    // Another account may own the purchase by now, or another purchase may have replaced it.
+    const isOwn = document !== undefined && document.token !== '' && document.retiredBy === '' && owners.includes(document.owner);
+    if (line === undefined && !isOwn) return [];
+    const [known] = purchasesOf(line ?? lineOf(purchase, document!));
+    return [
+      {
+        purchase,
+        ...shownPurchase(known!),
+        packageName: document?.packageName === '' ? undefined : document?.packageName,
+        nextCheckAt: isoTime(document?.dueAt),
+        failedChecks: document?.faults ?? 0,
+      },
+    ];
+  };
+  const asked = [...lines.keys(), ...others].slice(0, MOST_SHOWN);
+  return (await Promise.all(asked.map((hash) => shown(hash, lines.get(hash))))).flat();
+}
+
+export const UnownedPurchase = z
+  .object({
+    purchase: z.string().meta({ description: 'A hash of its token, which `purchases move` takes to give it to an account.' }),
+    packageName: z.string(),
+    productId: z.string().optional().meta({ description: 'Left out, as the state: the store has not answered yet.' }),
+    state: z.string().optional().meta({ description: "The app store's last answer." }),
+    expiresAt: z.iso.datetime().optional(),
+    orderId: z.string().optional().meta({ description: "The store's number of the payment, as its console shows it." }),
+    noticedAt: z.iso.datetime().meta({ description: 'When a notification named it first.' }),
+    boughtAt: z.iso.datetime().optional(),
+    refundAt: z.iso.datetime().optional().meta({
+      description: 'When the store refunds it, unless an account proves before that it owns it. Left out: it is not paid for.',
+    }),
+    nextCheckAt: z.iso.datetime(),
+    failedChecks: z.int().meta({ description: 'Checks in a row that failed.' }),
+  })
+  .meta({
+    id: 'UnownedPurchase',
+    example: {
+      purchase: 'k3Jx9QmZ2bTwR5vY8cLnAa',
+      packageName: 'dev.coinop.sandbox',
+      productId: 'premium',
+      state: 'active',
+      expiresAt: '2026-12-22T12:00:00.000Z',
+      orderId: 'GPA.3345-1234-5678-90123',
+      noticedAt: '2026-11-22T12:00:01.000Z',
+      boughtAt: '2026-11-22T12:00:00.000Z',
+      refundAt: '2026-11-25T12:00:00.000Z',
+      nextCheckAt: '2026-11-23T00:00:01.000Z',
+      failedChecks: 0,
+    },
+  });
+
+/**
+ * The number of purchases that are read of each sorted set of the queue. Invented tokens are checked often, and so come first in the queue.
+ * With fewer reads they could hide a purchase that somebody paid for.
+ */
+const MOST_UNOWNED_READ = 500;
+
+/**
+ * Purchases that notifications named and that no account owns: first those that the store refunds soonest, last those that the store has
+ * not confirmed.
+ */
+export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<typeof UnownedPurchase>[]> {
+  const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_UNOWNED_READ);
+  const documents = await Promise.all(due.map(([hash]) => readPurchase(hash, scripts)));
+  const unowned = due.flatMap(([hash, dueAt], index) => {
+    const document = documents[index];
+    return document === undefined || document.owner !== '' ? [] : [{ hash, document, dueAt }];
+  });
+  const refundedAt = ({ document }: (typeof unowned)[number]): number => refundAt(document) ?? Number.MAX_SAFE_INTEGER;
+  const longestRefunded = unowned.toSorted((one, other) => refundedAt(one) - refundedAt(other)).slice(0, MOST_SHOWN);
+  return longestRefunded.map(({ hash, document, dueAt }) => shownUnowned(hash, document, dueAt));
+}
+
+function shownUnowned(hash: string, document: PurchaseDocument, dueAt: number): z.input<typeof UnownedPurchase> {
+  const { packageName, productId, state, expiresAt, orderId, noticedAt, boughtAt, faults } = document;
+  return {
+    purchase: hash,
+    packageName,
+    productId: productId === '' ? undefined : productId,
+    state: state === '' ? undefined : state,
+    expiresAt: expiresAt === '-' ? undefined : isoTime(expiresAt),
+    orderId: orderId === '' ? undefined : orderId,
+    noticedAt: isoTime(noticedAt)!,
+    boughtAt: isoTime(boughtAt),
+    refundAt: isoTime(refundAt(document)),
+    nextCheckAt: isoTime(dueAt)!,
+    failedChecks: faults,
+  };
+}

@@ -1,0 +1,125 @@
+import { accountPatterns, lostAccount, standingIn } from '../../../accounts/account-auditor.ts';
+import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
+import { leadsTo, parseStanding } from '../../../accounts/standing.ts';
+import type { Auditor, Command, Finding, Probe } from '../../../consistency/auditor.ts';
+import { subscriptionKeys } from './model.ts';
+
+/**
+ * The most lines of an account with which certainly no line was dropped. An account has ten lines at most: `put-line.lua` drops further
+ * lines, and after that a replaced purchase may remove another line.
+ */
+const MOST_LINES_WITHOUT_DROPS = 5;
+
+/**
+ * Checks that the purchase lines of each account agree with the records of its purchases. A purchase with steps in its `todo` is left out:
+ * the queue will write the lines, and `purchaseAuditor` checks that the queue has the purchase.
+ */
+export const purchaseLineAuditor: Auditor = {
+  keys: [
+    { pattern: accountPatterns.account, check: ([id], probe) => checkLines(id!, probe) },
+    { pattern: /^\{purchase:(.*)\}$/, check: ([hash], probe) => checkHasLine(hash!, probe) },
+  ],
+};
+
+function linesOf(field: string | null): Map<string, string> {
+  const lines = field === null || field === '' ? [] : field.split('\n');
+  return new Map(lines.map((line) => [line.split(' ', 1)[0]!, line]));
+}
+
+/** Checks that each line of an account agrees with a purchase of the account. */
+async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
+  const [text = null] = await probe.fields(accountKey(id), 'purchases');
+  const hashes = [...linesOf(text).keys()];
+  if (hashes.length === 0) return [];
+  // A deletion forgets the account's purchases before it deletes the lines, so lines without purchases are no finding.
+  if ((await standingIn(id, probe)).deleted !== undefined) return [];
+  const purchases = hashes.map((hash): Command => [
+    'HMGET',
+    subscriptionKeys.purchase(hash),
+    ...['token', 'owner', 'retiredBy', 'todo', 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId'],
+  ]);
+  // The lines are read again together with the purchases, because a purchase may have left the account since the first read.
+  const lines: Command = ['HGET', accountKey(id), 'purchases'];
+  const [field, ...records] = (await probe.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
+  const held = linesOf(field);
+  const findings: Finding[] = [];
+  for (const [index, hash] of hashes.entries()) {
+    const line = held.get(hash);
+    if (line === undefined) continue;
+    const [token = null, owner = null, retiredBy = null, todo = null, ...words] = records[index]!;
+    if (todo !== null) continue;
+    const find = (kind: string, text: string, commands: readonly Command[] = []): void =>
+      void findings.push({ kind, subject: `account ${id}`, text, commands });
+    if (token === null) findings.push(lostPurchase(hash));
+    else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
+    // After a move the record of a guest's purchase still has the guest's id.
+    else if (owner !== id && !leadsTo(await standingIn(owner ?? '', probe), id))
+      findings.push(await foreignLine(id, hash, owner ?? '', probe));
+    else if (line !== [hash, ...words].join(' '))
+      find(
+        'line_differs',
+        `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`,
+        requeue(hash),
+      );
+  }
+  return findings;
+}
+
+/** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
+export function lostPurchase(hash: string): Finding {
+  const text = 'Its record is lost, and other Redis keys name the purchase: the service no longer checks the subscription.';
+  return { kind: 'lost_purchase', subject: `purchase ${hash}`, text };
+}
+
+/** Commands that make a purchase due. The service then checks the purchase, and writes its line in the owner's account. */
+function requeue(hash: string): Command[] {
+  return [
+    ['HSET', subscriptionKeys.purchase(hash), 'todo', 'line'],
+    ['ZADD', subscriptionKeys.due, 0, hash],
+  ];
+}
+
+/**
+ * The finding about an account's line of a purchase whose record names another owner. An account's set has each purchase that the account
+ * ever recorded, and so shows which account is right.
+ */
+async function foreignLine(id: string, hash: string, owner: string, probe: Probe): Promise<Finding> {
+  const areOwned = await probe.together(
+    ...[id, owner].map((accountId): Command => ['SISMEMBER', subscriptionKeys.ofAccount(accountId), hash]),
+  );
+  if (areOwned[0] !== 1 || areOwned[1] === 1) {
+    const text = `It has a line of the purchase ${hash}, which belongs to account ${owner}.`;
+    return { kind: 'line_without_purchase', subject: `account ${id}`, text };
+  }
+  const text = `Its record names account ${owner}, which has never had it, and account ${id} has its line.`;
+  const commands: Command[] = [['HSET', subscriptionKeys.purchase(hash), 'owner', id]];
+  return { kind: 'wrong_owner', subject: `purchase ${hash}`, text, commands };
+}
+
+/** Checks that the account that owns a purchase has a line of it. */
+async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
+  const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy', 'todo'];
+  const [owner = null, token = null, retiredBy = null, todo = null] = (await probe.ask(...purchase)) as (string | null)[];
+  if (owner === null || token === null || retiredBy !== null || todo !== null) return [];
+  const standing: Command = ['GET', standingKey(owner)];
+  const record = (await probe.ask(...standing)) as string | null;
+  const { deleted, target } = parseStanding(record);
+  // A purchase of a deleted account is forgotten by the next check, or when an account sends its token.
+  if (deleted !== undefined) return [];
+  const id = target ?? owner;
+  const [now, recordNow, field, isAccount] = (await probe.together(
+    purchase,
+    standing,
+    ['HGET', accountKey(id), 'purchases'],
+    ['EXISTS', accountKey(id)],
+  )) as [(string | null)[], string | null, string | null, number];
+  // Between the reads the purchase or its owner moved, or another purchase replaced it.
+  if (now[0] !== owner || now[2] !== null || now[3] !== null || recordNow !== record) return [];
+  const lines = linesOf(field);
+  if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
+  if (isAccount === 0) return [lostAccount(id)];
+  const isField = field !== null;
+  const text = isField ? `It has no line of its purchase ${hash}.` : 'It has none of the lines of its purchases.';
+  // If another account has the line, a finding about the purchase says that its owner is wrong, and explains this finding.
+  return [{ kind: 'purchase_without_line', subject: `account ${id}`, text, commands: requeue(hash), explainedBy: [`purchase ${hash}`] }];
+}

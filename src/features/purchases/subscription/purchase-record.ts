@@ -1,0 +1,104 @@
+import { backoffMs } from '../../../journal/backoff.ts';
+import { afterWrites } from '../../../redis/script-runner.ts';
+import { defineScript } from '../../../redis/script.ts';
+import type { Services, ScriptServices } from '../../../declare.ts';
+import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { finishPurchase } from './finish-purchase.ts';
+import type { StorePurchase, Subscriptions } from '../../../stores/store.ts';
+import { subscriptionKeys } from './model.ts';
+import { todoPrelude } from './purchase-document.ts';
+import { needsAcknowledgement } from './purchase-expiry.ts';
+import { purchaseHash } from './purchase-token.ts';
+
+/**
+ * The arguments that describe a purchase's state, in the order in which the scripts that record a purchase take them. `purchaseArguments`
+ * gives their values.
+ */
+export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged', 'dueAt', 'retires'] as const;
+
+export const updateScript = defineScript({
+  file: new URL('update-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['now', ...stateArguments, 'faults', 'act'],
+  answers: ['updated', 'stale', 'retired'],
+  prelude: todoPrelude,
+  durable: true,
+});
+
+/** A purchase as arguments of a script: `-` for undefined, 0 or 1 for a boolean. */
+export function purchaseArguments(purchase: StorePurchase, dueAt: number | undefined) {
+  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedToken, retires } = purchase;
+  return {
+    state,
+    expiresAt: expiresAt ?? '-',
+    willRenew: willRenew === undefined ? '-' : Number(willRenew),
+    productId,
+    checkedAt,
+    acknowledged: Number(acknowledged),
+    dueAt: dueAt ?? '',
+    retires: retires && linkedToken !== undefined ? purchaseHash(linkedToken) : '',
+  };
+}
+
+/**
+ * Records the app store's answer with the time of the next check, and updates the line in the owner's account. The queue must have the
+ * purchase before the call.
+ * @param faults checks in a row that failed or left the purchase unacknowledged
+ * @param act the name that `queued` gave; '' for a check that the queue started
+ * @returns when the next check is due, in milliseconds since 1970; undefined: never
+ */
+export async function updatePurchase(
+  hash: string,
+  purchase: StorePurchase,
+  { faults, act }: { readonly faults: number; readonly act: string },
+  services: ScriptServices,
+): Promise<number | undefined> {
+  const { scripts, now } = services;
+  const soon = faults > 0 ? now() + backoffMs(faults) : Infinity;
+  const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
+  const args = { now: now(), ...purchaseArguments(purchase, next === Infinity ? undefined : next), faults, act };
+  const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
+  // The owner was deleted, and the purchase is forgotten.
+  if (word !== 'stale' && (await finishPurchase(hash, services)) === undefined) return undefined;
+  return dueAt === '' ? undefined : Number(dueAt);
+}
+
+/**
+ * When a purchase that is being recorded is due for its first check. If it has to be acknowledged, the check is soon, because this process
+ * may die before it acknowledges the purchase.
+ */
+export function firstCheckAt(purchase: StorePurchase, now: number): number | undefined {
+  return needsAcknowledgement(purchase, now) ? now + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now);
+}
+
+export interface JustRecorded {
+  readonly hash: string;
+  readonly token: string;
+  readonly purchase: StorePurchase;
+  /** The name that `queued` gave to the act that recorded the purchase. */
+  readonly act: string;
+  readonly traceparent?: string | undefined;
+}
+
+/**
+ * Finishes a purchase that was just recorded for an account: writes the account's line, and acknowledges the purchase if the app store
+ * waits for that.
+ * @returns when the next check is due, in milliseconds since 1970; undefined: never
+ */
+export async function acknowledgeRecorded(
+  { hash, token, purchase, act, traceparent }: JustRecorded,
+  services: ScriptServices & Pick<Services, 'log'> & { readonly subscriptions: Subscriptions },
+): Promise<number | undefined> {
+  const { packageName, productId } = purchase;
+  const document = await afterWrites(finishPurchase(hash, services));
+  if (document === undefined || !needsAcknowledgement(purchase, services.now())) return document?.dueAt;
+  if (!(await services.subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document.dueAt;
+  // If this update fails, the next check learns from the app store that the purchase is acknowledged.
+  return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, services).catch((error: unknown) => {
+    services.log.debug(
+      { reason: (error as Error).message },
+      'the acknowledgement of a purchase could not be recorded: the next check records it',
+    );
+    return document.dueAt;
+  });
+}

@@ -1,0 +1,112 @@
+import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
+import { settled } from '../../../accounts/standing-reader.ts';
+import type { StorePurchase, Subscriptions } from '../../../stores/store.ts';
+import { boundAccountOf } from '../coins/model.ts';
+import { accountOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
+import { purchaseHash } from './purchase-token.ts';
+
+/** The owner of a purchase by the app store's answer, without regard to the account that sends its token. */
+export type StoreOwner =
+  /** The app gave the store the id of an account that was deleted since: no account can claim the purchase. */
+  | { readonly word: 'deleted' }
+  | { readonly word: 'nobody' }
+  | {
+      readonly word: 'account';
+      /** The id of the owner. For a guest that moved, the account into which it moved. */
+      readonly accountId: string;
+      /** Whether the app gave the owner's id to the store, for this purchase or for a purchase that it continues. */
+      readonly isBound: boolean;
+      /**
+       * The recorded purchase that this one replaces, directly or through purchases without an owner. Undefined: none.
+       */
+      readonly replaced: PurchaseDocument | undefined;
+    };
+
+/**
+ * Finds the owner of a purchase: the account that the app named to the store when its user bought; else the owner of the purchase that this
+ * one replaces; else, for a purchase outside the app, the owner of the expired purchase that it renews, or the account that the app named
+ * for the expired purchase. The record of the expired purchase comes first, because an operator may have given it to another account.
+ */
+export async function storeOwnerOf(purchase: StorePurchase, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
+  const { linkedToken, renewed } = purchase;
+  const named = await accountNamed(purchase.buyer, scripts);
+  if (named === 'deleted') return { word: 'deleted' };
+  if (named !== undefined) return { word: 'account', accountId: named, isBound: true, replaced: undefined };
+  const replaced = await ownedBy(linkedToken, lineage, scripts);
+  if (replaced !== undefined) return replaced;
+  const expired = await ownedBy(renewed?.token, lineage, scripts);
+  if (expired !== undefined) return { ...expired, replaced: undefined };
+  const namedBefore = await accountNamed(renewed?.buyer, scripts);
+  if (namedBefore === undefined || namedBefore === 'deleted') return { word: 'nobody' };
+  return { word: 'account', accountId: namedBefore, isBound: true, replaced: undefined };
+}
+
+/**
+ * The store's answers, by token, about purchases that a purchase continues and that have no owner in Redis: their notifications may be lost
+ * or late, and no app sent their tokens.
+ */
+export type Lineage = ReadonlyMap<string, StorePurchase>;
+
+/** The most earlier purchases about which the store is asked for one purchase. */
+const LONGEST_LINEAGE = 10;
+
+/**
+ * Asks the store about the purchases that this one continues, and about the purchases before those, until a purchase has an owner or names
+ * an account.
+ * @throws Refusal `app_store_unavailable`
+ */
+export async function lineageOf(purchase: StorePurchase, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {
+  const lineage = new Map<string, StorePurchase>();
+  const open = [purchase];
+  const seen = new Set<string>();
+  for (let continued = open.shift(); continued !== undefined; continued = open.shift()) {
+    if (boundAccountOf(continued) !== undefined) continue;
+    for (const token of tokensBefore(continued)) {
+      if (seen.has(token) || seen.size === LONGEST_LINEAGE) continue;
+      seen.add(token);
+      const document = await readPurchase(purchaseHash(token), scripts);
+      if (document !== undefined && hasOwner(document)) continue;
+      const answer = await subscriptions.read(token, purchase.packageName);
+      if (typeof answer === 'string') continue;
+      lineage.set(token, answer);
+      open.push(answer);
+    }
+  }
+  return lineage;
+}
+
+/** The purchases that this one continues, by `purchaseHash`. */
+export function followedBy(purchase: StorePurchase, lineage: Lineage): string[] {
+  return [...new Set([purchase, ...lineage.values()].flatMap(tokensBefore))].map(purchaseHash);
+}
+
+function tokensBefore({ linkedToken, renewed }: StorePurchase): string[] {
+  return [linkedToken, renewed?.token].filter((token) => token !== undefined);
+}
+
+async function accountNamed(buyer: string | undefined, scripts: CallerScripts): Promise<string | 'deleted' | undefined> {
+  const named = boundAccountOf({ buyer });
+  if (named === undefined) return undefined;
+  const { word, accountId } = await settled(named, scripts);
+  return word === 'deleted' ? 'deleted' : accountId;
+}
+
+async function ownedBy(token: string | undefined, lineage: Lineage, scripts: CallerScripts) {
+  if (token === undefined) return undefined;
+  const document = await readPurchase(purchaseHash(token), scripts);
+  if (document !== undefined && hasOwner(document)) {
+    const accountId = await accountOf(document.owner, scripts);
+    return accountId === undefined ? undefined : { word: 'account' as const, accountId, isBound: document.isBound, replaced: document };
+  }
+  const before = lineage.get(token);
+  if (before === undefined) return undefined;
+  // The search goes on without this token: two purchases that name each other would lead in circles.
+  const further = new Map([...lineage].filter(([otherToken]) => otherToken !== token));
+  const owner = await storeOwnerOf(before, further, scripts);
+  return owner.word === 'account' ? owner : undefined;
+}
+
+/** Whether a purchase has an owner. The owner may have been deleted. */
+export function hasOwner({ owner }: PurchaseDocument): boolean {
+  return owner !== '' && owner !== '-';
+}
