@@ -1,5 +1,5 @@
 import { followed, type FoundAccount } from './account-facts.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import { Reason } from './operation.ts';
 import { changesOf } from './subject-change.ts';
 

@@ -9,7 +9,7 @@ import { ALL_TIME, boardArgs, boardKeys, parseEntries, seasonIn, seasonKeys, sea
 import { readHash } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
-import { Account, accountsNamed } from './find.ts';
+import { Account, accountsNamed } from './named-accounts.ts';
 import type { OperatorServices } from './operation.ts';
 
 const readRanks = defineScript({

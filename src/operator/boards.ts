@@ -14,7 +14,7 @@ import {
   SeasonParameter,
 } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { Who } from './find.ts';
+import { Who } from './named-accounts.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
 import {

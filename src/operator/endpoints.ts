@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse, type ErrorCode, type Refusal } from '../errors.ts';
 import type { Call, Endpoint } from '../server/http/endpoint.ts';
-import { showEvents } from './account-events.ts';
+import { showEvents } from './show-events.ts';
 import { adjust } from './adjust.ts';
 import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
@@ -19,9 +19,9 @@ import type { ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
 import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
-import { explain, show, showHistory } from './show.ts';
+import { explain, show, showHistory } from './show-account.ts';
 import { listSeasons } from './seasons.ts';
-import { find } from './search.ts';
+import { find } from './find-account.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
 import { endSession, signOut } from './sign-out.ts';
 import {

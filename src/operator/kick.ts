@@ -3,7 +3,7 @@ import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse } from '../errors.ts';
 import { roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import { roomChange } from './rooms.ts';
 
 const kickScript = defineScript({

@@ -3,7 +3,7 @@ import { KEY_PREFIX } from '../features/coins/entry-origin.ts';
 import { operatorGrantKeys } from '../features/coins/operator-history.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { factsWhereItIs } from './account-facts.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import type { OperatorServices } from './operation.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
 

@@ -11,7 +11,7 @@ import { moveSubscriptionPurchase } from '../features/purchases/subscription/mov
 import { UnownedPurchase, unownedPurchases } from '../features/purchases/subscription/operator-purchases.ts';
 import { readPurchase as readSubscription } from '../features/purchases/subscription/purchase-document.ts';
 import { factsWhereItIs, followed } from './account-facts.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import { operation, Reason, Ticket, type OperatorServices, type Prepared } from './operation.ts';
 import { table } from './shown/cells.ts';
 import { life, lifeOf, purchaseFacts, stuckPurchases as stuckShown, unownedSubscriptions } from './shown/shown-purchases.ts';

@@ -8,7 +8,7 @@ import { deviceHash, DeviceId, statusScript, trialKeys, trialOf, TrialReply } fr
 import { afterWrites } from '../redis/script-runner.ts';
 import { defineScript } from '../redis/script.ts';
 import { followed } from './account-facts.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import { operation, Reason, type OperatorServices, type Prepared } from './operation.ts';
 import { minute, type Part } from './shown/cells.ts';
 

@@ -7,7 +7,7 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { allAuditors } from '../../src/auditors.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { holdings as listed } from '../../src/holdings.ts';
-import { showWith } from '../../src/operator/show.ts';
+import { showWith } from '../../src/operator/show-account.ts';
 import { audited } from '../consistency/audited.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { openParts } from '../operator/parts.ts';

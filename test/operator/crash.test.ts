@@ -8,7 +8,7 @@ import { deleteAccount } from '../../src/operator/delete.ts';
 import { perform } from '../../src/operator/operation.ts';
 import { readLog } from '../../src/operator/operator-log.ts';
 import { endRoom, showRoom } from '../../src/operator/rooms.ts';
-import { show } from '../../src/operator/show.ts';
+import { show } from '../../src/operator/show-account.ts';
 import { signOut } from '../../src/operator/sign-out.ts';
 import { dyingAt, WatchedScripts } from '../features/guest-moves/mortal.ts';
 import { forFile, freshId } from '../harness.ts';

@@ -4,7 +4,7 @@ import { AccountId } from '../../src/accounts/ids.ts';
 import { Refusal } from '../../src/errors.ts';
 import { endpointOf } from '../../src/operator/endpoints.ts';
 import { followed } from '../../src/operator/account-facts.ts';
-import { Account } from '../../src/operator/find.ts';
+import { Account } from '../../src/operator/named-accounts.ts';
 import { Time } from '../../src/operator/log-filter.ts';
 import { operation, perform, Reason, type Operation } from '../../src/operator/operation.ts';
 import { offered } from '../../src/operator/page/offered.ts';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Event } from '../../features/events/model.ts';
 import type { ShownAccount } from '../account-reply.ts';
 import type { AccountSummary } from '../account-summary.ts';
-import type { FoundAccount } from '../find.ts';
+import type { FoundAccount } from '../named-accounts.ts';
 import {
   account,
   by,

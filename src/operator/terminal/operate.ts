@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import type { z } from 'zod';
 import { STORE_NAMES } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
-import { accountsNamed, Who } from '../find.ts';
+import { accountsNamed, Who } from '../named-accounts.ts';
 import { fieldsOf, namesIn, type Field } from '../fields.ts';
 import { beforeChange, isChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';

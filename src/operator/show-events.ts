@@ -3,7 +3,7 @@ import { refuse, Refusal } from '../errors.ts';
 import { Event } from '../features/events/model.ts';
 import { followed } from './account-facts.ts';
 import { Answering } from './account-reply.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import { Time } from './log-filter.ts';
 import { operation } from './operation.ts';
 import { Limit, limitOf } from './page-limit.ts';

@@ -15,7 +15,7 @@ import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { SELLING_STORES } from '../stores/store.ts';
 import { accountsOf } from './board-entries.ts';
-import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './find.ts';
+import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './named-accounts.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
 import { more, some } from './shown/cells.ts';

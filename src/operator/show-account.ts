@@ -10,7 +10,7 @@ import { Entitlement, entitlementFactsOf, entitlementFields } from '../features/
 import { holdings } from '../holdings.ts';
 import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { accountReplyOf, Answering, type AccountReply } from './account-reply.ts';
-import { Account } from './find.ts';
+import { Account } from './named-accounts.ts';
 import { Time } from './log-filter.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';

@@ -51,7 +51,7 @@ export const FoundAccount = z
 
 export type Found = z.input<typeof FoundAccount>;
 
-/** The accounts that a text names. For texts that should name one account; `search.ts` finds more. */
+/** The accounts that a text names, for texts that should name one account. `find-account.ts` finds more. */
 export async function accountsNamed(who: string, services: OperatorServices): Promise<Found[]> {
   return knownOf(await candidatesOf(who, services), services);
 }
