@@ -45,7 +45,7 @@ const APART = [
   'test/features/guest-moves/{move-crash,move-interleaved,move-purchases}.test.ts',
   'test/features/purchases/subscription/{purchase-check,saga,without-end}.test.ts',
   'test/features/webhooks/{endpoint-health,example,reachable,request-places,sender,shared-reads,waiting-events,webhook-auditor}.test.ts',
-  'test/operator/{list-accounts,log,move-purchase,purchases,search}.test.ts',
+  'test/operator/{find-account,list-accounts,log,move-purchase,purchases}.test.ts',
   'test/realtime/{bearer,cluster,databases,drain,long-poll,missed,pairing,processes,rooms,session-end}.test.ts',
   'test/apart/sandbox/subscription-lifecycle.test.ts',
 ];
