@@ -80,6 +80,8 @@ const LONG = [
   'test/redis/cluster-{away,failover,subscriber}.test.ts',
   'test/redis/resharding.test.ts',
   'test/redis/lost-data-{cluster,command}.test.ts',
+  // It mocks the table of stores.
+  'test/stores/second-store.test.ts',
   'test/{starts-and-stops,upgrades}.test.ts',
   'test/process/{revoked-keys,worker-pool}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',

@@ -46,7 +46,7 @@ import { matchRoom } from './features/rooms/match/match.ts';
 import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
-import { googleNotifications } from './stores/google/notifications.ts';
+import { storeNotifications } from './features/purchases/notifications.ts';
 import { endSession } from './features/sessions/end.ts';
 import { listSessions } from './features/sessions/list.ts';
 import { login } from './features/sessions/login.ts';
@@ -96,7 +96,7 @@ export const features = {
   subscription: [subscription, report, claimSubscription],
   purchases: [claimPurchase, listPurchases, storeIds],
   entitlement: [entitlement, firstRun, jwks],
-  store: [storeProvision, storeInstallNonce, storeInstall, googleNotifications],
+  store: [storeProvision, storeInstallNonce, storeInstall, ...storeNotifications],
   events: [events],
   docs: [referenceDocs, channelsDocs, errorsDocs, docsStyle],
 } satisfies Record<string, readonly Endpoint<Services>[]>;

@@ -28,8 +28,9 @@ import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
 import type { Sandbox } from './apart/sandbox/sandbox.ts';
 import type { ProviderNames } from './features/sign-in/provider-names.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
-import type { AppStore } from './stores/store.ts';
 import type { Providers } from './stores/openid/providers.ts';
+import type { PurchaseHint } from './stores/store.ts';
+import type { Stores } from './stores/stores.ts';
 import type { BrowserModules } from './web/browser-modules.ts';
 import type { StyleSheet } from './web/style/style-sheet.ts';
 import type { Docs } from './web/documents/served-documents.ts';
@@ -91,25 +92,17 @@ export interface Services {
   /** The issuers of ID tokens with which players sign in. */
   readonly providers: Providers;
   readonly providerNames: ProviderNames;
-  /** The app store of the setting STORE. Undefined with STORE=off. */
-  readonly store: AppStore | undefined;
-  /** Makes a subscription's purchase due for a check with the app store. Gives false if the service has no purchase with this token. */
-  readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
-  /**
-   * Called when the app store notifies the service of a subscription. Records a purchase that no app has sent yet, so that its owner is
-   * found.
-   * @returns whether the service has recorded the purchase
-   */
-  readonly subscriptionNoticed: (purchaseToken: string, packageName: string) => Promise<boolean>;
+  /** The app stores of the setting STORE. */
+  readonly stores: Stores;
   /** The journal of purchases of coins. */
   readonly purchases: PurchaseJournal;
   readonly purchaseCounts: PurchaseCounts;
-  /**
-   * Called when the app store notifies the service of a change of the purchase of a one-time product.
-   * @returns whether the service has recorded the purchase, or kept the notification
-   */
-  readonly productNoticed: KeptNotices['noticed'];
   readonly keptNotices: KeptNotices;
+  /**
+   * Called when an app store notifies the service of a purchase.
+   * @returns whether the service has a record of the purchase, or keeps the notification
+   */
+  readonly purchaseNoticed: (store: string, hint: PurchaseHint) => Promise<boolean>;
   /** The sandbox store. Undefined unless STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   /** The playground's part of the pages. Undefined unless PLAYGROUND=on. */

@@ -4,12 +4,12 @@ import { Catalogue } from './features/catalogue/file.ts';
 import { AllowedNames } from './features/names/allowed-names.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
 import { providerProblems } from './stores/openid/provider-table.ts';
-import { checkStore } from './stores/stores.ts';
+import { checkStores } from './stores/stores.ts';
 
 /** Problems of the settings of features: one line for each problem, which begins with the setting's name. */
 export function settingProblems(config: Config): string[] {
   const { REQUIRE_INSTALL_PROOF } = config;
-  const { problems, provesInstalls } = checkStore(config);
+  const { problems, provesInstalls } = checkStores(config);
   // A problem of the app store's settings may be the reason why installs cannot be proven: then only that problem is reported.
   const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && problems.length === 0 && !provesInstalls;
   return [
@@ -35,6 +35,6 @@ export function warnOfSettings(config: Config, log: Logger): void {
   if (!production) return;
   if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the service serves the sample catalogue');
   if (STORE === 'sandbox') log.warn('STORE=sandbox in production: every client can sign in as any user and buy for free');
-  const { missing } = checkStore(config);
+  const { missing } = checkStores(config);
   if (missing.length > 0) log.warn(`the store is not configured, and answers 503 store_unconfigured: ${missing.join(', ')}`);
 }

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
+import { purchaseLine, toldSubscription } from '../src/accounts/bounded-lines.ts';
 import { sessionEntry } from '../src/accounts/session-list.ts';
 import { standingFormats } from '../src/accounts/standing.ts';
 import { seasonPrize } from '../src/features/catalogue/model.ts';
@@ -18,7 +19,17 @@ import { seeded } from './seeded.ts';
 
 const formats: readonly Declared[] = [
   ...[ledgerEntry, filedEntry, filedGuest, filedOperation, seasonPayout, seasonPrize, seasonThreshold, boardMember, playerEntry],
-  ...[listEntry, listedRoom, roomSummary, playerRecord, privatePart, sessionEntry, ...Object.values(standingFormats)],
+  ...[
+    listEntry,
+    listedRoom,
+    roomSummary,
+    playerRecord,
+    privatePart,
+    sessionEntry,
+    purchaseLine,
+    toldSubscription,
+    ...Object.values(standingFormats),
+  ],
 ];
 
 type Declared = AnyFormat & {

@@ -24,7 +24,7 @@ import { provisionScript } from '../../src/features/sign-in/provision.ts';
 import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
 import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/purchases/subscription/finish-purchase.ts';
 import { schedulePurchase } from '../../src/features/purchases/subscription/purchase-check.ts';
-import { readOwnerScript, readPurchaseScript } from '../../src/features/purchases/subscription/purchase-document.ts';
+import { readOwnerScript } from '../../src/features/purchases/core/owner.ts';
 import { purchaseArguments, updateScript } from '../../src/features/purchases/subscription/purchase-record.ts';
 import { recordScript } from '../../src/features/purchases/subscription/claim-subscription.ts';
 import type { Script } from '../../src/redis/script.ts';
@@ -51,6 +51,7 @@ export function storeCases(): Record<string, Case> {
   const now = Date.now();
   const later = now + 86_400_000;
   const purchase = {
+    id: 'bench',
     packageName: 'com.example.bench',
     state: 'active',
     expiresAt: later,
@@ -59,7 +60,7 @@ export function storeCases(): Record<string, Case> {
     checkedAt: now,
     acknowledged: true,
     buyer: undefined,
-    linkedToken: undefined,
+    linkedId: undefined,
     renewed: undefined,
     boughtAt: undefined,
     orderId: undefined,
@@ -89,34 +90,33 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ account: accountKey(target(number)), accountStanding: standingKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
-    'subscription/read-purchase': scriptCase(readPurchaseScript, bought, () => ({})),
-    'subscription/read-owner': scriptCase(readOwnerScript, owning, () => ({})),
+    'core/read-owner': scriptCase(readOwnerScript, owning, () => ({})),
     'subscription/record-purchase': scriptCase(recordScript, bought, (number) => ({
       ownerSeen: '',
       accountId: owner(number),
+      store: '',
       token: `bench-${number}`,
       packageName: purchase.packageName,
-      ...purchaseArguments(purchase, later),
+      ...purchaseArguments('google', purchase, later),
       bound: 0,
       act: 'bench',
     })),
     'subscription/schedule-purchase': scriptCase(schedulePurchase, bought, () => ({
       dueAt: later,
       faults: 0,
-      unknowns: '',
       hintedAt: '',
       act: '',
     })),
     'subscription/update-purchase': scriptCase(updateScript, bought, () => ({
       now,
-      ...purchaseArguments(purchase, later),
+      ...purchaseArguments('google', purchase, later),
       faults: 0,
       act: '',
     })),
     'subscription/put-line': scriptCase(putLineScript, listed, (number) => ({
       hash: hash(number),
       revision: number,
-      words: `active ${later} 1 ${now} premium`,
+      line: `${hash(number)} active ${later} 1 ${now} premium`,
       now,
     })),
     'subscription/drop-line': scriptCase(dropLineScript, line, (number) => ({ hash: hash(number), revision: number })),

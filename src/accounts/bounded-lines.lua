@@ -1,14 +1,11 @@
--- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines() and join_lines().
+-- Bounds the purchase lines of an account (bounded-lines.ts), for every script that adds lines. Gives bound_lines() and join_lines().
 local MOST_LINES = 10
--- How long a renewing subscription gives access past its end, in milliseconds: until the app store was asked since that end, and if the app
--- store was asked just after that end. purchase-expiry.ts has both values too, with the reasons.
-local RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS = 24 * 3600000, 2 * 60000
 
 -- Returns a number by which lines are ranked at the time `at`: lines that give access come first, then lines that may give access again,
 -- then ended lines. Within each of these groups the line that ends last comes first. `accessEnd` of purchase-expiry.ts defines when a line
 -- stops giving access.
 local function worth_of(line, at)
-  local state, ends, renews, checked = string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+)')
+  local state, ends, renews, checked = string.match(line, '<line: state, ends, renews, checked>')
   ends, checked = tonumber(ends) or 0, tonumber(checked) or 0
   local is_paid = state == 'active' or state == 'grace' or state == 'canceled'
   local stops = ends
@@ -33,7 +30,7 @@ local function bound_lines(lines, at, owned)
   local kept = {}
   for rank, ranked_line in ipairs(ranked) do
     if rank <= MOST_LINES then kept[rank] = ranked_line.line
-    else redis.call('SADD', owned, (string.match(ranked_line.line, '^%S+'))) end
+    else redis.call('SADD', owned, (string.match(ranked_line.line, '<line: hash>'))) end
   end
   return kept
 end
@@ -43,7 +40,7 @@ end
 local function join_lines(held, brought, at, owned)
   local lines, is_listed = {}, {}
   for line in string.gmatch(held .. '\n' .. brought, '[^\n]+') do
-    local token_hash = string.match(line, '^%S+')
+    local token_hash = string.match(line, '<line: hash>')
     if not is_listed[token_hash] then lines[#lines + 1], is_listed[token_hash] = line, true end
   end
   return table.concat(bound_lines(lines, at, owned), '\n')

@@ -28,12 +28,12 @@ const dropHeld = defineScript({
 /** The members or fields that one script reads, roughly. */
 const WORDS_A_PART = 10;
 
-/** Reads a set or a hash of an account, part by part, as `partsOf`. @param name the name of the key, as in `HeldKey` */
+/** Reads a set, a sorted set or a hash of an account, part by part, as `partsOf`. @param name the name of the key, as in `HeldKey` */
 export function heldParts(accountId: string, name: string, scripts: ScriptRunner): AsyncIterable<Part> {
   return partsOf(scripts, keyOfAccount(accountId, name), WORDS_A_PART);
 }
 
-/** Adds a guest's set or hash to the set or hash of the account that the guest moved into. Safe to repeat, and to stop anywhere. */
+/** Adds a guest's set, sorted set or hash to that of the account that the guest moved into. Safe to repeat, and to stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {
@@ -46,7 +46,7 @@ export async function joinHeldKey(guestId: string, accountId: string, name: stri
 }
 
 /**
- * Deletes a guest's set or hash after its content was added to the account that the guest moved into. Does nothing if the guest has not
+ * Deletes a guest's set, sorted set or hash after its content was added to the account that the guest moved into. Does nothing if the guest has not
  * moved.
  */
 export async function dropHeldKey(guestId: string, name: string, scripts: ScriptRunner): Promise<void> {

@@ -58,7 +58,7 @@ export interface HeldKey {
   readonly life?: KeyLife;
   /**
    * What happens to the guest's key after a guest moved into an account:
-   * - `joins`: the account's set or hash gets the members that it lacks, and the guest's key is deleted. The account's key does not get the
+   * - `joins`: the account's set, sorted set or hash gets the members that it lacks, and the guest's key is deleted. The account's key does not get the
    *   expiry of the guest's key.
    * - `goes`: is deleted.
    * - `stays`: stays under the guest's name, which other data still uses.

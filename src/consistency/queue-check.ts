@@ -83,6 +83,29 @@ export async function dueWithoutDocument(
 }
 
 /**
+ * Checks a document, together with the answer whether its member is in the queue. While the primary of the member's own sorted set was
+ * down, the member's entry may have been written to any other sorted set: a finding counts only if it stays when all of them are read.
+ * @param queueOf the queue of the document, by the field `owner`
+ * @param read the commands that read the document
+ */
+export async function checkWithDue(
+  { member, document, queueOf }: { readonly member: string; readonly document: string; readonly queueOf: (owner: string | null) => string },
+  read: readonly Command[],
+  probe: Probe,
+  check: (replies: readonly Reply[], isDue: boolean, queue: string) => Promise<Finding[]>,
+): Promise<Finding[]> {
+  let findings: Finding[] = [];
+  for (const whenDue of [dueCommands, dueAnywhereCommands]) {
+    const [act = null, owner = null] = (await probe.ask('HMGET', document, 'act', 'owner')) as (string | null)[];
+    const queue = queueOf(owner);
+    const replies = await probe.together(...read, ...whenDue(queue, member, act === null ? [] : [act]));
+    findings = await check(replies, dueAtOf(replies.slice(read.length)) !== undefined, queue);
+    if (findings.length === 0) return [];
+  }
+  return findings;
+}
+
+/**
  * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
  * @param acts names of changes: an entry that `Queue.ahead` wrote before one of these changes also makes the member due
  */

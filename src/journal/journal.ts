@@ -59,6 +59,12 @@ export class Journal {
     return { decision, done };
   }
 
+  /** As `begin`, for an act that takes all steps. @param act resolves with the time at which the member is due again; undefined: never */
+  async run(member: string, act: (name: string, dueAt: number | undefined) => Promise<number | undefined>): Promise<void> {
+    const { done } = await this.begin(member, act, async (nextAt) => nextAt);
+    await done;
+  }
+
   bring(member: string, dueAt: number): Promise<void> {
     return this.#queue.bring(member, dueAt);
   }

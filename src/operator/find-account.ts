@@ -1,19 +1,17 @@
 import { z } from 'zod';
 import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
-import { STORE_NAMES } from '../config.ts';
 import { refuse } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { PLAYER_ID } from '../features/highscores/entry-format.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
-import { purchaseIdOf } from '../features/purchases/coins/model.ts';
+import { purchaseHash, purchaseIdOf } from '../features/purchases/core/purchase-ids.ts';
 import { RoomCode } from '../features/rooms/model.ts';
 import { readPurchase } from '../features/purchases/subscription/purchase-document.ts';
-import { purchaseHash } from '../features/purchases/subscription/purchase-token.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { refuseOtherGame } from '../server/identity/server-keys.ts';
-import { SELLING_STORES } from '../stores/store.ts';
+import { SIGN_IN_NAMES, STORE_NAMES } from '../stores/stores.ts';
 import { accountsOf } from './board-entries.ts';
 import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './named-accounts.ts';
 import { operation, type OperatorServices } from './operation.ts';
@@ -109,7 +107,7 @@ export const find = operation({
         return nothing;
       });
     const [named, users, purchases, room, players, keys] = await Promise.all([
-      isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, services), []) : [],
+      isSought('account', 'install', ...SIGN_IN_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, services), []) : [],
       prefix === undefined && isSought('google') ? tried(storeUsers(text, services), []) : [],
       isSought('order', 'purchase') ? tried(purchasesNamed(text, services), []) : [],
       isSought('room') ? tried(roomNamed(text, ownGame, services), undefined) : undefined,
@@ -148,7 +146,7 @@ export const find = operation({
 });
 
 /** The kinds of things that a text may name. A prefix says which kind. */
-const ALL_KINDS: readonly string[] = [...STORE_NAMES, 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
+const ALL_KINDS: readonly string[] = [...SIGN_IN_NAMES, 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
 const KINDS_OF_A_GAME: readonly string[] = ['room', 'player', 'name'];
 
 const PREFIXED = new RegExp(`^(${ALL_KINDS.join('|')}):(.+)$`, 's');
@@ -177,8 +175,8 @@ interface Bought {
 async function purchasesNamed(text: string, { scripts }: OperatorServices): Promise<Bought[]> {
   if (!/^[\x21-\x7e]+$/.test(text)) return [];
   const byId = /^[\w.-]{1,255}$/.test(text) ? [text] : [];
-  const names = [...byId, ...SELLING_STORES.map((store) => purchaseIdOf(store, text))];
-  const hashes = [...(ACCOUNT_ID.test(text) ? [text] : []), purchaseHash(text)];
+  const names = [...byId, ...STORE_NAMES.map((store) => purchaseIdOf(store, text))];
+  const hashes = [...(ACCOUNT_ID.test(text) ? [text] : []), ...STORE_NAMES.map((store) => purchaseHash(text, store))];
   const [coins, subscriptions] = await Promise.all([
     Promise.all(names.map((name) => findPurchase(name, scripts))),
     Promise.all(hashes.map((hash) => readPurchase(hash, scripts))),

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { isoTime, kindOf } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
-import { STORE_NAMES } from '../config.ts';
 import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
+import { SIGN_IN_NAMES } from '../stores/stores.ts';
 import { factsOf, isKnown } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
 import { readRoom } from './room-facts.ts';
@@ -25,7 +25,7 @@ export const Who = z
 export const FoundAccount = z
   .object({
     accountId: AccountId,
-    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', ...STORE_NAMES]),
+    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', ...SIGN_IN_NAMES]),
     via: z
       .object({
         purchase: z.string().optional(),
@@ -82,19 +82,19 @@ export async function knownOf(candidates: readonly Candidate[], services: Operat
 /** A deleted account has no fields. But an installId always has a guest, and a store's subject a store account. */
 const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>> = {
   installId: 'guest',
-  ...Object.fromEntries(STORE_NAMES.map((name) => [name, 'store'])),
+  ...Object.fromEntries(SIGN_IN_NAMES.map((name) => [name, 'store'])),
 };
 
 export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
 
-const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|room):(.+)$`);
+const PREFIXED = new RegExp(`^(${SIGN_IN_NAMES.join('|')}|account|install|order|room):(.+)$`);
 
 /** A prefix decides the kind, so that an installId that is chosen to look like another id is not taken for it. */
 async function candidatesOf(who: string, { scripts }: OperatorServices): Promise<Candidate[]> {
   const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
   if (prefix === 'order') return ownersOf(rest, scripts);
   if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts))?.seats ?? [];
-  const store = STORE_NAMES.find((name) => name === prefix);
+  const store = SIGN_IN_NAMES.find((name) => name === prefix);
   if (store !== undefined) return usersOf(store, rest, scripts);
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];
@@ -104,7 +104,7 @@ async function candidatesOf(who: string, { scripts }: OperatorServices): Promise
 }
 
 /** The account of a user of an app store, and the user's last deleted account. */
-export async function usersOf(store: (typeof STORE_NAMES)[number], subject: string, scripts: OperatorServices['scripts']) {
+export async function usersOf(store: (typeof SIGN_IN_NAMES)[number], subject: string, scripts: OperatorServices['scripts']) {
   const { accountId, ordinal } = await storeAccountOf(store, subject, scripts);
   const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, subject, ordinal - 1)])];
   return accounts.map((id): Candidate => ({ foundBy: store, accountId: id }));

@@ -25,16 +25,23 @@ const setScript = defineScript({
   readOnly: true,
 });
 
-/** Answers set(next cursor, member …), hash(next cursor, field, value …), none(0). */
+/**
+ * Answers set(next cursor, member …), zset(next cursor, member, score …), hash(next cursor, field, value …), none(0). The cursor of a sorted
+ * set is a rank: Redis's user needs no right for ZSCAN.
+ */
 const partScript = defineScript({
   name: 'redis/read-part',
   lua: `local kind = redis.call('TYPE', key).ok
     if kind == 'none' then return {'none', '0'} end
+    if kind == 'zset' then
+      local words = redis.call('ZRANGE', key, cursor, cursor + count - 1, 'WITHSCORES')
+      return {kind, #words < 2 * count and '0' or string.format('%d', cursor + count), unpack(words)}
+    end
     local part = redis.call(kind == 'set' and 'SSCAN' or 'HSCAN', key, cursor, 'COUNT', count)
     return {kind, part[1], unpack(part[2])}`,
   keys: ['key'],
   args: ['cursor', 'count'],
-  answers: ['set', 'hash', 'none'],
+  answers: ['set', 'zset', 'hash', 'none'],
   readOnly: true,
 });
 
@@ -51,15 +58,15 @@ export async function readSet(scripts: ScriptRunner, set: string): Promise<strin
 }
 
 export interface Part {
-  readonly kind: 'set' | 'hash' | 'none';
+  readonly kind: 'set' | 'zset' | 'hash' | 'none';
   /** `0` after the last part. */
   readonly cursor: string;
-  /** The members of a set, or field, value, field, value … of a hash. */
+  /** The members of a set; member, score, member, score … of a sorted set; field, value, field, value … of a hash. */
   readonly words: readonly string[];
 }
 
 /**
- * A part of a set or of a hash, of about `count` members. A small set or hash comes in one part. A part may be empty.
+ * A part of a set, a sorted set or a hash, of about `count` members. A small set or hash comes in one part. A part may be empty.
  * @param cursor `0` at first
  */
 export async function readPart(scripts: ScriptRunner, key: string, cursor: string, count: number): Promise<Part> {

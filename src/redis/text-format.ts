@@ -63,6 +63,15 @@ export const whole: Kind<number> = digits;
 
 export const integer: Kind<number> = { ...digits, isSigned: true };
 
+/** A whole number that is not negative, or `-`. Lua reads it as a text. */
+export const wholeOrDash: Kind<number | '-'> = {
+  js: '[\\d-]',
+  lua: '[%d-]',
+  length: '+',
+  parse: (text) => (/^\d+$/.test(text) ? Number(text) : '-'),
+  print: String,
+};
+
 /** A number in base 36. Lua reads it as a text. */
 export const base36: Kind<number> = {
   js: '[\\dA-Za-z]',

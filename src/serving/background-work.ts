@@ -10,6 +10,7 @@ import { subscriptionKeys } from '../features/purchases/subscription/model.ts';
 import { purchaseChecks } from '../features/purchases/subscription/purchase-check.ts';
 import { unownedChecks } from '../features/purchases/subscription/unowned-purchase.ts';
 import { Webhooks } from '../features/webhooks/webhooks.ts';
+import type { StoreName } from '../stores/stores.ts';
 import { QueueCount } from '../redis/queue-count.ts';
 import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
@@ -31,20 +32,22 @@ export function startBackgroundWork(
   services: Services,
   mayWrite: () => boolean,
 ): BackgroundWork {
-  const { store, metrics, events } = services;
+  const { stores, metrics, events } = services;
   const queues = [
     services.moves.takeOver(),
     services.deletions.takeOver(),
     services.bans.takeOver(),
     services.seasons.takeOver(),
-    ...(store === undefined ? [] : [purchaseChecks({ ...services, store }), unownedChecks({ ...services, store })]),
+    ...(stores.all.length === 0 ? [] : [purchaseChecks(services), unownedChecks(services)]),
     services.purchases.takeOver(),
     services.keptNotices.takeOver(),
     ...(services.outboxNews === undefined ? [] : [new Relay({ ...services, outboxNews: services.outboxNews })]),
     ...(events === undefined ? [] : [new Webhooks({ ...services, events, counts: services.webhookCounts })]),
-    ...(store?.products === undefined
-      ? []
-      : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts, mayWrite })]),
+    ...stores.all.flatMap(({ name, products }) =>
+      products === undefined
+        ? []
+        : [new RefundQuestions({ ...services, store: name as StoreName, counts: services.purchaseCounts, mayWrite })],
+    ),
   ];
   const counts = [
     { name: 'coinop_account_deletions_waiting', help: 'Deleted accounts that are not erased yet, some seconds ago.', queue: DELETIONS_DUE },

@@ -32,14 +32,14 @@ import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/guest-moves/move-journal.ts';
 import { ProviderNames } from '../features/sign-in/provider-names.ts';
-import { checkSoon, subscriptionNoticed } from '../features/purchases/subscription/notices.ts';
+import { purchaseNoticed } from '../features/purchases/notices.ts';
 import { Hooks } from '../features/webhooks/hooks.ts';
 import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { Providers } from '../stores/openid/providers.ts';
 import { providersOf } from '../stores/openid/provider-table.ts';
-import { openStore } from '../stores/stores.ts';
+import { openStores, Stores } from '../stores/stores.ts';
 import { docsOf } from '../web/documents/documents.ts';
 import { channels, features } from '../api.ts';
 import type { Doors } from '../apart/doors.ts';
@@ -125,11 +125,11 @@ export function servicesOf(
   watchingCallers.addTo(metrics);
   const roomList = new RoomList({ scripts, log, now, metrics });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
-  const appStore = options.store?.(storeParts) ?? openStore(config, storeParts, sandbox);
+  const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
   const rows = providersOf(config);
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
-  const purchases = new PurchaseJournal({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
+  const purchases = new PurchaseJournal({ scripts, bookings, catalogue, stores, takesTests, counts: purchaseCounts, log, now });
   const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
   return {
     config,
@@ -173,13 +173,11 @@ export function servicesOf(
     webhookCounts: new WebhookCounts(metrics),
     providers: new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production }),
     providerNames: new ProviderNames({ rows, scripts, log }),
-    store: appStore,
-    checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
-    subscriptionNoticed: (token, app) => subscriptionNoticed(token, app, { scripts, now, subscriptions: appStore?.subscriptions }),
+    stores,
     purchases,
     purchaseCounts,
-    productNoticed: (...notice) => keptNotices.noticed(...notice),
     keptNotices,
+    purchaseNoticed: (store, hint) => purchaseNoticed(store, hint, { scripts, now, stores, keptNotices }),
     sandbox,
     playground: doors.playground,
     pageModules: [

@@ -37,7 +37,7 @@ export interface ServiceOptions {
   audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
   /** Gives the metrics of all workers in the Prometheus text format. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
-  /** For tests: makes an app store in place of the app store of the setting STORE. */
+  /** For tests: makes an app store in place of the app stores of the setting STORE. */
   store?: (options: StoreOptions) => AppStore;
   /** For tests: holdings in place of those in `src/holdings.ts`. */
   holdings?: readonly Holding[];

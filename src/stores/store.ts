@@ -1,23 +1,95 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { Config } from '../config.ts';
 
 /**
- * The interface of an app store. Each store has a folder next to this file, and `stores.ts` opens the store that the setting STORE names.
- *
- * A part (install proofs, subscriptions, products) is undefined if the store does not have it, or if settings for it are missing.
- * Endpoints that need the part then answer `store_unconfigured`, because a token that no store verified must never be accepted. The sandbox
- * knows its address only once the service listens, so callers read a part anew for each call.
- *
- * A store that sends notifications of changed purchases has an endpoint in its folder, with the path and format of that store. That
- * endpoint verifies the sender, and names the purchase to `Services.subscriptionNoticed` or `Services.productNoticed` (a one-time product).
+ * What the service knows of an app store before it opens the store: a row of the table in `table.ts`. A store is a folder next to this file
+ * and a row.
+ */
+export interface StoreDeclaration {
+  /** The name of the store in requests, in the catalogue and in purchases. It is a part of the ids of purchases, so it must never change. */
+  readonly name: string;
+  /** The fields of a request with the texts that prove a purchase: the app got them when its user bought. */
+  readonly proofs: Readonly<Record<string, z.ZodOptional<z.ZodString>>>;
+  /** The fields of `proofs` that are no secret: such a proof claims only a purchase whose buyer the app named to the store. */
+  readonly openProofs?: readonly string[];
+  readonly accountIds: AccountIds;
+  readonly terms: StoreTerms;
+  /** The endpoint at which the store notifies the service of purchases. Undefined: it does not. */
+  readonly notifications?: NotificationEndpoint;
+  /** Checks the store's settings. Undefined, as `open`: this version of the service cannot open the store. */
+  check?(config: Config): StoreCheck;
+  /**
+   * Opens the store. Only called if `check` found no problem.
+   * @param standIn with STORE=sandbox the sandbox, whose settings stand in for the store's
+   */
+  open?(config: Config, options: StoreOptions, standIn: object | undefined): AppStore;
+}
+
+/** The ids by which apps name accounts to a store, so that a purchase belongs to the account (`GET /v1/account/store-ids`). */
+export interface AccountIds {
+  /** The field of the reply with the id. */
+  readonly field: string;
+  readonly shape: z.ZodType<string>;
+  /** Derives the account's id for this store from the account id. Undefined: it is the account id. */
+  derive?(accountId: string): string;
+}
+
+/** Rules of a store about purchases of subscriptions. */
+export interface StoreTerms {
+  /** How long after the end of a purchase the store still answers about it, in milliseconds. */
+  readonly forgottenAfterMs: number;
+  /** How long after it was bought the store refunds a purchase that is not acknowledged, in milliseconds. Undefined: it does not. */
+  readonly acknowledgedWithinMs?: number;
+}
+
+/** The declaration of an endpoint for notifications, which have the store's own format. */
+export interface NotificationEndpoint {
+  readonly path: `/v1/store/${string}`;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly body: z.ZodObject;
+  /** The most bytes of a notification. Default: as for other requests. */
+  readonly bodyLimitBytes?: number;
+  readonly deadlineMs: number;
+  readonly example: string;
+}
+
+/**
+ * An app store that is open. Each part (install proofs, subscriptions, products, notifications) is undefined if the store does not
+ * have it, or if settings for it are missing. Endpoints that need the part then answer `store_unconfigured`, because a token that no store
+ * verified must never be accepted. The sandbox knows its address only once the service listens, so callers read a part anew for each call.
  *
  * While the store does not answer, a method throws the Refusal `app_store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */
 export interface AppStore {
-  readonly name: string;
+  /** The name of the store's row. */
+  readonly name: StoreDeclaration['name'];
   readonly installs: InstallProofs | undefined;
   readonly subscriptions: Subscriptions | undefined;
   readonly products: OneTimeProducts | undefined;
+  readonly notifications: Notifications | undefined;
+}
+
+export interface Notifications {
+  /**
+   * Verifies that the store sent a notification, and reads from it which purchases may have changed.
+   * @param authorization the header of the request
+   * @throws Refusal `bad_token`, `forbidden`, `invalid_request`
+   */
+  read(body: object, authorization: string): Promise<readonly PurchaseHint[]>;
+}
+
+/** The part of a notification about one purchase. It is only a hint: the service reads the purchase itself before it changes anything. */
+export interface PurchaseHint {
+  /** Undefined: the notification does not say what was bought. */
+  readonly kind: 'subscription' | 'product' | undefined;
+  /** The store's own id of the purchase. */
+  readonly id: string;
+  readonly packageName: string;
+  /** Whether the purchase may be new. False: the notification says something about an earlier purchase, such as its refund. */
+  readonly mayBeNew: boolean;
 }
 
 export interface InstallProofs {
@@ -30,29 +102,55 @@ export interface InstallProofs {
   verify(token: string, nonce: string, traceparent?: string): Promise<{ readonly packageName: string }>;
 }
 
-export interface Subscriptions {
+/** The answer of a store about a purchase. */
+export type Answer<Purchase> =
+  | Purchase
+  /** The store no longer answers about the purchase, which ended long ago. */
+  | 'gone'
+  /** None of the apps has such a purchase, or the caller must not get anything for it (Apple's family sharing). */
+  | 'unknown'
+  /** The proof verifies, and the store's API does not know the purchase yet. It is asked again. */
+  | 'not_yet';
+
+/** The purchases of one kind that a store sells. */
+export interface Sales<Purchase> {
   /** The apps whose purchases the service accepts: package names or bundle ids. Empty: it accepts none. */
   readonly packageNames: readonly string[];
   /**
-   * The purchase as the store has it now, read within 8 s. `gone`: the subscription expired so long ago that the store no longer answers
-   * for it. `unknown`: none of the apps has such a purchase. A state that is not understood is treated as an outage of the store: access is
-   * neither given nor taken away.
-   * @param packageName the app that must have sold the subscription. Undefined: any of `packageNames`
-   * @param traceparent the header of the request, to be sent on to the store
+   * The store's own id of the purchase that a proof names, without a question to the store. The id is a proof too.
+   * @throws Refusal `bad_token` for a signed proof that does not verify
    */
-  read(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
+  idOf(proof: string): string | Promise<string>;
   /**
-   * Tells the store, within 4 s, that the buyer has what was bought. May be repeated. Never throws: a failure is logged.
-   * @returns whether the store accepted the acknowledgement
+   * The purchase as the store has it now, read within 8 s. All of its data comes from the store, none from a notification. A state that is
+   * not understood is treated as an outage of the store: nothing is given or taken away.
+   * @param proof what the app got when its user bought: Google's purchase token; Apple's signed transaction, or its id
+   * @param packageName the app that must have sold the purchase. Undefined: any of `packageNames`
+   * @param traceparent the header of the request, to be sent on to the store
+   * @throws Refusal `bad_token` for a signed proof that does not verify
    */
-  acknowledge(purchase: Bought, traceparent?: string): Promise<boolean>;
+  read(proof: string, packageName?: string, traceparent?: string): Promise<Answer<Purchase>>;
+  /**
+   * Tells the store, within 4 s, that the buyer has what was bought: Google's acknowledgement of a subscription, and its consumption of a
+   * product, which also lets the user buy the product again; Apple's finish. May be repeated. Never throws: a failure is logged.
+   * @returns whether the store accepted that
+   */
+  acknowledge(purchase: Sold, traceparent?: string): Promise<boolean>;
 }
 
-export interface Bought {
+export interface Sold {
+  /**
+   * The store's own id of the purchase, which the store never gives to another purchase: Google's purchase token, Apple's transaction id,
+   * for a subscription the original transaction id and the environment. A purchase token is a secret, because whoever knows it can claim
+   * the purchase.
+   */
+  readonly id: string;
   readonly packageName: string;
-  readonly productId: string;
-  readonly token: string;
+  /** The id of the product in the store. */
+  readonly sku: string;
 }
+
+export type Subscriptions = Sales<StorePurchase>;
 
 export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
 
@@ -71,70 +169,40 @@ export interface StoreSubscription {
 }
 
 export interface StorePurchase extends StoreSubscription {
+  /** The store's own id of the purchase, as in `Sold`. */
+  readonly id: string;
   /** The app that sold the subscription. */
   readonly packageName: string;
-  /** The buyer's account, as the app named it to the store: Google's obfuscatedExternalAccountId. */
+  /** The buyer's account, as the app named it to the store: Google's obfuscatedExternalAccountId, Apple's appAccountToken. */
   readonly buyer: string | undefined;
-  /** The token of the purchase that this purchase replaces, as in an upgrade. Undefined: it replaces none. */
-  readonly linkedToken: string | undefined;
+  /** The id of the purchase that this purchase replaces, as in an upgrade. Undefined: it replaces none. */
+  readonly linkedId: string | undefined;
   /**
    * The expired purchase that a user has bought again outside the app. Undefined: there is none. Google names the expired purchase until
    * the new one is acknowledged.
    */
-  readonly renewed: { readonly token: string | undefined; readonly buyer: string | undefined } | undefined;
+  readonly renewed: { readonly id: string | undefined; readonly buyer: string | undefined } | undefined;
   /** When the purchase was paid for. Undefined: it was not paid for yet, or the store does not say. */
   readonly boughtAt: number | undefined;
   /** The number of the purchase's last payment in the store's console. Undefined: there was no payment. */
   readonly orderId: string | undefined;
-  /** Whether the purchase of `linkedToken` is no longer valid: only once this purchase is paid for. */
+  /** Whether the purchase of `linkedId` is no longer valid: only once this purchase is paid for. */
   readonly retires: boolean;
   /** Whether the purchase needs no acknowledgement any more: it was acknowledged, or never needed it. */
   readonly acknowledged: boolean;
 }
 
 /** One-time products that a user may buy again and again, such as coins. */
-export interface OneTimeProducts {
-  /** The name of this store, as the catalogue's products and requests have it. */
-  readonly sellsAs: SellingStore;
-  /** The apps whose purchases the service accepts, as in `Subscriptions`. Empty: it accepts none. */
-  readonly packageNames: readonly string[];
-  /**
-   * The purchase as the store has it now, read within 8 s. All of its data comes from the store, none from the proof or from a
-   * notification. `unknown`: none of the apps has such a purchase, or the caller must not get anything for it (Apple's family sharing). A
-   * state that is not understood is treated as an outage of the store: no coins are given or taken.
-   * @param proof what the app got when its user bought: Google's purchase token; Apple's signed transaction, or its id. The `id` of a
-   * purchase is a proof too
-   * @param packageName the app that must have sold the product. Undefined: any of `packageNames`
-   * @param traceparent the header of the request, to be sent on to the store
-   * @throws Refusal `bad_token` for a signed proof that does not verify
-   */
-  read(proof: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'>;
-  /**
-   * Tells the store, within 4 s, that the buyer has what was bought: Google's consumption, which also lets the user buy the product again;
-   * Apple's finish. May be repeated. Never throws: a failure is logged.
-   * @returns whether the store accepted that
-   */
-  finish(purchase: SoldProduct, traceparent?: string): Promise<boolean>;
+export interface OneTimeProducts extends Sales<ProductPurchase> {
   /**
    * The purchases that the store has refunded in whole or in part since a time, page by page and in no order. A purchase may come several
    * times, and purchases of other services and of subscriptions may be among them.
    * @param since milliseconds since 1970. A store's list may not go back that far (Google's has the last 30 days)
    * @throws Refusal `app_store_unavailable`
    */
-  takenBack(since: number): AsyncIterable<readonly TakenBack[]>;
-  /** Milliseconds between two calls of `takenBack`: so late may a refund be noticed whose notification was lost. */
+  refunds(since: number): AsyncIterable<readonly Refund[]>;
+  /** Milliseconds between two calls of `refunds`: so late may a refund be noticed whose notification was lost. */
   readonly askEveryMs: number;
-}
-
-export interface SoldProduct {
-  /**
-   * The store's own id of the purchase, which the store never gives to another purchase: Google's purchase token, Apple's transaction id. A
-   * purchase token is a secret, because whoever knows it can claim the purchase.
-   */
-  readonly id: string;
-  readonly packageName: string;
-  /** The id of the product in the store. */
-  readonly sku: string;
 }
 
 export const productStates = ['pending', 'purchased', 'canceled'] as const;
@@ -143,7 +211,7 @@ export const productStates = ['pending', 'purchased', 'canceled'] as const;
 export type ProductState = (typeof productStates)[number];
 
 /** The app store's last answer for one purchase of a one-time product. */
-export interface ProductPurchase extends SoldProduct {
+export interface ProductPurchase extends Sold {
   readonly state: ProductState;
   /** The number of units that were bought, 1 or more. */
   readonly quantity: number;
@@ -165,7 +233,7 @@ export interface ProductPurchase extends SoldProduct {
 }
 
 /** A refund in the store's list. It is only a hint: the service reads the purchase itself before it takes coins. */
-export interface TakenBack {
+export interface Refund {
   readonly id: string;
   /** The number of units that this refund covers. Undefined: all units. */
   readonly quantity: number | undefined;
@@ -186,14 +254,6 @@ export const PurchaseToken = z
   .string()
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
   .meta({ description: 'The purchase token that the app store gave to the app.' });
-
-/**
- * The names of the app stores that sell products, as a request, a product of the catalogue and a purchase have them. The sandbox sells
- * under Google's name.
- */
-export const SELLING_STORES = ['google', 'apple'] as const;
-
-export type SellingStore = (typeof SELLING_STORES)[number];
 
 /** The options of every store. */
 export interface StoreOptions {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { purchaseHash } from '../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../src/features/purchases/core/purchase-ids.ts';
 import { audited } from '../consistency/audited.ts';
 import { openCoinShop } from '../features/purchases/coins/store.ts';
 import { DAY, openShop, until } from '../features/purchases/subscription/shop.ts';

@@ -55,7 +55,7 @@ export const HASTY: readonly Change[] = [
   wait(QUESTIONS, 'RETRY_MS', '60_000', '6_000'),
   // Each request also covers this time before the last one.
   wait(QUESTIONS, 'CLOCKS_DIFFER_MS', '10 * 60_000', '10_000'),
-  wait('features/purchases/coins/purchase-journal', 'PENDING_WAIT_MS', '10 * 60_000', '10_000'),
+  wait('features/purchases/core/check-schedule', 'PENDING_WAIT_MS', '10 * MINUTE_MS', '10_000'),
   // The store runs inside the service, so each kill of the service or its Redis opens the circuit.
   wait('stores/google/circuit', 'OPEN_MS', '10_000', '1_000'),
   wait('journal/backoff', 'FIRST_BACKOFF_MS', '60_000', '3_000'),

@@ -15,14 +15,14 @@ export const UNGUARDED: readonly Change[] = [
 export const STATE_OF_CLIENT: readonly Change[] = [
   {
     file: 'src/features/purchases/coins/claim-purchase.ts',
-    from: 'store: z.enum(SELLING_STORES),',
-    to: "store: z.enum(SELLING_STORES), state: z.enum(['pending', 'purchased', 'canceled']).optional(),",
+    from: '...proofShape,',
+    to: "...proofShape, state: z.enum(['pending', 'purchased', 'canceled']).optional(),",
   },
   {
     file: 'src/features/purchases/coins/claim-purchase.ts',
-    from: 'const purchase = await seller.read(body[field]!, undefined, traceparent);',
-    to: `const answer = await seller.read(body[field]!, undefined, traceparent);
-    const purchase = answer === 'unknown' ? answer : { ...answer, state: body.state ?? answer.state };`,
+    from: 'const purchase = await readSold(seller, text, undefined, traceparent);',
+    to: `const answer = await readSold(seller, text, undefined, traceparent);
+    const purchase = typeof answer === 'string' ? answer : { ...answer, state: body.state ?? answer.state };`,
   },
 ];
 
@@ -39,15 +39,15 @@ export const REFUND_BY_ADD: readonly Change[] = [
 export const GRANT_BEFORE_CLAIM: readonly Change[] = [
   {
     file: 'src/features/purchases/coins/purchase-journal.ts',
-    from: 'const purchaseId = purchaseIdOf(store, purchase.id);\n    for (',
+    from: 'const purchaseId = purchaseIdOf(store, purchase.id);\n    return untilSettled',
     to: `const purchaseId = purchaseIdOf(store, purchase.id);
     const sold = catalogue.productSoldAs(store, purchase.sku);
-    if (accountId !== undefined && sold !== undefined && purchase.state === 'purchased')
-      await this.#parts.bookings.book(accountId, {
+    if (presented !== undefined && sold !== undefined && purchase.state === 'purchased')
+      await this.#options.bookings.book(presented.accountId, {
         ...{ type: 'topup', coins: sold.coins * purchase.quantity, key: [store, purchaseId, '1'], refusesBanned: false },
         purchase: { purchaseId, store, productId: sold.productId, quantity: purchase.quantity },
       });
-    for (`,
+    return untilSettled`,
   },
 ];
 

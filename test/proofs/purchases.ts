@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys, entryLetters, type LedgerEntry } from '../../src/features/coins/model.ts';
-import { purchaseIdOf } from '../../src/features/purchases/coins/model.ts';
+import { purchaseIdOf } from '../../src/features/purchases/core/purchase-ids.ts';
 import { sandboxRedisKeys } from '../../src/apart/sandbox/model.ts';
 import type { IssuedPurchase } from '../../src/apart/sandbox/purchase-record.ts';
 import { SANDBOX_PACKAGE_NAME } from '../../src/apart/sandbox/settings.ts';

@@ -12,7 +12,7 @@ import { MoveFinisher } from '../../src/features/guest-moves/finisher.ts';
 import { moveKeys } from '../../src/features/guest-moves/model.ts';
 import { freezeGuest, openMove } from '../../src/features/guest-moves/step-scripts.ts';
 import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
-import { purchaseHash } from '../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../src/features/purchases/core/purchase-ids.ts';
 import { holdings } from '../../src/holdings.ts';
 import { operatorFor } from '../../src/server/identity/caller.ts';
 import { openFullRoom } from './full-room.ts';

@@ -3,7 +3,7 @@ import { appOf, catalogueFile } from '../features/highscores/catalogue-of.ts';
 import { seasonKeys } from '../../src/features/highscores/model.ts';
 import { moveKeys } from '../../src/features/guest-moves/model.ts';
 import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
-import { purchaseHash } from '../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../src/features/purchases/core/purchase-ids.ts';
 import { holdings } from '../../src/holdings.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { whoMintsCoins } from '../../features/coins/model.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
-import { checkStore } from '../../stores/stores.ts';
+import { checkStores } from '../../stores/stores.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
@@ -62,8 +62,8 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       cost: 'Every client can sign in as any user and buy for nothing.',
       mend: 'STORE=google with its settings (docs/stores.md), or STORE=off',
     });
-  // The settings that are missing are listed only if no setting of Google is invalid, because `problems` has the invalid ones already.
-  const missing = problems.some((text) => /^(?:GOOGLE|PLAY)_/.test(text)) ? [] : checkStore(config).missing;
+  // The settings that are missing are listed only if no setting of a store is invalid, because `problems` has the invalid ones already.
+  const missing = problems.some((text) => /^(?:GOOGLE|PLAY|APPLE)_/.test(text)) ? [] : checkStores(config).missing;
   if (missing.length > 0)
     diagnosis.find('warning', 'store_unconfigured', {
       text: `The store lacks settings: ${missing.join(', ')}.`,

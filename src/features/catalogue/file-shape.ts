@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SELLING_STORES } from '../../stores/store.ts';
+import { STORE_NAMES } from '../../stores/stores.ts';
 import type { Config } from '../../config.ts';
 import { CatalogueEntry, Platform, Prize, prizeList, Season } from './model.ts';
 import { Product } from './product-shape.ts';
@@ -98,7 +98,7 @@ function repeatedIds(content: unknown): Issue[] {
   return [
     ...repeatsIn(content, 'apps', ['id'], (id) => `Another entry has the id ${id}`),
     ...repeatsIn(content, 'products', ['productId'], (id) => `Another product has the productId ${id}`),
-    ...SELLING_STORES.flatMap((store) =>
+    ...STORE_NAMES.flatMap((store) =>
       repeatsIn(content, 'products', ['stores', store], (id) => `Another product is sold as ${id} in this store`),
     ),
   ];

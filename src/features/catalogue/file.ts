@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
-import { SELLING_STORES, type SellingStore } from '../../stores/store.ts';
+import { STORE_NAMES, type StoreName } from '../../stores/stores.ts';
 import type { CatalogueProduct } from './product-shape.ts';
 import { seasonPrize, type ScoreAuthority, type ScoreOrder, type SeasonPeriod } from './model.ts';
 import { readCatalogue, type CoinAuthority, type WrittenCatalogue } from './file-shape.ts';
@@ -57,7 +57,7 @@ class Edition {
       }),
     );
     this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));
-    const skus = (product: CatalogueProduct) => SELLING_STORES.map((store) => [`${store} ${product.stores[store]}`, product] as const);
+    const skus = (product: CatalogueProduct) => STORE_NAMES.map((store) => [`${store} ${product.stores[store]}`, product] as const);
     this.#sold = new Map(products.flatMap(skus));
   }
 
@@ -65,7 +65,7 @@ class Edition {
     return this.#orders.get(game) ?? 'desc';
   }
 
-  productSoldAs(store: SellingStore, sku: string): CatalogueProduct | undefined {
+  productSoldAs(store: StoreName, sku: string): CatalogueProduct | undefined {
     return this.#sold.get(`${store} ${sku}`);
   }
 
@@ -140,7 +140,7 @@ export class Catalogue {
   }
 
   /** The product that an app store sells under this id of the store. Undefined: the catalogue has no such product. */
-  productSoldAs(store: SellingStore, sku: string): CatalogueProduct | undefined {
+  productSoldAs(store: StoreName, sku: string): CatalogueProduct | undefined {
     return this.edition.productSoldAs(store, sku);
   }
 

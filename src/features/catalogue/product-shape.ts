@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SELLING_STORES } from '../../stores/store.ts';
+import { STORE_NAMES, type StoreName } from '../../stores/stores.ts';
 import { Coins } from '../coins/model.ts';
 
 /**
@@ -19,7 +19,7 @@ export const Product = z
     coins: Coins.meta({ description: 'Coins that one unit gives, 1 to 1,000,000.', example: 500 }),
     name: z.string().min(1).max(80).optional().meta({ description: 'As people read it.' }),
     stores: z
-      .object({ google: Sku.optional(), apple: Sku.optional() })
+      .object(Object.fromEntries(STORE_NAMES.map((name) => [name, Sku.optional()])) as { [Name in StoreName]: z.ZodOptional<typeof Sku> })
       .meta({ description: "The product's id in each app store that sells it." }),
   })
   .meta({

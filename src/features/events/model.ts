@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { toldSubscription } from '../../accounts/bounded-lines.ts';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 
@@ -199,11 +200,14 @@ const dataOf: Record<EventType, (words: Words) => EventRecord['data']> = {
   },
   'purchase.granted': purchaseData,
   'purchase.refunded': purchaseData,
-  'subscription.changed': ([state = '', expiresAt = '-', ...product]) => ({
-    state,
-    ...(product.length === 0 ? {} : { productId: product.join(' ') }),
-    ...(expiresAt === '-' ? {} : { expiresAt: new Date(Number(expiresAt)).toISOString() }),
-  }),
+  'subscription.changed': (words) => {
+    const { state, ends, product } = toldSubscription.parse(words.join(' ')) ?? { state: 'none', ends: '-', product: undefined };
+    return {
+      state,
+      ...(product === undefined ? {} : { productId: product }),
+      ...(ends === '-' ? {} : { expiresAt: new Date(ends).toISOString() }),
+    };
+  },
   'account.created': () => ({}),
   'account.moved': ([from = '']) => ({ from }),
   'account.deleted': () => ({}),

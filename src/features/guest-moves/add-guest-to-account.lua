@@ -86,7 +86,8 @@ for _, group in ipairs(cjson.decode(fields)) do
     -- The account gets the guest's subscriptions, so an event tells of each. put-line.lua emits the events of later changes.
     for line in string.gmatch(joined, '[^\n]+') do
       if not string.find('\n' .. (held or '') .. '\n', '\n' .. line .. '\n', 1, true) then
-        tell_event(target_id, 's', (string.gsub(line, '^%S+ (%S+ %S+) %S+ %S+', '%1')))
+        local state, ends, product = string.match(line, '<line: state, ends, product>')
+        if state then tell_event(target_id, 's', string.format('<told>', state, ends, product)) end
       end
     end
   elseif brought ~= '' and (not held or (rule == 'earlier' and tonumber(brought) < tonumber(held))

@@ -2,7 +2,7 @@ import type { Services } from '../../declare.ts';
 import { z } from 'zod';
 
 /** The services of the endpoints of an install proof. */
-export type ProofServices = Pick<Services, 'scripts' | 'store' | 'now'>;
+export type ProofServices = Pick<Services, 'scripts' | 'stores' | 'now'>;
 
 /** How long a nonce is valid, in seconds: enough for Google's attestation, over a slow link too. */
 export const NONCE_LIFE_SECONDS = 300;

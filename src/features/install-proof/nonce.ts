@@ -48,8 +48,8 @@ export const storeInstallNonce = endpoint({
   errors: ['store_unconfigured'],
   creates: true,
   example: `curl -s $base/v1/account/store-install/nonce -H 'x-install-id: install-0001'`,
-  async handle({ caller }, { scripts, store, now }: ProofServices) {
-    if (store?.installs === undefined) return storeUnconfigured();
+  async handle({ caller }, { scripts, stores, now }: ProofServices) {
+    if (stores.installs === undefined) return storeUnconfigured();
     const args = {
       owner: caller?.accountId ?? '',
       expiresAt: now() + NONCE_LIFE_SECONDS * 1000,

@@ -67,8 +67,9 @@ export const storeInstall = endpoint({
     `curl -s $base/v1/account/store-install -H 'content-type: application/json' ` +
     `-d '{"nonce":"'$nonce'","integrityToken":"'$token'","installId":"install-0001"}'`,
   async handle({ caller, body: { nonce, integrityToken }, meta }, services: ProofServices) {
-    const { scripts, store, now } = services;
-    if (store?.installs === undefined) return storeUnconfigured();
+    const { scripts, stores, now } = services;
+    const { installs } = stores;
+    if (installs === undefined) return storeUnconfigured();
 
     // The nonce is used up before the token is opened, so that a client cannot try one token after another with the same nonce. The script
     // also checks that the session is valid and the account has not moved. A later script must not check the session again: if the session
@@ -78,7 +79,7 @@ export const storeInstall = endpoint({
     const [word, owner] = await scripts.runFor(caller, takeNonce, keys, args);
     if (word === 'nonce_used') return refuse(word);
 
-    const { packageName } = await verify(store.installs, integrityToken, nonce, meta.traceparent);
+    const { packageName } = await verify(installs, integrityToken, nonce, meta.traceparent);
     const accountId = caller?.accountId ?? owner!;
     if (accountId !== '') await recordProof(accountId, services);
     return { installVerified: true as const, packageName, accountId: caller?.accountId };

@@ -2,7 +2,15 @@ import { z } from 'zod';
 import { checkCaller } from '../../accounts/account.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { appleAccountTokenOf } from './coins/model.ts';
+import { table } from '../../stores/table.ts';
+import type { StoreDeclaration } from '../../stores/store.ts';
+import { idForStore, keepBuyers } from './core/buyers.ts';
+
+type AccountIds = (typeof table)[number]['accountIds'];
+type Shapes = { readonly [Ids in AccountIds as Ids['field']]: Ids['shape'] };
+type Reply = { readonly [Ids in AccountIds as Ids['field']]: string };
+
+const rows: readonly StoreDeclaration[] = table;
 
 export const storeIds = endpoint({
   method: 'GET',
@@ -16,14 +24,12 @@ export const storeIds = endpoint({
     'coins are booked when the store reports it, even if the app never sends it. Both ids are derived one-way: nobody can compute an ' +
     'installId or a session from them. The call creates nothing.',
   query: z.object({ installId: OptionalInstallId }),
-  reply: z.object({
-    googleAccountId: z.string().meta({ description: '22 characters.', example: 'BQ5v1mHk2nYtZ8cXw0aLpR' }),
-    appleAccountToken: z.uuid().meta({ description: 'A UUID.', example: '6f1c2b7a-94d3-8e05-a1b2-c3d4e5f60718' }),
-  }),
+  reply: z.object(Object.fromEntries(rows.map(({ accountIds }) => [accountIds.field, accountIds.shape])) as Shapes),
   example: `curl -s $base/v1/account/store-ids -H 'x-install-id: install-0001'`,
-  async handle({ caller }, { scripts }: Pick<Services, 'scripts'>) {
+  async handle({ caller }, { scripts, stores }: Pick<Services, 'scripts' | 'stores'>) {
     await scripts.runAs(caller, checkCaller, {}, {});
     const { accountId } = caller;
-    return { googleAccountId: accountId, appleAccountToken: appleAccountTokenOf(accountId) };
+    await keepBuyers(accountId, (store) => stores.named(store) !== undefined, scripts);
+    return Object.fromEntries(rows.map((row) => [row.accountIds.field, idForStore(row, accountId)])) as Reply;
   },
 });

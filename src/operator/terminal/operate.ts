@@ -1,6 +1,5 @@
 import { hostname, userInfo } from 'node:os';
 import type { z } from 'zod';
-import { STORE_NAMES } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
 import { accountsNamed, Who } from '../named-accounts.ts';
 import { fieldsOf, namesIn, type Field } from '../fields.ts';
@@ -9,6 +8,7 @@ import { Failure } from '../../process/command.ts';
 import { shownReply } from '../shown/shown-reply.ts';
 import type { Command, CommandInput, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
+import { SIGN_IN_NAMES } from '../../stores/stores.ts';
 import { textOfParts } from './table.ts';
 
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
@@ -183,7 +183,7 @@ async function accountOf(who: string, { services, checkData }: Tool): Promise<st
 }
 
 /** A user of an app store may have an account and an older, deleted one. */
-const STORES: readonly string[] = STORE_NAMES;
+const STORES: readonly string[] = SIGN_IN_NAMES;
 
 const NO_ACCOUNT = 'There is no such account.';
 

@@ -14,10 +14,10 @@ export const BODY_DEADLINE_MS = 10_000;
 
 type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
 
-/** The most bytes of the body of this request: an endpoint may take longer bodies with a server key. */
+/** The most bytes of the body of this request. An endpoint for server keys takes longer bodies only with a key of its scope. */
 export function bodyLimitOf({ bodyLimitBytes, keyScope }: EndpointDeclaration, key: ServerKey | undefined): number {
-  const mayBeLonger = bodyLimitBytes !== undefined && keyScope !== undefined && key?.scopes.includes(keyScope) === true;
-  return mayBeLonger ? bodyLimitBytes : BODY_LIMIT_BYTES;
+  const mayBeLonger = keyScope === undefined || key?.scopes.includes(keyScope) === true;
+  return mayBeLonger ? (bodyLimitBytes ?? BODY_LIMIT_BYTES) : BODY_LIMIT_BYTES;
 }
 
 /** Refuses a body by its headers alone: for its media type or its length. */

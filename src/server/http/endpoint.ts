@@ -84,8 +84,8 @@ export interface EndpointDeclaration {
   /** Whether the body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
   readonly form?: boolean;
   /**
-   * The most bytes of a body, with a server key of the endpoint's scope. All other requests, and all other endpoints, have
-   * `BODY_LIMIT_BYTES`.
+   * The most bytes of a body, for an endpoint with a `keyScope` only with a server key of the scope. All other requests, and all other
+   * endpoints, have `BODY_LIMIT_BYTES`.
    */
   readonly bodyLimitBytes?: number;
   /** Whether an empty body is read as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */

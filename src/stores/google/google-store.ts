@@ -1,6 +1,7 @@
-import type { AppStore, InstallProofs, OneTimeProducts, Subscriptions } from '../store.ts';
+import type { AppStore, InstallProofs, Notifications, OneTimeProducts, Subscriptions } from '../store.ts';
 import { GoogleApi } from './google-api.ts';
 import { IntegrityTokens } from './integrity.ts';
+import { PlayNotifications } from './notifications.ts';
 import { PlayProducts } from './one-time-products.ts';
 import { PushTokens } from './push-tokens.ts';
 import type { GoogleOptions } from './settings.ts';
@@ -8,23 +9,20 @@ import { PlaySubscriptions } from './subscriptions.ts';
 
 /** Google as the app store. The sandbox is the same class with other settings: addresses and keys of its own. */
 export class GoogleStore implements AppStore {
+  readonly name = 'google';
   readonly #options: GoogleOptions;
-  readonly #pushTokens: PushTokens;
   readonly #integrity: IntegrityTokens;
   readonly #subscriptions: PlaySubscriptions;
   readonly #products: PlayProducts;
+  readonly #notifications: PlayNotifications;
 
   constructor(options: GoogleOptions) {
     const api = new GoogleApi(options);
     this.#options = options;
-    this.#pushTokens = new PushTokens(options);
     this.#integrity = new IntegrityTokens(options, api);
     this.#subscriptions = new PlaySubscriptions(options, api);
     this.#products = new PlayProducts(options, api);
-  }
-
-  get name(): string {
-    return this.#options.settings().name;
+    this.#notifications = new PlayNotifications(options, new PushTokens(options));
   }
 
   get installs(): InstallProofs | undefined {
@@ -39,12 +37,7 @@ export class GoogleStore implements AppStore {
     return this.#options.settings().serviceAccount === undefined ? undefined : this.#products;
   }
 
-  get takesNotifications(): boolean {
-    return this.#options.settings().notifications !== undefined;
-  }
-
-  /** Verifies that Pub/Sub sent a push (`PushTokens.verifyPush`). */
-  verifyPush(token: string): Promise<void> {
-    return this.#pushTokens.verifyPush(token);
+  get notifications(): Notifications | undefined {
+    return this.#options.settings().notifications === undefined ? undefined : this.#notifications;
   }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
-import { endpoint, type Services } from '../../declare.ts';
-import { PurchaseToken } from '../store.ts';
-import { GoogleStore } from './google-store.ts';
+import { PurchaseToken, type NotificationEndpoint, type Notifications, type PurchaseHint } from '../store.ts';
+import type { PushTokens } from './push-tokens.ts';
+import type { GoogleOptions } from './settings.ts';
 
 /** The fields of DeveloperNotification that the service reads: https://developer.android.com/google/play/billing/rtdn-reference */
 const Notification = z.object({
@@ -17,14 +17,12 @@ const Notification = z.object({
 });
 
 /** The values of `productType` for a voided purchase: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
-const SUBSCRIPTION = 1;
-const ONE_TIME_PRODUCT = 2;
+const voidedKinds: Readonly<Record<number, PurchaseHint['kind']>> = { 1: 'subscription', 2: 'product' };
 
-export const googleNotifications = endpoint({
-  method: 'POST',
+/** Real-time developer notifications, which Pub/Sub pushes. */
+export const googleNotifications = {
   path: '/v1/store/google/notifications',
   operationId: 'receiveNotification',
-  caller: 'none',
   summary: "Receives Google Play's real-time developer notifications, which Pub/Sub pushes.",
   description:
     'The push carries an OIDC token (`Authorization: Bearer …`) of the service account in `GOOGLE_NOTIFICATIONS_EMAIL`, made for ' +
@@ -40,54 +38,45 @@ export const googleNotifications = endpoint({
     }),
     subscription: z.string().optional(),
   }),
-  reply: z.object({
-    checks: z.boolean().meta({
-      description: 'Whether the service has a record of the purchase, which it then checks, or keeps the notification until it has one.',
-    }),
-  }),
-  errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
   // First Google's keys that verify the token may have to be fetched. Then a new purchase is checked (8 s) and consumed (4 s).
   deadlineMs: 20_000,
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
     `-d '{"message":{"data":"eyJwYWNrYWdlTmFtZSI6ImRldi5jb2lub3Auc2FuZGJveCIsInRlc3ROb3RpZmljYXRpb24iOnt9fQ==","messageId":"1"}}'`,
-  async handle({ body, meta }, services: NotifiedServices) {
-    const { store } = services;
-    if (!(store instanceof GoogleStore) || !store.takesNotifications) return refuse('store_unconfigured');
-    const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(meta.authorization) ?? [];
-    if (token === undefined) return refuse('bad_token', { field: 'authorization' });
-    await store.verifyPush(token);
-    return { checks: await notice(notificationOf(body.message.data), services) };
-  },
-});
+} as const satisfies NotificationEndpoint;
 
-type NotifiedServices = Pick<Services, 'store' | 'checkPurchaseSoon' | 'subscriptionNoticed' | 'productNoticed' | 'log'>;
+/** Reads the notifications that Pub/Sub pushes. */
+export class PlayNotifications implements Notifications {
+  readonly #options: GoogleOptions;
+  readonly #pushTokens: PushTokens;
 
-/** Passes a notification on to the features. @returns whether the service has a record of the purchase that the notification names */
-async function notice(
-  notification: z.output<typeof Notification>,
-  { checkPurchaseSoon, subscriptionNoticed, productNoticed, log }: NotifiedServices,
-): Promise<boolean> {
-  const { packageName, subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification } = notification;
-  const { pendingRefundReviewNotification: review } = notification;
-  if (review !== undefined)
-    log.warn({ orderId: review.orderId }, 'Google asks whether a refund is to be granted: answer in the Play Console within a day');
-  // Google says that a notification is about one purchase. If a notification ever named several, none may get lost.
-  let isRecorded = false;
-  if (subscriptionNotification !== undefined) isRecorded = await subscriptionNoticed(subscriptionNotification.purchaseToken, packageName);
-  const hints = [
-    { ...oneTimeProductNotification, productType: ONE_TIME_PRODUCT, isOfPurchase: true },
-    { ...voidedPurchaseNotification, isOfPurchase: false },
-    { ...review, productType: undefined, isOfPurchase: false },
-  ];
-  for (const { purchaseToken, productType, isOfPurchase } of hints) {
-    if (purchaseToken === undefined) continue;
-    const isKnown =
-      (productType !== ONE_TIME_PRODUCT && (await checkPurchaseSoon(purchaseToken))) ||
-      (productType !== SUBSCRIPTION && (await productNoticed('google', purchaseToken, packageName, isOfPurchase)));
-    isRecorded ||= isKnown;
+  constructor(options: GoogleOptions, pushTokens: PushTokens) {
+    this.#options = options;
+    this.#pushTokens = pushTokens;
   }
-  return isRecorded;
+
+  async read({ message }: z.output<typeof googleNotifications.body>, authorization: string): Promise<readonly PurchaseHint[]> {
+    const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(authorization) ?? [];
+    if (token === undefined) throw refuse('bad_token', { field: 'authorization' });
+    await this.#pushTokens.verifyPush(token);
+    const { packageName, ...parts } = notificationOf(message.data);
+    const { subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification: voided } = parts;
+    const { pendingRefundReviewNotification: review } = parts;
+    if (review !== undefined)
+      this.#options.log.warn(
+        { orderId: review.orderId },
+        'Google asks whether a refund is to be granted: answer in the Play Console within a day',
+      );
+    const hint = (part: { purchaseToken?: string | undefined } | undefined, kind: PurchaseHint['kind'], mayBeNew: boolean) =>
+      part?.purchaseToken === undefined ? [] : [{ kind, id: part.purchaseToken, packageName, mayBeNew }];
+    // Google says that a notification is about one purchase. If a notification ever named several, none may get lost.
+    return [
+      ...hint(subscriptionNotification, 'subscription', true),
+      ...hint(oneTimeProductNotification, 'product', true),
+      ...hint(voided, voidedKinds[voided?.productType ?? 0], false),
+      ...hint(review, undefined, false),
+    ];
+  }
 }
 
 /** Parses the data of a push. @throws Refusal `invalid_request` */

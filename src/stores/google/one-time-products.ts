@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { appStoreUnavailable } from '../store-outage.ts';
-import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../store.ts';
+import type { OneTimeProducts, ProductPurchase, ProductState, Refund } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { readInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './publisher-api.ts';
+import { PlaySales, ProductId, UNKNOWN_STATE_MS, type Asked } from './publisher-api.ts';
 import type { GoogleOptions } from './settings.ts';
 
 /**
@@ -72,50 +72,22 @@ const VOIDED_PER_PAGE = 100;
 const MOST_PAGES = 1000;
 
 /** One-time products of Google Play, by the Google Play Developer API. */
-export class PlayProducts implements OneTimeProducts {
-  readonly sellsAs = 'google';
-  readonly #options: GoogleOptions;
-  readonly #api: GoogleApi;
-
+export class PlayProducts extends PlaySales<ProductPurchase> implements OneTimeProducts {
   constructor(options: GoogleOptions, api: GoogleApi) {
-    this.#options = options;
-    this.#api = api;
-  }
-
-  get packageNames(): readonly string[] {
-    return this.#options.settings().packageNames;
+    // `purchases.productsv2.getproductpurchasev2` and `purchases.products.consume`, which also acknowledges the purchase.
+    super(options, api, { resource: 'productsv2', acknowledged: ['products', 'consume'], parse: parsePurchase });
   }
 
   get askEveryMs(): number {
-    return this.#options.settings().askForVoidedEveryMs;
-  }
-
-  async read(token: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'> {
-    const apps = packageName === undefined ? this.packageNames : [packageName];
-    const found = await readInApps(apps, (app) => this.#readIn(app, token, traceparent));
-    return found === 'gone' ? 'unknown' : found;
-  }
-
-  /** Calls `purchases.productsv2.getproductpurchasev2`. */
-  #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'gone' | 'unknown'> {
-    const asked = { packageName, id: token, checkedAt: this.#options.now() };
-    const url = `${purchasesUrl(this.#options, packageName)}/productsv2/tokens/${encodeURIComponent(token)}`;
-    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#options, this.#api);
-  }
-
-  /** Calls `purchases.products.consume`, which also acknowledges the purchase. */
-  finish({ packageName, sku, id }: SoldProduct, traceparent?: string): Promise<boolean> {
-    const call = `${encodeURIComponent(sku)}/tokens/${encodeURIComponent(id)}:consume`;
-    const url = `${purchasesUrl(this.#options, packageName)}/products/${call}`;
-    return tell('consumption', { url, traceparent }, this.#options, this.#api);
+    return this.options.settings().askForVoidedEveryMs;
   }
 
   /** Calls `purchases.voidedpurchases.list` for each app. Without a parameter Google would leave out refunds of only some of the units. */
-  async *takenBack(since: number): AsyncGenerator<readonly TakenBack[]> {
+  async *refunds(since: number): AsyncGenerator<readonly Refund[]> {
     let failure: unknown;
     for (const packageName of this.packageNames) {
       try {
-        yield* this.#takenBackOf(packageName, since);
+        yield* this.#refundsOf(packageName, since);
       } catch (error) {
         // The service account may lack rights for one app. The list is still read for the next apps.
         failure ??= error;
@@ -124,20 +96,20 @@ export class PlayProducts implements OneTimeProducts {
     if (failure !== undefined) throw failure;
   }
 
-  async *#takenBackOf(packageName: string, since: number): AsyncGenerator<readonly TakenBack[]> {
+  async *#refundsOf(packageName: string, since: number): AsyncGenerator<readonly Refund[]> {
     const query = new URLSearchParams({
       type: '1',
       includeQuantityBasedPartialRefund: 'true',
       maxResults: String(VOIDED_PER_PAGE),
-      startTime: String(Math.max(since, this.#options.wallClock() - VOIDED_KEPT_MS)),
+      startTime: String(Math.max(since, this.options.wallClock() - VOIDED_KEPT_MS)),
     });
     for (let pages = 0; pages < MOST_PAGES; pages++) {
-      const url = `${purchasesUrl(this.#options, packageName)}/voidedpurchases?${query.toString()}`;
-      const { status, body } = await this.#api.call({ method: 'GET', url });
+      const url = this.urlOf(packageName, `voidedpurchases?${query.toString()}`);
+      const { status, body } = await this.api.call({ method: 'GET', url });
       const parsed = VoidedPurchases.safeParse(body);
       if (status >= 400 || !parsed.success) {
         const reason = parsed.success ? `status ${status}` : parsed.error.issues[0]!.path.join('.');
-        this.#options.log.error({ reason, packageName }, "the app store's list of voided purchases is not understood");
+        this.options.log.error({ reason, packageName }, "the app store's list of voided purchases is not understood");
         throw appStoreUnavailable(UNKNOWN_STATE_MS);
       }
       const { voidedPurchases = [], tokenPagination } = parsed.data;
@@ -153,7 +125,7 @@ export class PlayProducts implements OneTimeProducts {
 }
 
 /** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
-function parsePurchase(body: unknown, asked: Pick<ProductPurchase, 'packageName' | 'id' | 'checkedAt'>): ProductPurchase | string {
+function parsePurchase(body: unknown, asked: Asked): ProductPurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
   const { orderId, purchaseStateContext, obfuscatedExternalAccountId, testPurchaseContext, productLineItem } = parsed.data;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleApi } from './google-api.ts';
+import type { Answer, Sales, Sold } from '../store.ts';
 import type { GoogleOptions } from './settings.ts';
 
 /** The id of a product, as Google's answers have it. */
@@ -16,72 +17,96 @@ export const UNKNOWN_STATE_MS = 60_000;
 /** The most milliseconds for an acknowledgement or a consumption, enough for one try and a retry. The buyer waits for the outcome. */
 const TELL_MS = 4000;
 
-/** The URL under which the Google Play Developer API has the purchases of an app. */
-export function purchasesUrl({ settings }: GoogleOptions, packageName: string): string {
-  return `${settings().publisherUrl}/androidpublisher/v3/applications/${packageName}/purchases`;
+/** How Google's API reads and acknowledges the purchases of one kind. */
+interface SoldKind<Purchase> {
+  /** The resource of the method that reads a purchase: `subscriptionsv2`. */
+  readonly resource: string;
+  /** The resource of the method that acknowledges a purchase, and the method. */
+  readonly acknowledged: readonly [resource: string, method: 'acknowledge' | 'consume'];
+  /** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
+  readonly parse: (body: unknown, asked: Asked) => Purchase | string;
 }
 
-/**
- * Finds a purchase by its token. A token does not show to which app it belongs, so the service asks Google about all apps at once. The
- * purchase belongs to at most one of them.
- * @param ask reads the purchase of one app: `gone` or `unknown` if the app has no such purchase
- */
-export async function readInApps<Purchase extends object>(
-  packageNames: readonly string[],
-  ask: (packageName: string) => Promise<Purchase | 'gone' | 'unknown'>,
-): Promise<Purchase | 'gone' | 'unknown'> {
-  const asked = packageNames.map(ask);
-  const found = asked.map(async (answer) => {
-    const purchase = await answer;
-    if (typeof purchase === 'string') throw new Error(purchase);
-    return purchase;
-  });
-  try {
-    // The answers about the other apps are not needed, and may take long.
-    return await Promise.any(found);
-  } catch {
-    // If a call failed, this throws its error, because the purchase may belong to that app.
-    return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
+/** What is known of a purchase when Google is asked about it. */
+export interface Asked {
+  readonly id: string;
+  readonly packageName: string;
+  readonly checkedAt: number;
+}
+
+/** Purchases of one kind in Google Play. Google's purchase token is both the proof and the id of a purchase. */
+export class PlaySales<Purchase extends object> implements Sales<Purchase> {
+  protected readonly options: GoogleOptions;
+  protected readonly api: GoogleApi;
+  readonly #kind: SoldKind<Purchase>;
+
+  constructor(options: GoogleOptions, api: GoogleApi, kind: SoldKind<Purchase>) {
+    this.options = options;
+    this.api = api;
+    this.#kind = kind;
   }
-}
 
-/**
- * Reads a purchase from Google.
- * @param parse makes the purchase, or for the log the name of the field or state that is not understood
- * @returns `gone`: Google has forgotten the purchase; `unknown`: the app has no such purchase
- * @throws Refusal `app_store_unavailable`
- */
-export async function readPurchase<Purchase extends object>(
-  { url, traceparent }: { readonly url: string; readonly traceparent: string | undefined },
-  parse: (body: unknown) => Purchase | string,
-  { log }: GoogleOptions,
-  api: GoogleApi,
-): Promise<Purchase | 'gone' | 'unknown'> {
-  const { status, body } = await api.call({ method: 'GET', url, traceparent });
-  if (status === 410) return 'gone';
-  if (status >= 400) return 'unknown';
-  const purchase = parse(body);
-  if (typeof purchase !== 'string') return purchase;
-  log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
-  throw appStoreUnavailable(UNKNOWN_STATE_MS);
-}
-
-/**
- * Tells Google that a buyer has what was bought: Google refunds a purchase that is not acknowledged within three days.
- * @returns whether Google accepted that. If not, the next check of the purchase tries again
- */
-export async function tell(
-  word: 'acknowledgement' | 'consumption',
-  { url, traceparent }: { readonly url: string; readonly traceparent: string | undefined },
-  { log }: GoogleOptions,
-  api: GoogleApi,
-): Promise<boolean> {
-  try {
-    const { status } = await api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: TELL_MS });
-    if (status < 300) return true;
-    log.warn({ status }, `the app store refused the ${word} of a purchase: the next check tries again`);
-  } catch (error) {
-    log.warn({ reason: (error as Refusal).message }, `the app store did not get the ${word} of a purchase: the next check tries again`);
+  get packageNames(): readonly string[] {
+    return this.options.settings().packageNames;
   }
-  return false;
+
+  idOf(token: string): string {
+    return token;
+  }
+
+  /**
+   * A token does not show to which app it belongs, so the service asks Google about all apps at once. The purchase belongs to at most one of
+   * them.
+   */
+  async read(token: string, packageName?: string, traceparent?: string): Promise<Answer<Purchase>> {
+    const apps = packageName === undefined ? this.packageNames : [packageName];
+    const asked = apps.map((app) => this.#readIn(app, token, traceparent));
+    const found = asked.map(async (answer) => {
+      const purchase = await answer;
+      if (typeof purchase === 'string') throw new Error(purchase);
+      return purchase;
+    });
+    try {
+      // The answers about the other apps are not needed, and may take long.
+      return await Promise.any(found);
+    } catch {
+      // If a call failed, this throws its error, because the purchase may belong to that app.
+      return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
+    }
+  }
+
+  /** Google answers 410 for a purchase that ended long ago. */
+  async #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<Answer<Purchase>> {
+    const { now, log } = this.options;
+    const asked = { packageName, id: token, checkedAt: now() };
+    const url = this.urlOf(packageName, `${this.#kind.resource}/tokens/${encodeURIComponent(token)}`);
+    const { status, body } = await this.api.call({ method: 'GET', url, traceparent });
+    if (status === 410) return 'gone';
+    if (status >= 400) return 'unknown';
+    const purchase = this.#kind.parse(body, asked);
+    if (typeof purchase !== 'string') return purchase;
+    log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
+    throw appStoreUnavailable(UNKNOWN_STATE_MS);
+  }
+
+  /** Google refunds a purchase that is not acknowledged within three days. If this call fails, the next check of the purchase tries again. */
+  async acknowledge({ packageName, sku, id }: Sold, traceparent?: string): Promise<boolean> {
+    const { log } = this.options;
+    const [resource, method] = this.#kind.acknowledged;
+    const word = method === 'consume' ? 'consumption' : 'acknowledgement';
+    const url = this.urlOf(packageName, `${resource}/${encodeURIComponent(sku)}/tokens/${encodeURIComponent(id)}:${method}`);
+    try {
+      const { status } = await this.api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: TELL_MS });
+      if (status < 300) return true;
+      log.warn({ status }, `the app store refused the ${word} of a purchase: the next check tries again`);
+    } catch (error) {
+      log.warn({ reason: (error as Refusal).message }, `the app store did not get the ${word} of a purchase: the next check tries again`);
+    }
+    return false;
+  }
+
+  /** The URL of a resource of an app's purchases in the Google Play Developer API. */
+  protected urlOf(packageName: string, resource: string): string {
+    return `${this.options.settings().publisherUrl}/androidpublisher/v3/applications/${packageName}/purchases/${resource}`;
+  }
 }

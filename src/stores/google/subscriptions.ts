@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
+import type { StorePurchase, StoreState } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { readInApps, ProductId, purchasesUrl, readPurchase, tell } from './publisher-api.ts';
+import { PlaySales, ProductId, type Asked } from './publisher-api.ts';
 import type { GoogleOptions } from './settings.ts';
 
 /**
@@ -56,48 +56,15 @@ const Purchase = z.object({
     .min(1),
 });
 
-interface Asked {
-  readonly packageName: string;
-  readonly token: string;
-  readonly checkedAt: number;
-}
-
-/** Subscriptions of Google Play, by the Google Play Developer API. */
-export class PlaySubscriptions implements Subscriptions {
-  readonly #options: GoogleOptions;
-  readonly #api: GoogleApi;
-
+/** Subscriptions of Google Play, by `purchases.subscriptionsv2.get` and `purchases.subscriptions.acknowledge`. */
+export class PlaySubscriptions extends PlaySales<StorePurchase> {
   constructor(options: GoogleOptions, api: GoogleApi) {
-    this.#options = options;
-    this.#api = api;
-  }
-
-  get packageNames(): readonly string[] {
-    return this.#options.settings().packageNames;
-  }
-
-  read(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
-    const apps = packageName === undefined ? this.packageNames : [packageName];
-    return readInApps(apps, (app) => this.#readIn(app, token, traceparent));
-  }
-
-  /** Calls `purchases.subscriptionsv2.get`. Google answers 410 for a purchase that expired long ago. */
-  #readIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
-    const asked = { packageName, token, checkedAt: this.#options.now() };
-    const url = `${purchasesUrl(this.#options, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
-    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#options, this.#api);
-  }
-
-  /** Calls `purchases.subscriptions.acknowledge`. */
-  acknowledge({ packageName, productId, token }: Bought, traceparent?: string): Promise<boolean> {
-    const call = `${encodeURIComponent(productId)}/tokens/${encodeURIComponent(token)}:acknowledge`;
-    const url = `${purchasesUrl(this.#options, packageName)}/subscriptions/${call}`;
-    return tell('acknowledgement', { url, traceparent }, this.#options, this.#api);
+    super(options, api, { resource: 'subscriptionsv2', acknowledged: ['subscriptions', 'acknowledge'], parse: parsePurchase });
   }
 }
 
 /** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
-function parsePurchase(body: unknown, { packageName, token, checkedAt }: Asked): StorePurchase | string {
+function parsePurchase(body: unknown, asked: Asked): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
   const { subscriptionState, startTime, acknowledgementState, linkedPurchaseToken, lineItems } = parsed.data;
@@ -108,24 +75,23 @@ function parsePurchase(body: unknown, { packageName, token, checkedAt }: Asked):
   const [last] = lineItems.toSorted((one, other) => (other.expiryTime ?? 0) - (one.expiryTime ?? 0));
   const { productId, expiryTime, latestSuccessfulOrderId } = last!;
   if (isPaid && expiryTime === undefined) return 'lineItems.expiryTime';
-  const linkedToken = linkedPurchaseToken === token ? undefined : linkedPurchaseToken;
+  const linkedId = linkedPurchaseToken === asked.id ? undefined : linkedPurchaseToken;
   const plans = lineItems.flatMap(({ autoRenewingPlan = [] }) => autoRenewingPlan);
   return {
-    packageName,
+    ...asked,
     state,
     expiresAt: isPaid ? expiryTime : undefined,
     productId,
     willRenew: plans.length === 0 ? undefined : plans.some(({ autoRenewEnabled }) => autoRenewEnabled === true),
-    checkedAt,
     buyer: externalAccountIdentifiers?.obfuscatedExternalAccountId,
-    linkedToken,
+    linkedId,
     renewed: outOfAppPurchaseContext && {
-      token: outOfAppPurchaseContext.expiredPurchaseToken,
+      id: outOfAppPurchaseContext.expiredPurchaseToken,
       buyer: outOfAppPurchaseContext.expiredExternalAccountIdentifiers?.obfuscatedExternalAccountId,
     },
     boughtAt: isPaid ? startTime : undefined,
     orderId: latestSuccessfulOrderId,
-    retires: isPaid && linkedToken !== undefined,
+    retires: isPaid && linkedId !== undefined,
     acknowledged: acknowledgementState !== 'ACKNOWLEDGEMENT_STATE_PENDING',
   };
 }

@@ -7,7 +7,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
-import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { deviceHash } from '../../../src/features/trial/model.ts';
 import { freshId, signIn, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';

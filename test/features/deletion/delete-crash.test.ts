@@ -7,7 +7,7 @@ import type { DeletionJournal } from '../../../src/features/deletion/deletion-jo
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
-import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
@@ -118,7 +118,7 @@ async function expectErased({ accountId, guests, game, code, purchaseTokens }: S
   const boards = [boardKeys.scores(game), boardKeys.players(game), archivedPlayers(game, 1), archivedScores(game, 1), removed(game)];
   expect(await redis.exists(...boards), what).toBe(0);
   expect((await service.get(`/v1/rooms/${code}`)).body.room.players, what).toEqual([]);
-  const [replaced, last] = purchaseTokens.map(purchaseHash) as [string, string];
+  const [replaced, last] = purchaseTokens.map((token) => purchaseHash(token)) as [string, string];
   expect(await redis.hgetall(subscriptionKeys.purchase(replaced)), what).toEqual({ owner: '-', retiredBy: last });
   expect(await redis.exists(subscriptionKeys.purchase(last)), what).toBe(0);
   expect(await redis.zcard(DELETIONS_DUE), what).toBe(0);

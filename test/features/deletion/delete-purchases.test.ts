@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
-import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { audited } from '../../consistency/audited.ts';
 import { codeOf, freshId } from '../../harness.ts';
 import { deleteAccount } from '../../store.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { pairingIdOf } from '../../../src/features/pairing/model.ts';
-import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { issue, signInToStore } from '../../store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { purchaseHash } from '../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { freshId, start } from '../../harness.ts';
 import { issue } from '../../store.ts';
 import { openToolRedis, runAdmin } from './command.ts';

@@ -90,8 +90,12 @@ describe('the check of a purchase', () => {
     expect(lines.join()).not.toContain('token');
   });
 
-  test.each([400, 404, 410])('treats %i as a purchase of another app', async (status) => {
-    expect(await products(() => ({ status, body: {} })).google.read('token')).toBe('unknown');
+  test.each([
+    [400, 'unknown'],
+    [404, 'unknown'],
+    [410, 'gone'],
+  ])('treats %i as a purchase that is %s', async (status, word) => {
+    expect(await products(() => ({ status, body: {} })).google.read('token')).toBe(word);
   });
 
   test('asks for all apps, or only for the selling app if it is known', async () => {
@@ -111,12 +115,12 @@ describe('the consumption', () => {
 
   test('is posted, and only 204 is success', async () => {
     const { google, asked } = products(() => ({ status: 204, body: {} }));
-    expect(await google.finish(sold)).toBe(true);
+    expect(await google.acknowledge(sold)).toBe(true);
     expect(asked[0]!.url).toBe(
       'https://google.test/androidpublisher/v3/applications/com.some.game/purchases/products/coins_500/tokens/a%2Ftoken:consume',
     );
-    expect(await products(() => ({ status: 400, body: {} })).google.finish(sold)).toBe(false);
-    expect(await products(outage).google.finish(sold)).toBe(false);
+    expect(await products(() => ({ status: 400, body: {} })).google.acknowledge(sold)).toBe(false);
+    expect(await products(outage).google.acknowledge(sold)).toBe(false);
   });
 });
 
@@ -124,7 +128,7 @@ describe('the list of voided purchases', () => {
   const voided = (purchaseToken: string, more: object = {}) => ({ purchaseToken, voidedTimeMillis: String(NOW - 5), ...more });
   const all = async (google: PlayProducts, since = 0) => {
     const found = [];
-    for await (const part of google.takenBack(since)) found.push(...part);
+    for await (const part of google.refunds(since)) found.push(...part);
     return found;
   };
 

@@ -189,8 +189,8 @@ export const mistakes: readonly Mistake[] = [
   {
     name: 'unpaid-upgrade-replaces',
     file: 'src/stores/google/subscriptions.ts',
-    before: 'retires: isPaid && linkedToken !== undefined,',
-    after: 'retires: linkedToken !== undefined,',
+    before: 'retires: isPaid && linkedId !== undefined,',
+    after: 'retires: linkedId !== undefined,',
     harm: 'A subscriber who begins an upgrade, and has not paid for it yet, loses the access that is paid for.',
     hints: ['test/stores/google/', 'test/features/purchases/subscription/'],
   },

@@ -1,17 +1,14 @@
 import { z } from 'zod';
 import { checkCaller } from '../../../accounts/account.ts';
 import { OptionalInstallId } from '../../../accounts/ids.ts';
-import { invalid, refuse } from '../../../errors.ts';
+import { refuse } from '../../../errors.ts';
 import { endpoint, type Services } from '../../../declare.ts';
 import { afterWrites } from '../../../redis/script-runner.ts';
 import { Unchecked } from '../../../server/http/endpoint.ts';
-import { MAX_TOKEN_LENGTH, PurchaseToken, SELLING_STORES } from '../../../stores/store.ts';
 import { BalanceCoins, DebtCoins, shownBalance } from '../../coins/model.ts';
 import { storeUnconfigured } from '../../../stores/store-token.ts';
+import { proofIn, proofShape, readSold } from '../core/proof.ts';
 import { Purchase, shownPurchase } from './model.ts';
-
-/** Fields of the request that can prove a purchase, by app store. */
-const proofs = { google: ['purchaseToken'], apple: ['transaction', 'transactionId'] } as const;
 
 export const claimPurchase = endpoint({
   method: 'POST',
@@ -33,19 +30,7 @@ export const claimPurchase = endpoint({
     'store 503 `store_unconfigured`.',
   body: z.object({
     installId: OptionalInstallId,
-    store: z.enum(SELLING_STORES),
-    purchaseToken: PurchaseToken.optional().meta({ description: 'google: the purchase token that the store gave to the app.' }),
-    transaction: z
-      .string()
-      .regex(/^[\w-]+\.[\w-]+\.[\w-]+$/, 'Must be a signed transaction')
-      .max(MAX_TOKEN_LENGTH)
-      .optional()
-      .meta({ description: 'apple: the signed transaction (JWS) of StoreKit 2.' }),
-    transactionId: z
-      .string()
-      .regex(/^\d{1,30}$/, 'Must be a transaction id')
-      .optional()
-      .meta({ description: 'apple: the id of the transaction, in place of `transaction`.' }),
+    ...proofShape,
   }),
   reply: z.object({
     purchase: Purchase,
@@ -76,22 +61,20 @@ export const claimPurchase = endpoint({
     { caller, body, meta: { traceparent } },
     { scripts, purchases, bookings }: Pick<Services, 'scripts' | 'purchases' | 'bookings'>,
   ) {
-    const { store } = body;
-    const field = proofs[store].find((name) => body[name] !== undefined);
-    if (field === undefined) throw invalid(proofs[store][0], 'Must be there for this store');
+    const { store, field, text, isOpen } = proofIn(body);
     const seller = purchases.sellerOf(store);
     if (seller === undefined) return new Unchecked(storeUnconfigured());
     // Refuses an ended session or a moved account before the purchase is recorded.
     await scripts.runAs(caller, checkCaller, {}, {});
-    const purchase = await seller.read(body[field]!, undefined, traceparent);
-    if (purchase === 'unknown') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
-    const claimed = await afterWrites(purchases.claim(store, purchase, caller.accountId, traceparent));
+    const purchase = await readSold(seller, text, undefined, traceparent);
+    if (typeof purchase === 'string') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
+    const claimed = await afterWrites(purchases.claim(store, purchase, { accountId: caller.accountId, isOpen }, traceparent));
     switch (claimed.word) {
       case 'recorded':
         break;
       case 'unbound':
+        return refuse('bad_token', { message: 'The store does not say that this account bought it.', field });
       case 'purchase_owned':
-        return refuse('purchase_owned', { field });
       case 'test_purchase':
       case 'product_not_found':
         return refuse(claimed.word, { field });

@@ -1,28 +1,26 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../../accounts/holdings.ts';
-import { joinListing, listedPart, listedParts } from './listing.ts';
-import { LISTED, Purchase, shownPurchase } from './model.ts';
+import { forgetBuyers } from '../core/buyers.ts';
+import { listedPart, listedParts } from './listing.ts';
+import { LISTED, Purchase, shownPurchase, type PurchaseDocument } from './model.ts';
 import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
-import { readPurchase, releasePurchase } from './purchase-record.ts';
+import { readPurchase, readPurchases, releasePurchase } from './purchase-record.ts';
 
 /** AT_ONCE: purchases on a page of the export. MOST_SHOWN: the most purchases that an operator sees with the account. */
 const AT_ONCE = 20;
 const MOST_SHOWN = 50;
 
 /**
- * Coins that the account bought in an app store. The account keeps only a list: each purchase has its own record, which names the account.
+ * Coins that the account bought in an app store. The account keeps only a list: each purchase has its own record, which names the account,
+ * also after the account moved. A purchase that is listed after the move goes into the other account's list, because `list-purchase.lua`
+ * answers that the guest moved.
  */
 export const purchaseHolding = {
   name: 'purchases of coins',
-  keys: [{ name: LISTED, type: 'zset', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
-  // The records of the purchases keep the guest's id. A purchase that is listed after the move goes into the account's list, because
-  // `list-purchase.lua` answers that the guest moved.
-  async handOver({ guestId, accountId }, { scripts }) {
-    await joinListing(guestId, accountId, scripts);
-    return false;
-  },
-  async erase({ owners, guests }, { scripts }) {
+  keys: [{ name: LISTED, type: 'zset', life: 'lasts', whenMoved: 'joins', whenDeleted: 'goes' }],
+  async erase({ accountId, owners, guests }, { scripts }) {
     const all = [...owners, ...guests];
+    await forgetBuyers(accountId, scripts);
     for (const owner of owners) {
       for await (const listed of listedParts(owner, scripts)) await Promise.all(listed.map(([id]) => release(id, all, scripts)));
     }
@@ -64,8 +62,8 @@ async function release(purchaseId: string, owners: readonly string[], scripts: H
 async function shown<Shown>(
   listed: readonly (readonly [purchaseId: string, at: string])[],
   scripts: HoldingServices['scripts'],
-  show: (purchaseId: string, document: NonNullable<Awaited<ReturnType<typeof readPurchase>>>) => Shown,
+  show: (purchaseId: string, document: PurchaseDocument) => Shown,
 ): Promise<Shown[]> {
-  const documents = await Promise.all(listed.map(([purchaseId]) => readPurchase(purchaseId, scripts)));
-  return documents.flatMap((document, index) => (document === undefined ? [] : [show(listed[index]![0], document)]));
+  const ids = listed.map(([purchaseId]) => purchaseId);
+  return (await readPurchases(ids, scripts)).map(({ purchaseId, document }) => show(purchaseId, document));
 }

@@ -1,39 +1,26 @@
 import type { Logger } from 'pino';
-import { refuse, Refusal } from '../../../errors.ts';
+import { Refusal } from '../../../errors.ts';
 import { backoffMs } from '../../../journal/backoff.ts';
-import { Journal } from '../../../journal/journal.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
-import { Queue } from '../../../redis/queue.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import type { SellingStore } from '../../../stores/store.ts';
-import { purchaseIdOf, purchaseKeys } from './model.ts';
-import { dropNotice, keepNotice, postponeNotice, readNotice, type KeptNotice } from './notice-record.ts';
+import type { StoreName } from '../../../stores/stores.ts';
+import { LEASE_MS, UNCONFIGURED_WAIT_MS } from '../core/check-schedule.ts';
+import { readFields, type PurchaseFields } from '../core/purchase-fields.ts';
+import { purchaseIdOf } from '../core/purchase-ids.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
+import { UNKNOWN_TRIES, WaitingPurchases } from '../core/waiting-purchases.ts';
+import { purchaseKeys } from './model.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
-import { LEASE_MS, type PurchaseJournal } from './purchase-journal.ts';
+import type { PurchaseJournal } from './purchase-journal.ts';
 
-/**
- * The number of answers "unknown purchase" of the app store after which a notification is dropped. Failed calls are not counted. The waits
- * between the answers are some 7 minutes together.
- */
-const UNKNOWN_TRIES = 4;
-
-/**
- * The most notifications that are kept, at about a kilobyte each. The app store confirms a real purchase within minutes. So only invented
- * purchases, or an outage of the store while thousands buy, fill the queue.
- */
-const MOST_KEPT = 10_000;
-
-/**
- * The Retry-After for a notification that finds the queue full, in milliseconds. Google's Pub/Sub sends a refused notification again, for a
- * week by default.
- */
-const FULL_RETRY_MS = 60_000;
+export const keepNoticeScript = purchaseScript(
+  new URL('keep-notice.lua', import.meta.url),
+  ['store', 'id', 'packageName', 'unknowns', 'dueAt', 'act'],
+  ['kept'],
+);
 
 /** How long a notification is kept, in milliseconds: three days, because Google refunds a purchase that is not acknowledged by then. */
 const REFUNDED_MS = 3 * 86_400_000;
-
-/** The wait between two attempts while the settings of the app store are missing, in milliseconds. */
-const UNCONFIGURED_WAIT_MS = 3_600_000;
 
 export interface KeptNoticesOptions {
   readonly scripts: ScriptRunner;
@@ -51,12 +38,12 @@ export interface KeptNoticesOptions {
  */
 export class KeptNotices {
   readonly #options: KeptNoticesOptions;
-  readonly #journal: Journal;
+  readonly #waiting: WaitingPurchases;
 
   constructor(options: KeptNoticesOptions) {
     this.#options = options;
     const { scripts, now } = options;
-    this.#journal = new Journal({ name: purchaseKeys.noticesDue, takeOverMs: LEASE_MS, scripts, now });
+    this.#waiting = new WaitingPurchases({ name: purchaseKeys.noticesDue, keyOf: purchaseKeys.notice, takeOverMs: LEASE_MS, scripts, now });
   }
 
   /**
@@ -66,24 +53,17 @@ export class KeptNotices {
    * @returns whether the purchase is recorded, or its notification is kept
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed(store: SellingStore, proof: string, packageName: string, isOfPurchase: boolean): Promise<boolean> {
+  async noticed(store: StoreName, proof: string, packageName: string, isOfPurchase: boolean): Promise<boolean> {
     const { scripts, purchases, log, now } = this.#options;
     const { word, ...about } = await purchases.noticed(store, proof, packageName);
     if (word === 'recorded') return true;
     if (word === 'ignored' || !isOfPurchase) return false;
     const purchaseId = purchaseIdOf(store, proof);
-    const isKept = (await readNotice(purchaseId, scripts)) !== undefined;
-    if (!isKept && (await new Queue(purchaseKeys.noticesDue, scripts).isFull(purchaseId, MOST_KEPT))) {
-      const message = 'Too many notifications wait for the app store: send the notification again later.';
-      throw refuse('store_unavailable', { message, retryAfterMs: FULL_RETRY_MS });
-    }
+    const purchase = purchaseKeys.notice(purchaseId);
+    const isKept = (await readFields(purchase, scripts)) !== undefined;
+    if (!isKept) await this.#waiting.refuseIfFull(purchaseId);
     const notice = { store, id: proof, packageName, unknowns: word === 'unknown' ? 1 : 0, dueAt: now() + backoffMs(1) };
-    const { done } = await this.#journal.begin(
-      purchaseId,
-      (act) => keepNotice(purchaseId, { ...notice, act }, scripts),
-      async (dueAt) => dueAt,
-    );
-    await done;
+    await this.#waiting.keep(purchaseId, async (act) => Number((await scripts.run(keepNoticeScript, { purchase }, { ...notice, act }))[1]));
     if (!isKept && word === 'product_not_found')
       log.warn({ purchaseId, ...about }, 'the catalogue does not have a product that was bought: it is granted once the catalogue has it');
     return true;
@@ -91,7 +71,7 @@ export class KeptNotices {
 
   /** Handles kept notifications again when they are due, until the returned queue is closed. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log);
+    return this.#waiting.takeOver((purchaseId) => this.check(purchaseId), LEASE_MS, this.#options.log);
   }
 
   /**
@@ -100,45 +80,35 @@ export class KeptNotices {
    */
   async check(purchaseId: string): Promise<number | undefined> {
     const { scripts, purchases, counts, now } = this.#options;
-    const notice = await readNotice(purchaseId, scripts);
+    const notice = await readFields(purchaseKeys.notice(purchaseId), scripts);
     if (notice === undefined) return undefined;
-    if (notice.dueAt > now()) return notice.dueAt;
-    const { store, id, packageName, unknowns } = notice;
-    if (purchases.sellerOf(store) === undefined) return this.#repeat(purchaseId, notice, { waitMs: UNCONFIGURED_WAIT_MS });
+    if (notice.number('dueAt') > now()) return notice.number('dueAt');
+    const store = notice.text('store') as StoreName;
+    const unknowns = notice.number('unknowns');
+    if (purchases.sellerOf(store) === undefined) return this.#repeat(purchaseId, notice, unknowns, UNCONFIGURED_WAIT_MS);
     const askedAt = now();
     let word: Awaited<ReturnType<PurchaseJournal['noticed']>>['word'];
     try {
-      ({ word } = await purchases.noticed(store, id, packageName));
+      ({ word } = await purchases.noticed(store, notice.text('id'), notice.text('packageName')));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       counts.failed('look');
-      return this.#repeat(purchaseId, notice);
+      return this.#repeat(purchaseId, notice, unknowns);
     }
-    if (word === 'recorded' || word === 'ignored') {
-      await dropNotice(purchaseId, '', scripts);
-      return undefined;
-    }
-    if (word === 'product_not_found') return this.#repeat(purchaseId, notice);
-    if (unknowns + 1 < UNKNOWN_TRIES) return this.#repeat(purchaseId, notice, { unknowns: unknowns + 1 });
-    return (await dropNotice(purchaseId, askedAt, scripts)) ? undefined : now();
+    if (word === 'recorded' || word === 'ignored') return this.#waiting.forget(purchaseId);
+    if (word === 'product_not_found' || word === 'not_yet') return this.#repeat(purchaseId, notice, unknowns);
+    return unknowns + 1 < UNKNOWN_TRIES ? this.#repeat(purchaseId, notice, unknowns + 1) : this.#waiting.forget(purchaseId, askedAt);
   }
 
   /**
    * Schedules the next attempt. Gives up when the notification is older than REFUNDED_MS, because Google has then refunded the purchase.
    */
-  async #repeat(
-    purchaseId: string,
-    { noticedAt, unknowns, faults }: KeptNotice,
-    change: { readonly unknowns?: number; readonly waitMs?: number } = {},
-  ): Promise<number | undefined> {
-    const { scripts, log, now } = this.#options;
-    if (noticedAt + REFUNDED_MS < now()) {
-      log.error({ purchaseId }, 'gave up a notification of a purchase: the app store refunds what is not granted within three days');
-      await dropNotice(purchaseId, '', scripts);
-      return undefined;
+  async #repeat(purchaseId: string, notice: PurchaseFields, unknowns: number, waitMs?: number): Promise<number | undefined> {
+    const { log, now } = this.#options;
+    if (notice.number('noticedAt') + REFUNDED_MS >= now()) {
+      return this.#waiting.repeat(purchaseId, { unknowns, faults: notice.number('faults') + 1 }, waitMs);
     }
-    const dueAt = now() + (change.waitMs ?? backoffMs(faults + 1));
-    await postponeNotice(purchaseId, { unknowns: change.unknowns ?? unknowns, faults: faults + 1, dueAt }, scripts);
-    return dueAt;
+    log.error({ purchaseId }, 'gave up a notification of a purchase: the app store refunds what is not granted within three days');
+    return this.#waiting.forget(purchaseId);
   }
 }

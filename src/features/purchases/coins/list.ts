@@ -6,7 +6,7 @@ import { endpoint, type Services } from '../../../declare.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { limitParameter } from '../../../server/http/endpoint.ts';
 import { Purchase, PurchaseId, purchaseKeys, shownPurchase } from './model.ts';
-import { readPurchase } from './purchase-record.ts';
+import { readPurchases } from './purchase-record.ts';
 
 export const pageScript = defineScript({
   file: new URL('page.lua', import.meta.url),
@@ -51,11 +51,9 @@ export const listPurchases = endpoint({
     const [word, ...found] = await scripts.runAs(caller, pageScript, keys, { after: cursor ?? '', count: limit + 1 });
     if (word === 'unknown_place') throw invalid('cursor', 'Must be the nextCursor of an earlier page');
     const listed = found.slice(0, limit);
-    const documents = await Promise.all(listed.map((purchaseId) => readPurchase(purchaseId, scripts)));
-    const purchases = documents.flatMap((document, index) => {
-      // The list may name a purchase whose record is missing, or whose owner was deleted.
-      return document === undefined || document.owner === '-' ? [] : [shownPurchase(listed[index]!, document)];
-    });
+    const known = await readPurchases(listed, scripts);
+    // The list may name a purchase whose owner was deleted.
+    const purchases = known.flatMap(({ purchaseId, document }) => (document.owner === '-' ? [] : shownPurchase(purchaseId, document)));
     return { purchases, nextCursor: found.length > limit ? listed.at(-1) : undefined };
   },
 });

@@ -1,13 +1,12 @@
 import { accountCreation, accountEvents } from '../../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
-import { dropHeldKey } from '../../../accounts/held-keys.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';
 import { runWhereItIs } from '../../../accounts/standing-reader.ts';
 import { pairsOf } from '../../../redis/pairs.ts';
 import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import { LISTED, purchaseKeys } from './model.ts';
+import { purchaseKeys } from './model.ts';
 
 const listScript = defineScript({
   file: new URL('list-purchase.lua', import.meta.url),
@@ -38,15 +37,6 @@ const readListed = defineScript({
   args: ['from', 'count'],
   answers: ['part'],
   readOnly: true,
-});
-
-const joinListed = defineScript({
-  file: new URL('join-listed.lua', import.meta.url),
-  keys: ['listed', 'standing'],
-  args: ['words'],
-  answers: ['joined', 'account_deleted'],
-  library: standingLibrary,
-  durable: true,
 });
 
 /** Adds a purchase to the list of its owner, or of the account into which the owner moved. @returns false if the account was deleted */
@@ -93,16 +83,4 @@ export async function* listedParts(accountId: string, scripts: ScriptRunner) {
     if (listed.length > 0) yield listed;
     if (listed.length < AT_ONCE) return;
   }
-}
-
-/** Adds the purchases of a guest that moved to the list of its account. Safe to repeat, and to stop anywhere. */
-export async function joinListing(guestId: string, accountId: string, scripts: ScriptRunner): Promise<void> {
-  const keys = { listed: purchaseKeys.listed(accountId), standing: standingKey(accountId) };
-  for await (const listed of listedParts(guestId, scripts)) {
-    const words = listed.flatMap(([purchaseId, at]) => [at, purchaseId]);
-    const [word] = await scripts.run(joinListed, keys, { words: JSON.stringify(words) });
-    // The account was deleted. Its deletion also deletes the guest's list.
-    if (word === 'account_deleted') return;
-  }
-  await dropHeldKey(guestId, LISTED, scripts);
 }

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { ACCOUNT_ID } from '../../../accounts/ids.ts';
 import { isoTime, timeOf } from '../../../accounts/fields.ts';
-import { SELLING_STORES, type ProductState, type SellingStore } from '../../../stores/store.ts';
+import type { ProductState } from '../../../stores/store.ts';
+import { STORE_NAMES, type StoreName } from '../../../stores/stores.ts';
+import { PurchaseFields } from '../core/purchase-fields.ts';
 
 export const purchaseKeys = {
   /**
@@ -33,6 +33,8 @@ export const purchaseKeys = {
    * this id before the hash changed).
    */
   notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
+  /** A hash: the process that leases the right to ask an app store for refunds, and when the store was last asked and answered. */
+  asked: (store: string) => `product-purchases:asked:${store}`,
   /** The queue of kept notifications: sorted sets of ids of `purchaseIdOf` by the time at which the store is asked again. */
   noticesDue: 'product-notices:due',
 };
@@ -45,27 +47,6 @@ export const LISTED = 'product-purchases';
  * this entry, the audit no longer reports the purchase's entries in that ledger.
  */
 export const undoKeyOf = (purchaseId: string): string => `undo-${purchaseId}`;
-
-/** The public id of a purchase: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from the public id. */
-export function purchaseIdOf(store: SellingStore, id: string): string {
-  return hash('sha256', `coinop:product-purchase:${store}:${id}`, 'base64url').slice(0, 22);
-}
-
-/**
- * The id of an account for Apple: a UUID of version 8, whose bits an application defines (RFC 9562, section 5.8). So an id that coinop made
- * differs from the random ids of apps.
- */
-export function appleAccountTokenOf(accountId: string): string {
-  const digits = hash('sha256', `coinop:apple-account-token:${accountId}`, 'hex').slice(0, 32).split('');
-  digits[12] = '8';
-  digits[16] = '89ab'[Number.parseInt(digits[16]!, 16) % 4]!;
-  return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
-/** The account that the app named to the store when its user bought. Undefined if the app named none, or an id that coinop did not make. */
-export function boundAccountOf({ buyer }: { readonly buyer: string | undefined }): string | undefined {
-  return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
-}
 
 /** The next ledger entry of a purchase. `purchase-coins.lua` decides it. */
 export interface PurchaseBooking {
@@ -100,40 +81,7 @@ export interface PurchaseMoveRecord {
 }
 
 /** The record of a purchase. Times are milliseconds since 1970. */
-export interface PurchaseDocument {
-  readonly store: SellingStore;
-  /** The store's own id of the purchase. '' once the owner was deleted and no report to the store is left. */
-  readonly id: string;
-  readonly packageName: string;
-  readonly sku: string;
-  /** The catalogue's id of the product. '' before the grant. */
-  readonly productId: string;
-  readonly orderId: string;
-  /** The account that the app named to the store. '' if the app named none. */
-  readonly buyer: string;
-  /** The id of the account that owns the purchase. After a guest moved it is still the guest's id. `-` once the account was deleted. */
-  readonly owner: string;
-  readonly state: ProductState;
-  readonly quantity: number;
-  readonly refunded: number;
-  readonly granted: number;
-  readonly taken: number;
-  /** The number of ledger entries so far, with the one that is not booked yet. */
-  readonly entries: number;
-  readonly isTest: boolean;
-  readonly isFinished: boolean;
-  readonly tellsRefunds: boolean;
-  readonly booking: PurchaseBooking | undefined;
-  readonly transfer: PurchaseTransfer | undefined;
-  readonly moves: readonly PurchaseMoveRecord[];
-  readonly at: number;
-  readonly checkedAt: number;
-  readonly grantedAt: number | undefined;
-  readonly refundedAt: number | undefined;
-  /** The owner's balance right after the grant, in coins. */
-  readonly balanceAfter: number;
-  readonly faults: number;
-}
+export type PurchaseDocument = Readonly<ReturnType<typeof documentOf>>;
 
 /**
  * The outcome of an operator's move. `busy`: an entry of the purchase is not booked yet; a running service will book it. `full`: the
@@ -143,38 +91,49 @@ export type Moved =
   | { readonly word: 'moved' | 'replayed'; readonly document: PurchaseDocument }
   | { readonly word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown' };
 
-export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocument {
-  const text = (name: string): string => fields.get(name) ?? '';
-  const number = (name: string): number => Number(fields.get(name) ?? 0);
-  const [type, coins] = text('booking').split(' ');
+export function documentOf(found: ReadonlyMap<string, string> | readonly string[] | PurchaseFields) {
+  const fields = found instanceof PurchaseFields ? found : new PurchaseFields(found);
+  const text = (name: string): string => fields.text(name);
+  const number = (name: string): number => fields.number(name);
   return {
-    store: text('store') as SellingStore,
+    store: text('store') as StoreName,
+    /** The store's own id of the purchase. '' once the owner was deleted and no report to the store is left. */
     id: text('id'),
     packageName: text('packageName'),
     sku: text('sku'),
+    /** The catalogue's id of the product. '' before the grant. */
     productId: text('productId'),
     orderId: text('orderId'),
+    /** The account that the app named to the store. '' if the app named none. */
     buyer: text('buyer'),
+    /** The id of the account that owns the purchase. After a guest moved it is still the guest's id. `-` once the account was deleted. */
     owner: text('owner'),
     state: text('state') as ProductState,
     quantity: number('quantity'),
     refunded: number('refunded'),
     granted: number('granted'),
     taken: number('taken'),
+    /** The number of ledger entries so far, with the one that is not booked yet. */
     entries: number('entries'),
     isTest: fields.has('test'),
     isFinished: fields.has('finished'),
     tellsRefunds: fields.has('tellsRefunds'),
-    booking: type === '' ? undefined : { type: type as PurchaseBooking['type'], coins: Number(coins), number: text('entries') },
+    booking: bookingIn(text('booking'), text('entries')),
     transfer: transferIn(text('transfer')),
     moves: movesIn(text('moves')),
     at: number('at'),
     checkedAt: number('checkedAt'),
     grantedAt: timeOf(text('grantedAt')),
     refundedAt: timeOf(text('refundedAt')),
+    /** The owner's balance right after the grant, in coins. */
     balanceAfter: number('balanceAfter'),
     faults: number('faults'),
   };
+}
+
+function bookingIn(text: string, number: string): PurchaseBooking | undefined {
+  const [type, coins] = text.split(' ');
+  return type === '' ? undefined : { type: type as PurchaseBooking['type'], coins: Number(coins), number };
 }
 
 function transferIn(text: string): PurchaseTransfer | undefined {
@@ -184,7 +143,7 @@ function transferIn(text: string): PurchaseTransfer | undefined {
   return { type, coins: Number(coins) || 0, accountId, number, text };
 }
 
-function movesIn(text: string): PurchaseMoveRecord[] {
+function movesIn(text: string): readonly PurchaseMoveRecord[] {
   const moves = text === '' ? [] : (JSON.parse(text) as Record<keyof PurchaseMoveRecord, string>[]);
   return moves.map(({ at, coins, taken, ...rest }) => {
     return { ...rest, at: Number(at), coins: Number(coins), taken: taken === undefined ? undefined : Number(taken) };
@@ -207,7 +166,7 @@ export const PurchaseId = z.string().meta({ description: "coinop's id of the pur
 export const Purchase = z
   .object({
     purchaseId: PurchaseId,
-    store: z.enum(SELLING_STORES),
+    store: z.enum(STORE_NAMES),
     productId: z.string().meta({ description: 'Id of the product in the catalogue.' }),
     quantity: z.int().min(1).meta({ description: 'Units that were bought.' }),
     coins: z.int().min(0).meta({ description: 'Coins that were granted; a refund does not change it.' }),

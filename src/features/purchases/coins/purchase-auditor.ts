@@ -4,20 +4,11 @@ import { standingKey } from '../../../accounts/account-keys.ts';
 import type { Auditor, Command, Finding, Probe } from '../../../consistency/auditor.ts';
 import { accountKeyPattern } from '../../../accounts/account-keys.ts';
 import { pages } from '../../../consistency/scan-pages.ts';
-import {
-  dueAnywhereCommands,
-  dueAtOf,
-  dueCommands,
-  dueWithoutDocument,
-  notQueued,
-  queueCheck,
-  type Queued,
-} from '../../../consistency/queue-check.ts';
+import { checkWithDue, dueWithoutDocument, notQueued, queueCheck, type Queued } from '../../../consistency/queue-check.ts';
 import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
 import { documentOf, LISTED, purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
 import { pairsOf } from '../../../redis/pairs.ts';
-import { refundsAskedKey } from './refunds-asked.ts';
 
 /**
  * How far ahead an entry of the queue may be due while its purchase has no record yet, in milliseconds: the time until takeover, and a
@@ -50,7 +41,8 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
       },
       { pattern: accountKeyPattern(LISTED), check: ([id], probe) => checkListed(id!, probe) },
       { pattern: /^(\{product-order:[\w-]+\})$/, type: 'string', life: 'lasts', check: ([key], probe) => checkOrder(key!, probe) },
-      { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts', type: 'hash' },
+      { pattern: new RegExp(`^${purchaseKeys.asked('')}\\w+$`), life: 'lasts', type: 'hash' },
+      { pattern: /^\{store-buyer:\w+:.*\}$/, life: 'lasts', type: 'string' },
     ],
   };
 }
@@ -67,15 +59,13 @@ async function wrongOfNotice(queued: Queued, probe: Probe): Promise<string | und
 }
 
 async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]> {
-  const { noticesDue: queue, notice } = purchaseKeys;
-  const act = (await probe.ask('HGET', notice(purchaseId), 'act')) as string | null;
-  const [exists, ...times] = await probe.together(
-    ['HEXISTS', notice(purchaseId), 'id'],
-    ...dueAnywhereCommands(queue, purchaseId, act === null ? [] : [act]),
-  );
-  if (exists === 0 || dueAtOf(times) !== undefined) return [];
-  const text = `A notification of it is kept, but the queue ${queue} has no entry for it, so the app store is never asked again.`;
-  return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
+  const { noticesDue, notice } = purchaseKeys;
+  const of = { member: purchaseId, document: notice(purchaseId), queueOf: () => noticesDue };
+  return checkWithDue(of, [['HEXISTS', notice(purchaseId), 'id']], probe, async ([exists], isDue, queue) => {
+    if (exists === 0 || isDue) return [];
+    const text = `A notification of it is kept, but the queue ${queue} has no entry for it, so the app store is never asked again.`;
+    return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
+  });
 }
 
 /** Checks that the purchase of an order number has a record. A missing order number is no finding, because only operators search by it. */
@@ -126,33 +116,35 @@ async function checkForeign(
   return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
 }
 
-async function checkPurchase(purchaseId: string, probe: Probe, find: FindBookings): Promise<Finding[]> {
-  const found = await findingsOf(purchaseId, probe, find, dueCommands);
-  return found.length === 0 ? found : findingsOf(purchaseId, probe, find, dueAnywhereCommands);
+function checkPurchase(purchaseId: string, probe: Probe, find: FindBookings): Promise<Finding[]> {
+  const { due, purchase } = purchaseKeys;
+  const of = { member: purchaseId, document: purchase(purchaseId), queueOf: () => due };
+  return checkWithDue(of, [['HGETALL', of.document]], probe, ([fields], isDue) =>
+    findingsOf(purchaseId, new Map(pairsOf(fields as string[])), isDue, probe, find),
+  );
 }
 
-async function findingsOf(purchaseId: string, probe: Probe, find: FindBookings, whenDue: typeof dueCommands): Promise<Finding[]> {
+async function findingsOf(
+  purchaseId: string,
+  record: ReadonlyMap<string, string>,
+  isDue: boolean,
+  probe: Probe,
+  find: FindBookings,
+): Promise<Finding[]> {
   const { due, purchase, listed } = purchaseKeys;
-  const act = (await probe.ask('HGET', purchase(purchaseId), 'act')) as string | null;
-  const [fields, ...times] = await probe.together(
-    ['HGETALL', purchase(purchaseId)],
-    ...whenDue(due, purchaseId, act === null ? [] : [act]),
-  );
-  const record = new Map(pairsOf(fields as string[]));
   const subject = subjectOf(purchaseId);
   if (record.size === 0) return [];
   if (!isReadable(record)) return [{ kind: 'unreadable_record', subject, text: 'Its record lacks fields, or they cannot be read.' }];
   const document = documentOf(record);
   const { owner, at } = document;
   const stuck = stuckIn(document);
-  // While a purchase is in the queue, the service may still have to list it.
-  const isDue = dueAtOf(times) !== undefined;
   const differs = await checkBookings(purchaseId, record, probe, find);
   if (differs.length > 0) return differs;
   if (stuck !== undefined && !isDue) {
     const text = `It is ${stuck}, but the queue ${due} has no entry for it, so no service checks it again.`;
     return notQueued({ queue: due, member: purchaseId, subject, text }, probe);
   }
+  // While a purchase is in the queue, the service may still have to list it.
   if (owner === '-' || isDue) return [];
   const { deleted, target } = parseStanding((await probe.ask('GET', standingKey(owner))) as string | null);
   if (deleted !== undefined) return [];

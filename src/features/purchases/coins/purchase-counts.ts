@@ -10,8 +10,8 @@ export class PurchaseCounts {
   readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
   /** The number of checks that found a grant still not reported to the app store after a day. */
   overdue = 0;
-  /** When any process last asked the app store for refunds, in milliseconds since 1970. 0: never. */
-  askedAt = 0;
+  /** When any process last asked each app store for refunds, in milliseconds since 1970. 0: never. */
+  readonly askedAt = new Map<string, number>();
 
   constructor(metrics: Metrics) {
     metrics.countBy({
@@ -36,7 +36,10 @@ export class PurchaseCounts {
       help: 'When the app store was last asked for refunds, in seconds since 1970.',
       // All workers report the same time, so the highest of their values is the time.
       aggregator: 'max',
-      value: () => (this.askedAt === 0 ? undefined : this.askedAt / 1000),
+      value: () => {
+        const first = Math.min(...this.askedAt.values());
+        return first === 0 || first === Infinity ? undefined : first / 1000;
+      },
     });
   }
 

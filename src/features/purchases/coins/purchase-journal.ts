@@ -1,14 +1,18 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
-import { settled } from '../../../accounts/standing-reader.ts';
-import { refuse, Refusal } from '../../../errors.ts';
 import { backoffMs } from '../../../journal/backoff.ts';
 import { Journal } from '../../../journal/journal.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
-import type { AppStore, OneTimeProducts, ProductPurchase, SellingStore } from '../../../stores/store.ts';
+import type { OneTimeProducts, ProductPurchase } from '../../../stores/store.ts';
+import type { StoreName, Stores } from '../../../stores/stores.ts';
+import { LEASE_MS, LONGEST_WAIT_MS, PENDING_WAIT_MS, UNCONFIGURED_WAIT_MS } from '../core/check-schedule.ts';
+import { accountNamed, accountOf } from '../core/owner.ts';
+import { askStore } from '../core/proof.ts';
+import { purchaseIdOf } from '../core/purchase-ids.ts';
+import { untilSettled } from '../core/until-settled.ts';
 import { keepOrder } from './find-purchase.ts';
 import { listPurchase } from './listing.ts';
-import { boundAccountOf, isUnbooked, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseDocument } from './model.ts';
+import { isUnbooked, needsFinish, purchaseKeys, type PurchaseDocument } from './model.ts';
 import { bookTransfer, type PurchaseBookings } from './move-purchase.ts';
 import { stuckIn } from './operator-purchase.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
@@ -21,30 +25,9 @@ import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid,
 const TAKE_OVER_MS = 30_000;
 
 /**
- * How long a process leases one purchase, in milliseconds. The work may take a check (8 s), the report of the grant (4 s), and a few
- * scripts.
- */
-export const LEASE_MS = 30_000;
-
-/**
  * The number of purchases that one process checks in parallel. With fewer, an app store that takes a second to answer would delay refunds.
  */
 const CHECKS_AT_ONCE = 64;
-
-/**
- * The wait between two checks of an unpaid purchase, in milliseconds. If the app store's notification is lost, a user who paid in a shop
- * waits this long at most.
- */
-const PENDING_WAIT_MS = 10 * 60_000;
-
-/**
- * The wait between two checks of a purchase that the app store no longer knows, in milliseconds. It is long, because only an operator can
- * correct a wrong setting of coinop or of the store.
- */
-const UNKNOWN_WAIT_MS = 12 * 3_600_000;
-
-/** The wait between two checks while the settings of the app store are missing, in milliseconds. */
-const UNCONFIGURED_WAIT_MS = 3_600_000;
 
 /**
  * Milliseconds after a grant from which an error is logged if the grant is not reported to the app store: a day, because Google refunds a
@@ -58,20 +41,24 @@ const OVERDUE_MS = 86_400_000;
  */
 const REFUNDED_TELL_MS = 7 * 86_400_000;
 
-/** The most attempts of a call. An attempt fails if another call changed the purchase meanwhile. */
-const TRIES = 30;
-
 export interface PurchaseJournalOptions {
   readonly scripts: CallerScripts;
   readonly bookings: PurchaseBookings;
-  readonly catalogue: { productSoldAs(store: SellingStore, sku: string): { productId: string; coins: number } | undefined };
-  readonly store: AppStore | undefined;
+  readonly catalogue: { productSoldAs(store: StoreName, sku: string): { productId: string; coins: number } | undefined };
+  readonly stores: Stores;
   /** Whether test purchases, which nobody paid for, are accepted. */
   readonly takesTests: boolean;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
   /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
+}
+
+/** The account that presents a purchase. */
+export interface Presented {
+  readonly accountId: string;
+  /** Whether its proof is no secret (`Proof`). */
+  readonly isOpen: boolean;
 }
 
 export type Claimed =
@@ -88,10 +75,11 @@ export type Claimed =
 
 /**
  * The outcome of a notification of the app store. `ignored`: the purchase gives no coins, belongs to no account, or is of another app.
- * `unknown`: the store does not know the purchase, maybe not yet. `product_not_found`: the catalogue lacks the product.
+ * `unknown`: the store does not know the purchase. `not_yet`: it does not know the purchase yet. `product_not_found`: the catalogue lacks the
+ * product.
  */
 export type Noticed =
-  | { readonly word: 'recorded' | 'ignored' | 'unknown' }
+  | { readonly word: 'recorded' | 'ignored' | 'unknown' | 'not_yet' }
   | { readonly word: 'product_not_found'; readonly sku: string; readonly orderId: string | undefined };
 
 interface Followed {
@@ -117,49 +105,43 @@ export class PurchaseJournal {
     this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
   }
 
-  /** The products of the configured app store. Undefined if the configured store is not `store`, or its settings are missing. */
-  sellerOf(store: SellingStore): OneTimeProducts | undefined {
-    const products = this.#options.store?.products;
-    return products?.sellsAs === store && products.packageNames.length > 0 ? products : undefined;
+  /** The products of an app store. Undefined if the store is not open, or its settings are missing. */
+  sellerOf(store: StoreName): OneTimeProducts | undefined {
+    return this.#options.stores.salesOf(store, 'products');
   }
 
   /**
    * Records a purchase for the account that presents it, and books its coins.
    * @param purchase the app store's latest answer
-   * @param accountId the account that presents the purchase. Undefined: none does; then the account to which the purchase is bound gets it
+   * @param presented the account that presents the purchase, and whether its proof is no secret. Undefined: none does; then the account to
+   * which the purchase is bound gets it
    * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be
    * repeated
    */
-  async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
+  async claim(store: StoreName, purchase: ProductPurchase, presented: Presented | undefined, traceparent?: string): Promise<Claimed> {
     const { scripts, catalogue, takesTests, now } = this.#options;
     const purchaseId = purchaseIdOf(store, purchase.id);
-    for (let tries = 0; tries < TRIES; tries++) {
+    return untilSettled<Claimed>(async () => {
       const known = await readPurchase(purchaseId, scripts);
-      const owner = await this.#ownerOf(purchase, known, accountId);
-      if (owner === undefined) return { word: accountId === undefined ? 'unbound' : 'purchase_owned' };
+      const { word: refusal, owner } = await this.#ownerOf(store, purchase, known, presented);
+      if (refusal !== undefined) return { word: refusal };
       if (known === undefined && purchase.isTest && !takesTests) return { word: 'test_purchase' };
       const product = catalogue.productSoldAs(store, purchase.sku);
       if (product === undefined && (known?.productId ?? '') === '') return { word: 'product_not_found' };
       let claimed: Claimed | undefined;
-      const { done } = await this.#journal.begin(
-        purchaseId,
-        async (act, dueAt) => {
-          const recording = { store, purchase, ownerSeen: known?.owner ?? '', owner, product, act };
-          const recorded = await recordPurchase(purchaseId, recording, scripts);
-          if (recorded === undefined) return now();
-          const { document, word, balance, nextAt } = await this.#follow(purchaseId, recorded.document, traceparent);
-          if (word === 'balance_limit') claimed = { word };
-          else if (word === 'deleted') claimed = { word: 'purchase_owned' };
-          else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
-          // If a notification has made the purchase due during this call, the queue must still check the purchase.
-          return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
-        },
-        async (nextAt) => nextAt,
-      );
-      await done;
-      if (claimed !== undefined) return claimed;
-    }
-    throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
+      await this.#journal.run(purchaseId, async (act, dueAt) => {
+        const recording = { store, purchase, ownerSeen: known?.owner ?? '', owner, product, act };
+        const recorded = await recordPurchase(purchaseId, recording, scripts);
+        if (recorded === undefined) return now();
+        const { document, word, balance, nextAt } = await this.#follow(purchaseId, recorded.document, traceparent);
+        if (word === 'balance_limit') claimed = { word };
+        else if (word === 'deleted') claimed = { word: 'purchase_owned' };
+        else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
+        // If a notification has made the purchase due during this call, the queue must still check the purchase.
+        return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
+      });
+      return claimed;
+    });
   }
 
   /**
@@ -167,7 +149,7 @@ export class PurchaseJournal {
    * purchase is checked within a second. A new purchase is recorded if it is bound to an account.
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed(store: SellingStore, proof: string, packageName: string): Promise<Noticed> {
+  async noticed(store: StoreName, proof: string, packageName: string): Promise<Noticed> {
     const { scripts, now } = this.#options;
     const seller = this.sellerOf(store);
     if (seller === undefined || !seller.packageNames.includes(packageName)) return { word: 'ignored' };
@@ -177,7 +159,7 @@ export class PurchaseJournal {
       return { word: 'recorded' };
     }
     const purchase = await seller.read(proof, packageName);
-    if (purchase === 'unknown') return { word: 'unknown' };
+    if (typeof purchase === 'string') return { word: purchase === 'not_yet' ? purchase : 'unknown' };
     // A canceled or fully refunded purchase gives no coins, so it is not recorded.
     if (purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return { word: 'ignored' };
     const { word } = await this.claim(store, purchase, undefined);
@@ -196,12 +178,10 @@ export class PurchaseJournal {
    */
   async takeBackAll(purchaseId: string): Promise<void> {
     const { scripts, now } = this.#options;
-    const { done } = await this.#journal.begin(
-      purchaseId,
-      (act) => recordVoid(purchaseId, act, scripts),
-      async () => now(),
-    );
-    await done;
+    await this.#journal.run(purchaseId, async (act) => {
+      await recordVoid(purchaseId, act, scripts);
+      return now();
+    });
   }
 
   /** Checks purchases when they are due, until the returned queue is closed. */
@@ -220,20 +200,17 @@ export class PurchaseJournal {
     // Open entries are booked before the app store is asked, because the store may be unavailable.
     if (isUnbooked(document)) ({ document } = await this.#book(purchaseId, document));
     if (document.id === '') return undefined;
-    const { store, id, packageName, owner } = document;
+    const { store, owner } = document;
     const seller = this.sellerOf(store);
     if (seller === undefined) return now() + UNCONFIGURED_WAIT_MS;
-    let purchase: ProductPurchase | 'unknown';
-    try {
-      purchase = await seller.read(id, packageName);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+    const purchase = await askStore(seller, document);
+    if (purchase === 'failed') {
       counts.failed('look');
       return now() + backoffMs(await recordFinished(purchaseId, false, scripts));
     }
-    if (purchase === 'unknown') {
+    if (typeof purchase === 'string') {
       log.warn({ purchaseId }, 'the app store does not know a purchase that it confirmed before');
-      return stuckIn(document) === undefined ? undefined : now() + UNKNOWN_WAIT_MS;
+      return stuckIn(document) === undefined ? undefined : now() + LONGEST_WAIT_MS;
     }
     const product = catalogue.productSoldAs(store, purchase.sku);
     const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
@@ -241,58 +218,59 @@ export class PurchaseJournal {
     return (await this.#follow(purchaseId, recorded.document)).nextAt;
   }
 
-  /**
-   * The owner to record for a purchase. Undefined if `accountId` may not have it, or if no account may, because none is named or the owner
-   * was deleted.
-   */
+  /** The owner to record for a purchase, or the reason why there is none. */
   async #ownerOf(
-    purchase: ProductPurchase,
+    store: StoreName,
+    { buyer }: ProductPurchase,
     known: PurchaseDocument | undefined,
-    accountId: string | undefined,
-  ): Promise<string | undefined> {
-    const named = known?.owner ?? boundAccountOf(purchase);
-    if (named === undefined) return accountId;
-    if (named === '-') return undefined;
+    presented: Presented | undefined,
+  ): Promise<{ word: 'unbound' | 'purchase_owned'; owner?: undefined } | { word?: undefined; owner: string }> {
     const { scripts } = this.#options;
-    const { word, accountId: owner } = await settled(named, scripts);
-    if (word === 'deleted') return undefined;
+    const owned = { word: presented === undefined ? ('unbound' as const) : ('purchase_owned' as const) };
+    if (known?.owner === '-') return owned;
+    const owner = known === undefined ? await accountNamed(store, buyer, scripts) : ((await accountOf(known.owner, scripts)) ?? 'deleted');
+    if (owner === 'deleted') return owned;
+    if (owner === undefined) return presented === undefined || presented.isOpen ? { word: 'unbound' } : { owner: presented.accountId };
     // A guest that presents the purchase may have moved into the owner's account during the request to the app store.
-    if (accountId !== undefined && owner !== accountId && owner !== (await settled(accountId, scripts)).accountId) return undefined;
-    return known?.owner ?? owner;
+    if (presented !== undefined && owner !== presented.accountId && owner !== (await accountOf(presented.accountId, scripts))) return owned;
+    return { owner: known?.owner ?? owner };
   }
 
   /** Books, lists and reports a purchase as its record requires. Safe to repeat, and to stop after any step. */
   async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
-    const { scripts, now, log, counts } = this.#options;
-    const isDue = isUnbooked(recorded);
-    const { document, balance, word } = await this.#book(purchaseId, recorded);
+    const { now, scripts } = this.#options;
+    const booked = await this.#book(purchaseId, recorded);
+    const { document, word } = booked;
     // The process that recorded the purchase may have died before it listed the purchase with its owner.
-    const isListed = isDue || document.owner === '-' || (await listPurchase(document.owner, purchaseId, document.at, scripts));
+    const isListed =
+      isUnbooked(recorded) || document.owner === '-' || (await listPurchase(document.owner, purchaseId, document.at, scripts));
     if (!isListed) await releasePurchase(purchaseId, document.owner, scripts);
-    if (word === 'deleted' || !isListed) return { document, balance, word: 'deleted', nextAt: needsFinish(document) ? now() : undefined };
-    if (word === 'balance_limit') return { document, balance, word, nextAt: now() + backoffMs(document.faults + 1) };
-    if (!needsFinish(document))
-      return { document, balance, word, nextAt: document.state === 'pending' ? now() + PENDING_WAIT_MS : undefined };
-    const isFinished = (await this.sellerOf(document.store)?.finish(document, traceparent)) ?? false;
+    if (word === 'deleted' || !isListed) return { ...booked, word: 'deleted', nextAt: needsFinish(document) ? now() : undefined };
+    if (word === 'balance_limit') return { ...booked, nextAt: now() + backoffMs(document.faults + 1) };
+    if (needsFinish(document)) return { ...booked, ...(await this.#report(purchaseId, document, traceparent)) };
+    return { ...booked, nextAt: document.state === 'pending' ? now() + PENDING_WAIT_MS : undefined };
+  }
+
+  /** Reports the grant to the store. */
+  async #report(purchaseId: string, document: PurchaseDocument, traceparent?: string): Promise<Pick<Followed, 'document' | 'nextAt'>> {
+    const { scripts, now, log, counts } = this.#options;
+    const isFinished = (await this.sellerOf(document.store)?.acknowledge(document, traceparent)) ?? false;
     const faults = await recordFinished(purchaseId, isFinished, scripts);
-    if (isFinished) return { document: { ...document, isFinished, faults }, balance, word, nextAt: undefined };
+    const reported = { ...document, isFinished, faults };
+    if (isFinished) return { document: reported, nextAt: undefined };
     counts.failed('finish');
-    if (document.refunded >= document.quantity) {
-      const isOver = document.grantedAt! + REFUNDED_TELL_MS < now();
-      return { document: { ...document, faults }, balance, word, nextAt: isOver ? undefined : now() + backoffMs(faults) };
-    }
-    if (document.grantedAt! + OVERDUE_MS < now()) {
+    const ageMs = now() - document.grantedAt!;
+    const isRefunded = document.refunded >= document.quantity;
+    if (isRefunded && ageMs > REFUNDED_TELL_MS) return { document: reported, nextAt: undefined };
+    if (!isRefunded && ageMs > OVERDUE_MS) {
       counts.overdue++;
       log.error({ purchaseId, orderId: document.orderId }, 'the app store does not know, after a day, that a buyer has the purchase');
     }
-    return { document: { ...document, faults }, balance, word, nextAt: now() + backoffMs(faults) };
+    return { document: reported, nextAt: now() + backoffMs(faults) };
   }
 
   /** Books the ledger entries that the record requires. */
-  async #book(
-    purchaseId: string,
-    due: PurchaseDocument,
-  ): Promise<{ document: PurchaseDocument; balance: number | undefined; word: 'done' | 'deleted' | 'balance_limit' }> {
+  async #book(purchaseId: string, due: PurchaseDocument): Promise<Omit<Followed, 'nextAt'>> {
     const { scripts, bookings, counts } = this.#options;
     const moved = await bookTransfer(purchaseId, due, this.#options);
     let { document } = moved;

@@ -1,94 +1,69 @@
-import { defineLibrary, defineScript } from '../../../redis/script.ts';
-import { pairsOf } from '../../../redis/pairs.ts';
+import { defineLibrary } from '../../../redis/script.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import type { ProductPurchase, SellingStore } from '../../../stores/store.ts';
+import type { ProductPurchase } from '../../../stores/store.ts';
+import type { StoreName } from '../../../stores/stores.ts';
+import { readFields } from '../core/purchase-fields.ts';
 import { documentOf, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
 
 const bookingPrelude = defineLibrary(new URL('purchase-coins.lua', import.meta.url));
 
-export const readScript = defineScript({
-  file: new URL('read.lua', import.meta.url),
-  keys: ['purchase'],
-  args: [],
-  answers: ['found', 'unknown'],
-  readOnly: true,
-});
+export const recordScript = purchaseScript(
+  new URL('record-with-price.lua', import.meta.url),
+  [
+    ...(['ownerSeen', 'owner', 'store', 'id', 'packageName', 'sku', 'productId', 'unitCoins', 'state', 'quantity', 'refunded'] as const),
+    ...(['orderId', 'buyer', 'finished', 'test', 'checkedAt', 'act'] as const),
+  ],
+  ['recorded', 'changed'],
+  { prelude: bookingPrelude },
+);
 
-export const recordScript = defineScript({
-  file: new URL('record-with-price.lua', import.meta.url),
-  keys: ['purchase'],
-  args: [
-    ...['ownerSeen', 'owner', 'store', 'id', 'packageName', 'sku', 'productId', 'unitCoins', 'state', 'quantity', 'refunded'],
-    ...['orderId', 'buyer', 'finished', 'test', 'checkedAt', 'act'],
-  ] as const,
-  answers: ['recorded', 'changed'],
+export const bookedScript = purchaseScript(
+  new URL('booked.lua', import.meta.url),
+  ['number', 'coins', 'balanceAfter'],
+  ['booked', 'stale', 'unknown'],
+  { prelude: bookingPrelude },
+);
+
+export const voidScript = purchaseScript(new URL('note-listed-refund.lua', import.meta.url), ['act'], ['done', 'unknown'], {
   prelude: bookingPrelude,
-  durable: true,
 });
 
-export const bookedScript = defineScript({
-  file: new URL('booked.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['number', 'coins', 'balanceAfter'],
-  answers: ['booked', 'stale', 'unknown'],
+export const finishedScript = purchaseScript(new URL('finished.lua', import.meta.url), ['finished'], ['done']);
+
+export const releaseScript = purchaseScript(new URL('release.lua', import.meta.url), ['owner'], ['released', 'kept']);
+
+const moveScript = purchaseScript(
+  new URL('move-purchase.lua', import.meta.url),
+  ['ownerSeen', 'owner', 'key', 'by', 'reason', 'act'],
+  ['moved', 'replayed', 'key_reused', 'busy', 'changed', 'full', 'unknown'],
+  { prelude: bookingPrelude },
+);
+
+const transferredScript = purchaseScript(new URL('transferred.lua', import.meta.url), ['booked', 'taken'], ['recorded'], {
   prelude: bookingPrelude,
-  durable: true,
-});
-
-export const voidScript = defineScript({
-  file: new URL('note-listed-refund.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['act'],
-  answers: ['done', 'unknown'],
-  prelude: bookingPrelude,
-  durable: true,
-});
-
-export const finishedScript = defineScript({
-  file: new URL('finished.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['finished'],
-  answers: ['done'],
-  durable: true,
-});
-
-export const releaseScript = defineScript({
-  file: new URL('release.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['owner'],
-  answers: ['released', 'kept'],
-  durable: true,
-});
-
-const moveScript = defineScript({
-  file: new URL('move-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['ownerSeen', 'owner', 'key', 'by', 'reason', 'act'],
-  answers: ['moved', 'replayed', 'key_reused', 'busy', 'changed', 'full', 'unknown'],
-  prelude: bookingPrelude,
-  durable: true,
-});
-
-const transferredScript = defineScript({
-  file: new URL('transferred.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['booked', 'taken'],
-  answers: ['recorded'],
-  prelude: bookingPrelude,
-  durable: true,
 });
 
 const keysOf = (purchaseId: string) => ({ purchase: purchaseKeys.purchase(purchaseId) });
 
-const parsed = (words: readonly string[]): PurchaseDocument => documentOf(new Map(pairsOf(words)));
-
 export async function readPurchase(purchaseId: string, scripts: ScriptRunner): Promise<PurchaseDocument | undefined> {
-  const [word, ...words] = await scripts.run(readScript, keysOf(purchaseId), {});
-  return word === 'unknown' ? undefined : parsed(words);
+  const found = await readFields(purchaseKeys.purchase(purchaseId), scripts);
+  return found && documentOf(found);
+}
+
+export interface FoundPurchase {
+  readonly purchaseId: string;
+  readonly document: PurchaseDocument;
+}
+
+/** Reads purchases. The result lacks those that have no record. */
+export async function readPurchases(purchaseIds: readonly string[], scripts: ScriptRunner): Promise<FoundPurchase[]> {
+  const documents = await Promise.all(purchaseIds.map((purchaseId) => readPurchase(purchaseId, scripts)));
+  return documents.flatMap((document, index) => (document === undefined ? [] : [{ purchaseId: purchaseIds[index]!, document }]));
 }
 
 interface Recording {
-  readonly store: SellingStore;
+  readonly store: StoreName;
   readonly purchase: ProductPurchase;
   /** The owner in the record when the purchase was read; '' for a new purchase. If the owner has changed since, nothing is recorded. */
   readonly ownerSeen: string;
@@ -122,7 +97,7 @@ export async function recordPurchase(
     finished: Number(isFinished),
     test: Number(isTest),
   });
-  return word === 'changed' ? undefined : { document: parsed(words), isGranting: isGranting === '1' };
+  return word === 'changed' ? undefined : { document: documentOf(words), isGranting: isGranting === '1' };
 }
 
 /** Records that the ledger has the open entry of the purchase. @returns the purchase, with its next open entry if there is one */
@@ -132,7 +107,7 @@ export async function recordBooked(
   scripts: ScriptRunner,
 ): Promise<PurchaseDocument | undefined> {
   const [word, ...words] = await scripts.run(bookedScript, keysOf(purchaseId), entry);
-  return word === 'unknown' ? undefined : parsed(words);
+  return word === 'unknown' ? undefined : documentOf(words);
 }
 
 /**
@@ -159,7 +134,7 @@ export async function recordMove(
   scripts: ScriptRunner,
 ): Promise<Moved> {
   const [word, ...words] = await scripts.run(moveScript, keysOf(purchaseId), move);
-  return word === 'moved' || word === 'replayed' ? { word, document: parsed(words) } : { word };
+  return word === 'moved' || word === 'replayed' ? { word, document: documentOf(words) } : { word };
 }
 
 /**
@@ -171,5 +146,5 @@ export async function recordTransferred(
   scripts: ScriptRunner,
 ): Promise<PurchaseDocument | undefined> {
   const [, ...words] = await scripts.run(transferredScript, keysOf(purchaseId), transfer);
-  return words.length === 0 ? undefined : parsed(words);
+  return words.length === 0 ? undefined : documentOf(words);
 }

@@ -5,11 +5,12 @@ import { leaseLibrary } from '../../../redis/lease.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { within } from '../../../redis/within.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import type { OneTimeProducts, SellingStore, TakenBack } from '../../../stores/store.ts';
-import { purchaseIdOf } from './model.ts';
+import type { OneTimeProducts, Refund } from '../../../stores/store.ts';
+import type { StoreName } from '../../../stores/stores.ts';
+import { purchaseIdOf } from '../core/purchase-ids.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase } from './purchase-record.ts';
-import { refundsAskedKey } from './refunds-asked.ts';
+import { purchaseKeys } from './model.ts';
 import type { PurchaseJournal } from './purchase-journal.ts';
 
 const leaseRefunds = defineScript({
@@ -57,7 +58,7 @@ const CLOCKS_DIFFER_MS = 10 * 60_000;
 export interface RefundQuestionsOptions {
   readonly scripts: ScriptRunner;
   readonly purchases: Pick<PurchaseJournal, 'sellerOf' | 'bring' | 'takeBackAll'>;
-  readonly store: SellingStore;
+  readonly store: StoreName;
   readonly counts: PurchaseCounts;
   /** Whether the process may write to Redis, because a lease is a write. False: Redis would exit at its next write. */
   readonly mayWrite: () => boolean;
@@ -102,18 +103,18 @@ export class RefundQuestions {
 
   async #askIfDue(seller: OneTimeProducts): Promise<void> {
     const { scripts, counts, store, now } = this.#options;
-    const asked = refundsAskedKey(store);
+    const asked = purchaseKeys.asked(store);
     const args = { holder: this.#holder, everyMs: seller.askEveryMs, leaseMs: LEASE_MS };
     const [word, at] = await scripts.run(leaseRefunds, { asked }, args);
     const askedAt = Number(at);
-    counts.askedAt = askedAt;
+    counts.askedAt.set(store, askedAt);
     this.#nextAt = Math.max(askedAt + seller.askEveryMs, now() + POLL_MS);
     if (word === 'others') return;
     const startedAt = now();
     const isAnswered = await this.#ask(seller, askedAt - OVERLAP_MS);
     await scripts.run(endRefunds, { asked }, { holder: this.#holder, askedAt: isAnswered ? startedAt : '', retryMs: RETRY_MS });
     if (!isAnswered) return;
-    counts.askedAt = startedAt;
+    counts.askedAt.set(store, startedAt);
     this.#nextAt = startedAt + seller.askEveryMs;
   }
 
@@ -121,9 +122,9 @@ export class RefundQuestions {
   async #ask(seller: OneTimeProducts, since: number): Promise<boolean> {
     const { counts, log } = this.#options;
     try {
-      for await (const part of seller.takenBack(Math.max(0, since))) {
+      for await (const part of seller.refunds(Math.max(0, since))) {
         if (this.#isClosed) return false;
-        await Promise.all(part.map((question) => this.#notice(seller.sellsAs, question)));
+        await Promise.all(part.map((refund) => this.#notice(refund)));
       }
       return true;
     } catch (error) {
@@ -135,8 +136,8 @@ export class RefundQuestions {
   }
 
   /** Makes the purchase of a refund due for a check, unless an earlier check has already seen the refund. */
-  async #notice(store: SellingStore, { id, quantity, at }: TakenBack): Promise<void> {
-    const { scripts, purchases } = this.#options;
+  async #notice({ id, quantity, at }: Refund): Promise<void> {
+    const { scripts, purchases, store } = this.#options;
     const purchaseId = purchaseIdOf(store, id);
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;

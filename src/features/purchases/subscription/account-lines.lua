@@ -1,6 +1,6 @@
--- Functions for scripts that change the purchase lines of an account (model.ts, purchasesOf). Needs account, standing and revised (keys),
--- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of(), told_by()
--- and write_lines().
+-- Functions for scripts that change the purchase lines of an account (accounts/bounded-lines.ts). Needs account, standing and revised (keys),
+-- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of() and
+-- write_lines().
 
 -- Returns the answer of the script if the account moved, is moving or was deleted, because its lines are then in another account, or
 -- deleted.
@@ -19,26 +19,19 @@ local function is_newer()
   return true
 end
 
+-- Returns the account's lines of other purchases, and its line of this purchase, or nil.
 local function lines_without()
-  local lines = {}
+  local lines, present = {}, nil
   for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
-    if string.match(line, '^%S+') ~= hash then lines[#lines + 1] = line end
+    if string.match(line, '<line: hash>') == hash then present = line else lines[#lines + 1] = line end
   end
-  return lines
+  return lines, present
 end
 
--- Returns the data of the event of a line: state, end and product.
-local function told_of(line_words)
-  local line_state, ends, product = string.match(line_words, '^(%S+) (%S+) %S+ %S+ (.*)$')
-  return line_state .. ' ' .. ends .. ' ' .. product
-end
-
--- Returns the data of the event of the account's present line of this purchase, or nil without a line.
-local function told_by()
-  for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
-    local of, line_words = string.match(line, '^(%S+) (.*)$')
-    if of == hash then return told_of(line_words) end
-  end
+-- Returns the data of the event of a line, or nil for a line that cannot be read.
+local function told_of(line)
+  local state, ends, product = string.match(line, '<line: state, ends, product>')
+  return state and string.format('<told>', state, ends, product)
 end
 
 local function write_lines(lines)

@@ -8,8 +8,13 @@ import { Unchecked } from '../../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../../declare.ts';
 import { OptionalInstallId } from '../../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../../accounts/account.ts';
-import { PurchaseToken, type AppStore, type StorePurchase, type Subscriptions } from '../../../stores/store.ts';
+import type { Subscriptions } from '../../../stores/store.ts';
+import { accountOf, ownerOf } from '../core/owner.ts';
+import { proofIn, proofShape, readSold } from '../core/proof.ts';
+import { purchaseHash } from '../core/purchase-ids.ts';
+import { untilSettled } from '../core/until-settled.ts';
 import { storeUnconfigured } from '../../../stores/store-token.ts';
+import { FIRST_STORE } from '../../../stores/stores.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import {
   Subscription,
@@ -20,33 +25,28 @@ import {
   type SubscriptionServices,
 } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
+import { hasEnded, queued, readPurchase, todoPrelude, type PurchaseDocument } from './purchase-document.ts';
 import {
-  accountOf,
-  hasEnded,
-  ownerOf,
-  queued,
-  readPurchase,
-  todoPrelude,
-  untilSettled,
-  type PurchaseDocument,
-} from './purchase-document.ts';
-import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments } from './purchase-record.ts';
-import { purchaseHash } from './purchase-token.ts';
+  acknowledgeRecorded,
+  firstCheckAt,
+  namedArguments,
+  namedIn,
+  purchaseArguments,
+  stateArguments,
+  type Answered,
+} from './purchase-record.ts';
 import { lineageOf, storeOwnerOf, type Lineage } from './store-owner.ts';
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
   keys: ['purchase'],
-  args: ['ownerSeen', 'accountId', 'token', 'packageName', ...stateArguments, 'bound', 'act'],
+  args: ['ownerSeen', 'accountId', ...namedArguments, ...stateArguments, 'bound', 'act'],
   answers: ['recorded', 'changed'],
   slotOf: 'purchase',
   prologue: opensAccount,
   prelude: todoPrelude,
   durable: true,
 });
-
-const OWNED = { field: 'purchaseToken' };
-const UNKNOWN = { message: 'The store knows no such purchase of this app.', field: 'purchaseToken' };
 
 export const claimSubscription = endpoint({
   method: 'POST',
@@ -64,7 +64,8 @@ export const claimSubscription = endpoint({
     '`app_store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
   body: z.object({
     installId: OptionalInstallId,
-    purchaseToken: PurchaseToken,
+    ...proofShape,
+    store: proofShape.store.optional().meta({ description: `\`${FIRST_STORE}\` if left out.` }),
     packageName: z.string().optional().meta({ description: 'The app of the purchase. Left out: the service tries each of its apps.' }),
   }),
   reply: Subscription,
@@ -77,38 +78,41 @@ export const claimSubscription = endpoint({
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body, meta: { traceparent } }, services: PurchaseServices) {
-    const { store, scripts } = services;
-    if (store?.subscriptions === undefined || store.subscriptions.packageNames.length === 0) return new Unchecked(storeUnconfigured());
-    const { subscriptions } = store;
-    const { purchaseToken: token, packageName = '' } = body;
+    const { scripts, stores } = services;
+    const { store, field, text, isOpen } = proofIn(body);
+    const subscriptions = stores.salesOf(store, 'subscriptions');
+    if (subscriptions === undefined) return new Unchecked(storeUnconfigured());
+    const { packageName = '' } = body;
     if (packageName !== '' && !subscriptions.packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
 
-    const hash = purchaseHash(token);
+    const id = await subscriptions.idOf(text);
+    const hash = purchaseHash(id, store);
     // Both scripts start in one turn of the event loop, so that they can share a round trip. An ended session or a moved account refuses
     // the call, whatever the purchase is.
     const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
     if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
     const { word: owned } = await claimOf(caller, document, scripts);
-    if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
+    if (owned === 'purchase_owned') return refuse('purchase_owned', { field });
     if (owned === 'retired') return currentSubscription(caller, services);
 
-    const claimServices = { ...services, store, subscriptions };
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
-    const purchase = await subscriptions.read(token, soldBy, traceparent);
+    const purchase = await readSold(subscriptions, text, soldBy, traceparent);
     if (typeof purchase === 'string') {
-      if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
+      if (owned !== 'yours') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check by the queue.
-      await queued(hash, claimServices, (act) => checkPurchase(hash, act, claimServices));
+      await queued(hash, services, (act) => checkPurchase(hash, act, services));
       return currentSubscription(caller, services);
     }
-    const lineage = await lineageOf(purchase, subscriptions, scripts);
-    return recordPurchase(caller, { token, hash, purchase, lineage, traceparent }, claimServices);
+    const lineage = await lineageOf({ store, purchase }, subscriptions, scripts);
+    const word = await recordPurchase(caller, { hash, store, purchase, lineage, isOpen, traceparent }, { ...services, subscriptions });
+    if (word === 'bad_token') return refuse(word, { message: 'The store does not say that this account bought it.', field });
+    return word === 'purchase_owned' ? refuse(word, { field }) : afterWrites(currentSubscription(caller, services));
   },
 });
 
-type PurchaseServices = SubscriptionServices & Pick<Services, 'store' | 'log'>;
+type PurchaseServices = SubscriptionServices & Pick<Services, 'stores' | 'log'>;
 
-type ClaimServices = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
+type ClaimServices = PurchaseServices & { subscriptions: Subscriptions };
 
 /**
  * Whether the caller may claim a purchase, by the purchase's record. A guest's purchase moves to another account that sends its token,
@@ -131,8 +135,8 @@ async function claimOf(
  * own, unless the older purchase has ended and the new one replaces it.
  * @returns `isOthers`: whether another account keeps the purchase. `isBound`: whether an id that the app gave to the store names the caller
  */
-async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: ClaimServices) {
-  const owner = await storeOwnerOf(purchase, lineage, scripts);
+async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bought, { scripts, now }: ClaimServices) {
+  const owner = await storeOwnerOf(answered, lineage, scripts);
   if (owner.word === 'nobody') return { isOthers: false, isBound: false };
   if (owner.word === 'deleted') return { isOthers: true, isBound: false };
   const { accountId: named, isBound, replaced } = owner;
@@ -143,11 +147,11 @@ async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought
   return { isOthers: (await ownerOf(named, scripts)).isStoreAccount, isBound: false };
 }
 
-interface Bought {
-  readonly token: string;
+interface Bought extends Answered {
   readonly hash: string;
-  readonly purchase: StorePurchase;
   readonly lineage: Lineage;
+  /** Whether the proof is no secret (`Proof`). */
+  readonly isOpen: boolean;
   readonly traceparent: string | undefined;
 }
 
@@ -156,9 +160,9 @@ interface Bought {
  * script does nothing, and both run again.
  */
 async function claim(caller: Caller, bought: Bought, act: string, services: ClaimServices) {
-  const { token, hash, purchase } = bought;
+  const { hash, store, purchase, isOpen } = bought;
   const { scripts, now } = services;
-  const stated = purchaseArguments(purchase, firstCheckAt(purchase, now()));
+  const stated = purchaseArguments(store, purchase, firstCheckAt(purchase, now()));
   return untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
     const { word } = await claimOf(caller, document, scripts);
@@ -167,11 +171,11 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
     // A purchase that the caller owns already stays with the caller, whatever the store's answer says: an operator may have moved the
     // purchase, or its record may be older than the ids that apps give to the store.
     if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
+    if (isOpen && !isBound && word !== 'yours') return { word: word === 'others' ? ('purchase_owned' as const) : ('bad_token' as const) };
     const args = {
       ownerSeen: document?.owner ?? '',
       accountId: caller.accountId,
-      token,
-      packageName: purchase.packageName,
+      ...namedIn(bought),
       ...stated,
       bound: Number(isBound),
       act,
@@ -187,16 +191,16 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
  */
 async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
   const { hash } = bought;
-  let refused = false;
+  let word = 'recorded' as Awaited<ReturnType<typeof claim>>['word'];
   await queued(hash, services, async (act) => {
     const outcome = await claim(caller, bought, act, services);
-    refused = outcome.word === 'purchase_owned';
+    ({ word } = outcome);
     if (outcome.word !== 'recorded') return (await finishPurchase(hash, services))?.dueAt;
     if (outcome.leftAnother)
       services.log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
     return acknowledgeRecorded({ ...bought, act }, services);
   });
-  return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, services));
+  return word;
 }
 
 async function currentSubscription(caller: Caller, services: SubscriptionServices) {

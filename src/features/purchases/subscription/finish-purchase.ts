@@ -1,29 +1,23 @@
 import { accountCreation, accountEvents } from '../../../accounts/account-events.ts';
-import { boundedLines } from '../../../accounts/bounded-lines.ts';
+import { boundedLines, purchaseLine, toldSubscription } from '../../../accounts/bounded-lines.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';
 import { Queue } from '../../../redis/queue.ts';
 import { defineLibrary, defineScript } from '../../../redis/script.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
 import type { ScriptServices } from '../../../declare.ts';
 import { subscriptionKeys } from './model.ts';
-import {
-  accountOf,
-  purchaseJournal,
-  queued,
-  readPurchase,
-  todoPrelude,
-  untilSettled,
-  wordsOf,
-  type PurchaseDocument,
-} from './purchase-document.ts';
+import { accountOf } from '../core/owner.ts';
+import { untilSettled } from '../core/until-settled.ts';
+import { purchaseJournal, queued, readPurchase, todoPrelude, lineOf, type PurchaseDocument } from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
 
-const linesPrelude = defineLibrary(new URL('account-lines.lua', import.meta.url));
+const linesPrelude = defineLibrary(new URL('account-lines.lua', import.meta.url), { formats: [purchaseLine, toldSubscription] });
 
 export const putLineScript = defineScript({
   file: new URL('put-line.lua', import.meta.url),
   keys: ['account', 'standing', 'revised', 'owned'],
-  args: ['hash', 'revision', 'words', 'now'],
+  args: ['hash', 'revision', 'line', 'now'],
   answers: ['put', 'stale', 'moved', 'moving', 'deleted'],
   prelude: linesPrelude,
   library: [standingLibrary, boundedLines, accountEvents, accountCreation],
@@ -40,30 +34,13 @@ export const dropLineScript = defineScript({
   durable: true,
 });
 
-export const retireScript = defineScript({
-  file: new URL('retire-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['by', 'newOwner', 'act'],
-  answers: ['retired'],
+export const retireScript = purchaseScript(new URL('retire-purchase.lua', import.meta.url), ['by', 'newOwner', 'act'], ['retired'], {
   prelude: todoPrelude,
-  durable: true,
 });
 
-export const finishedScript = defineScript({
-  file: new URL('finished.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['revision'],
-  answers: ['finished', 'changed'],
-  durable: true,
-});
+export const finishedScript = purchaseScript(new URL('finished.lua', import.meta.url), ['revision'], ['finished', 'changed']);
 
-export const releaseScript = defineScript({
-  file: new URL('release-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['owner'],
-  answers: ['released', 'kept'],
-  durable: true,
-});
+export const releaseScript = purchaseScript(new URL('release-purchase.lua', import.meta.url), ['owner'], ['released', 'kept']);
 
 /**
  * Updates the Redis keys that depend on the record of a purchase: its line in the owner's account, its lines in accounts of earlier owners,
@@ -115,10 +92,10 @@ function lineKeys(accountId: string, hash: string) {
  */
 async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: ScriptServices): Promise<'put' | 'changed' | 'deleted'> {
   const { owner, revision, retiredBy } = document;
-  const words = retiredBy === '' ? wordsOf(document) : '';
+  const line = retiredBy === '' ? lineOf(hash, document) : '';
   const put = async (accountId: string) => {
     const keys = { ...lineKeys(accountId, hash), owned: subscriptionKeys.ofAccount(accountId) };
-    const [word, created] = await scripts.run(putLineScript, keys, { hash, revision, words, now: now() });
+    const [word, created] = await scripts.run(putLineScript, keys, { hash, revision, line, now: now() });
     if (word === 'put' && created === '1') scripts.accountCreated();
     return word;
   };

@@ -9,7 +9,7 @@ local answer = {'purchases', found[1]}
 for _, hash in ipairs(found[2]) do answer[#answer + 1] = hash end
 if cursor ~= '0' then return answer end
 for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
-  local hash = string.match(line, '^%S+')
+  local hash = string.match(line, '<line: hash>')
   if redis.call('SISMEMBER', owned, hash) == 0 then answer[#answer + 1] = hash end
 end
 return answer

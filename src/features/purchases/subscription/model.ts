@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Services } from '../../../declare.ts';
+import { purchaseLine } from '../../../accounts/bounded-lines.ts';
 import { heldFields, isoTime, timeOf } from '../../../accounts/fields.ts';
 import { storeStates, type StoreState, type StoreSubscription } from '../../../stores/store.ts';
 import { purchaseAt, purchaseChanges } from './purchase-expiry.ts';
@@ -10,7 +11,7 @@ export type SubscriptionServices = Pick<Services, 'scripts' | 'config' | 'now'>;
 export const subscriptionKeys = {
   /**
    * The record of a purchase of a subscription: a hash. Its Redis key has the purchase's `purchaseHash`. Fields:
-   * - token, packageName
+   * - token (the store's own id), packageName, store (missing: the first store of the table)
    * - owner: an account id; after a move still the guest's. `-`, without a token, if another purchase replaced this one and the owner was
    *   deleted. Missing if a notification named the purchase, and no account owns it yet.
    * - bound: 1 if an id that the app gave to the store names the owner
@@ -166,21 +167,21 @@ export const RecordedPurchase = z
   .meta({ id: 'RecordedPurchase', example: { productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z' } });
 
 /**
- * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced:
- * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. It has ten lines at most, in no order
- * (`accounts/bounded-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to the account's
- * (`guest-moves/add-guest-to-account.lua`).
+ * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced, ten
+ * lines at most, in no order (`accounts/bounded-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to
+ * the account's (`guest-moves/add-guest-to-account.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
-  return field.split('\n').flatMap((line) => {
-    const [hash = '', state, expiresAt, willRenew, checkedAt, productId = ''] = line.split(' ');
-    if (hash === '') return [];
+  return field.split('\n').flatMap((text) => {
+    const line = purchaseLine.parse(text);
+    if (line === undefined) return [];
+    const { state, ends, renews, checked, product } = line;
     return {
       state: state as StoreState,
-      expiresAt: expiresAt === '-' ? undefined : Number(expiresAt),
-      productId,
-      willRenew: willRenew === '-' ? undefined : willRenew === '1',
-      checkedAt: Number(checkedAt),
+      expiresAt: ends === '-' ? undefined : ends,
+      productId: product,
+      willRenew: renews === '-' ? undefined : renews === '1',
+      checkedAt: checked,
     };
   });
 }
@@ -194,6 +195,12 @@ export function purchaseNow(
 }
 
 /** The part of `RecordedPurchase` that comes from the app store's answer. */
-export function shownPurchase({ productId, state, expiresAt, willRenew, checkedAt }: StoreSubscription) {
+export function shownPurchase({
+  productId,
+  state,
+  expiresAt,
+  willRenew,
+  checkedAt,
+}: Omit<StoreSubscription, 'state'> & { readonly state: string }) {
   return { productId, state, expiresAt: isoTime(expiresAt), willRenew, checkedAt: isoTime(checkedAt)! };
 }

@@ -1,17 +1,16 @@
 import type { ScriptServices } from '../../../declare.ts';
-import { defineScript } from '../../../redis/script.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { accountOf, queued, readPurchase, todoPrelude } from './purchase-document.ts';
+import { accountOf } from '../core/owner.ts';
+import { queued, readPurchase, todoPrelude } from './purchase-document.ts';
 
-const moveScript = defineScript({
-  file: new URL('move-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['ownerSeen', 'owner', 'isOwner', 'key', 'act'],
-  answers: ['moved', 'replayed', 'owned', 'changed', 'retired'],
-  prelude: todoPrelude,
-  durable: true,
-});
+const moveScript = purchaseScript(
+  new URL('move-purchase.lua', import.meta.url),
+  ['ownerSeen', 'owner', 'isOwner', 'key', 'act'],
+  ['moved', 'replayed', 'owned', 'changed', 'retired'],
+  { prelude: todoPrelude },
+);
 
 interface SubscriptionMove {
   /** The owner that the operator was shown. If the purchase has another owner by now, it does not move. */

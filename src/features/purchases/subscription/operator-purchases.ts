@@ -3,8 +3,8 @@ import { isoTime } from '../../../accounts/fields.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { purchasesOf, RecordedPurchase, shownPurchase, subscriptionKeys } from './model.ts';
 import { Queue } from '../../../redis/queue.ts';
-import { refundAt } from './check-schedule.ts';
-import { lineOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
+import { refundAt } from '../core/check-schedule.ts';
+import { readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
 
 export const OperatorPurchase = z
@@ -42,9 +42,9 @@ export async function purchasesForOperator(
   const shown = async (purchase: string, line: string | undefined) => {
     const document = await readPurchase(purchase, scripts);
     // Another account may own the purchase by now, or another purchase may have replaced it.
-    const isOwn = document !== undefined && document.token !== '' && document.retiredBy === '' && owners.includes(document.owner);
+    const isOwn = document !== undefined && document.id !== '' && document.retiredBy === '' && owners.includes(document.owner);
     if (line === undefined && !isOwn) return [];
-    const [known] = purchasesOf(line ?? lineOf(purchase, document!));
+    const [known] = line === undefined ? [document!] : purchasesOf(line);
     return [
       {
         purchase,
@@ -121,7 +121,7 @@ function shownUnowned(hash: string, document: PurchaseDocument, dueAt: number): 
     packageName,
     productId: productId === '' ? undefined : productId,
     state: state === '' ? undefined : state,
-    expiresAt: expiresAt === '-' ? undefined : isoTime(expiresAt),
+    expiresAt: isoTime(expiresAt),
     orderId: orderId === '' ? undefined : orderId,
     noticedAt: isoTime(noticedAt)!,
     boughtAt: isoTime(boughtAt),

@@ -1,7 +1,8 @@
-import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Probe } from '../../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../../consistency/queue-check.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../../consistency/auditor.ts';
+import { checkWithDue, notQueued, queueCheck, type Queued } from '../../../consistency/queue-check.ts';
 import { entryOf } from '../../../redis/queue.ts';
-import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { forgottenAfterMs, UNACKNOWLEDGED_MS } from '../core/check-schedule.ts';
+import { FIRST_STORE } from '../../../stores/stores.ts';
 import { subscriptionKeys } from './model.ts';
 import { lostPurchase } from './purchase-line-auditor.ts';
 
@@ -48,35 +49,28 @@ async function wrongOfUnowned({ key, entry, member: hash }: Queued, probe: Probe
   return `It holds the purchase ${hash}, which does not exist.`;
 }
 
-async function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
-  const found = await findingsOf(hash, probe, dueCommands);
-  return found.length === 0 ? found : findingsOf(hash, probe, dueAnywhereCommands);
+function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
+  const { purchase, due, unowned } = subscriptionKeys;
+  const of = { member: hash, document: purchase(hash), queueOf: (owner: string | null) => (owner === null ? unowned : due) };
+  const read: Command = ['HMGET', of.document, 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo', 'store'];
+  return checkWithDue(of, [read], probe, async ([facts], isDue, queue) => {
+    const [token, owner, retiredBy, state, expiresAt, todo, store] = facts as (string | null)[];
+    if ((token === null && owner === null) || isDue) return [];
+    // Between the two reads, an account became the owner of the purchase.
+    if (of.queueOf(owner!) !== queue) return [];
+    const find = (text: string): Promise<Finding[]> => notQueued({ queue, member: hash, subject: `purchase ${hash}`, text }, probe);
+    if (owner === null)
+      return find(`No account owns it, but the queue ${queue} has no entry for it, so no service searches for its owner.`);
+    if (todo !== null) return find(`A change of it has steps left (${todo}), but the queue ${queue} has no entry for it.`);
+    // `retire` also marks purchases that were never recorded. Such a purchase has an owner and no state.
+    const ends = expiresAt === '-' || expiresAt == null ? Infinity : Number(expiresAt);
+    const forgottenAt = ends + forgottenAfterMs(store ?? FIRST_STORE);
+    if (retiredBy !== null || !mayChange(state!, ends, forgottenAt, probe.now() + CLOCKS_DIFFER_MS)) return [];
+    return find(`Its state is ${state}, but the queue ${queue} has no entry for it, so it is never checked again.`);
+  });
 }
 
-async function findingsOf(hash: string, probe: Probe, whenDue: typeof dueCommands): Promise<Finding[]> {
-  const { purchase } = subscriptionKeys;
-  const [act = null, ownerSeen = null] = (await probe.ask('HMGET', purchase(hash), 'act', 'owner')) as (string | null)[];
-  const due = ownerSeen === null ? subscriptionKeys.unowned : subscriptionKeys.due;
-  const [facts, ...times] = await probe.together(
-    ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo'],
-    ...whenDue(due, hash, act === null ? [] : [act]),
-  );
-  const [token, owner, retiredBy, state, expiresAt, todo] = facts as (string | null)[];
-  const subject = `purchase ${hash}`;
-  if ((token === null && owner === null) || dueAtOf(times) !== undefined) return [];
-  // Between the two reads, an account became the owner of the purchase.
-  if ((owner === null) !== (ownerSeen === null)) return [];
-  const find = (text: string): Promise<Finding[]> => notQueued({ queue: due, member: hash, subject, text }, probe);
-  if (owner === null) return find(`No account owns it, but the queue ${due} has no entry for it, so no service searches for its owner.`);
-  if (todo !== null) return find(`A change of it has steps left (${todo}), but the queue ${due} has no entry for it.`);
-  // `retire` also marks purchases that were never recorded. Such a purchase has an owner and no state.
-  const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
-  if (retiredBy !== null || !mayChange(state!, ends, probe.now() + CLOCKS_DIFFER_MS)) return [];
-  return find(`Its state is ${state}, but the queue ${due} has no entry for it, so it is never checked again.`);
-}
-
-/** Whether `nextCheckAt` and `checkPurchase` always schedule another check. */
-function mayChange(state: string, expiresAt: number, now: number): boolean {
-  if (state === 'expired' || (state === 'canceled' && expiresAt <= now)) return false;
-  return expiresAt === Infinity || expiresAt + FORGOTTEN_AFTER_MS > now;
+/** Whether `nextCheckAt` and `checkPurchase` always schedule another check. @param forgottenAt when the store no longer knows the purchase */
+function mayChange(state: string, expiresAt: number, forgottenAt: number, now: number): boolean {
+  return state !== 'expired' && !(state === 'canceled' && expiresAt <= now) && forgottenAt > now;
 }

@@ -1,33 +1,32 @@
-import { refuse, Refusal } from '../../../errors.ts';
 import { backoffMs } from '../../../journal/backoff.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
-import { defineScript } from '../../../redis/script.ts';
 import type { Services, ScriptServices } from '../../../declare.ts';
-import type { AppStore, StorePurchase } from '../../../stores/store.ts';
-import { FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
+import { askStore } from '../core/proof.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
+import { forgottenAfterMs, LEASE_MS, LONGEST_WAIT_MS } from '../core/check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
 import { purchaseJournal, readPurchase } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
 import { updatePurchase } from './purchase-record.ts';
 
-export const schedulePurchase = defineScript({
-  file: new URL('schedule-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['dueAt', 'faults', 'unknowns', 'hintedAt', 'act'],
-  answers: ['scheduled', 'unknown'],
-});
+export const schedulePurchase = purchaseScript(
+  new URL('schedule-purchase.lua', import.meta.url),
+  ['dueAt', 'faults', 'hintedAt', 'act'],
+  ['scheduled', 'unknown'],
+  { durable: false },
+);
 
-export type CheckServices = ScriptServices & Pick<Services, 'log'> & { store: AppStore };
+export type CheckServices = ScriptServices & Pick<Services, 'log' | 'stores'>;
 
 /** Fields of a purchase that are unknown if the app store answers without a purchase. */
-const NOTHING_KNOWN = { buyer: undefined, linkedToken: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
+const NOTHING_KNOWN = { buyer: undefined, linkedId: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
 /** Does the work that is due for a purchase: the steps that a dead process left, and a check. @returns when the next check is due */
 async function checkDue(hash: string, services: CheckServices): Promise<number | undefined> {
   const document = await finishPurchase(hash, services);
   // The purchase has no owner, or another purchase replaced it.
-  if (document === undefined || document.token === '' || document.owner === '' || document.retiredBy !== '') return undefined;
+  if (document === undefined || document.id === '' || document.owner === '' || document.retiredBy !== '') return undefined;
   // The queue may be early, because a change put an entry into the queue before it changed the record, or because the record got a later
   // due time.
   if (document.dueAt !== undefined && document.dueAt > services.now()) return document.dueAt;
@@ -41,35 +40,29 @@ async function checkDue(hash: string, services: CheckServices): Promise<number |
  * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function checkPurchase(hash: string, act: string, services: CheckServices): Promise<number | undefined> {
-  const { scripts, now, log, store } = services;
-  const { subscriptions } = store;
+  const { scripts, now, log, stores } = services;
   const document = await readPurchase(hash, scripts);
-  if (document === undefined || document.token === '' || document.retiredBy !== '') return undefined;
-  const { token, packageName, productId, willRenew, faults: faultsBefore } = document;
-  const expiredAt = document.expiresAt === '-' ? undefined : Number(document.expiresAt);
+  if (document === undefined || document.id === '' || document.retiredBy !== '') return undefined;
+  const { store, id, packageName, productId, willRenew, faults: faultsBefore } = document;
+  const subscriptions = stores.named(store)?.subscriptions;
+  const expiredAt = document.expiresAt;
   const reschedule = async (dueAt: number | undefined, faults: number): Promise<number | undefined> => {
-    const args = { dueAt: dueAt ?? '', faults, unknowns: '', hintedAt: '', act };
+    const args = { dueAt: dueAt ?? '', faults, hintedAt: '', act };
     const [word] = await scripts.run(schedulePurchase, { purchase: subscriptionKeys.purchase(hash) }, args);
     return word === 'scheduled' ? dueAt : undefined;
   };
   const fetchedAt = now();
-  let answer: StorePurchase | 'gone' | 'unknown';
-  try {
-    if (subscriptions === undefined) throw refuse('store_unconfigured');
-    answer = await subscriptions.read(token, packageName);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const faults = faultsBefore + 1;
-    return reschedule(now() + backoffMs(faults), faults);
-  }
+  const answer = await askStore(subscriptions, document);
+  if (answer === 'failed') return reschedule(now() + backoffMs(faultsBefore + 1), faultsBefore + 1);
   if (answer === 'unknown') {
     // The app store confirmed this purchase before: a wrong setting of coinop or of the store must not take access away.
     log.warn({ purchase: hash.slice(0, 6) }, 'the app store does not know a purchase that it confirmed before');
-    const isForgotten = expiredAt !== undefined && expiredAt + FORGOTTEN_AFTER_MS < now();
+    const isForgotten = expiredAt !== undefined && expiredAt + forgottenAfterMs(store) < now();
     return reschedule(isForgotten ? undefined : now() + LONGEST_WAIT_MS, 0);
   }
   if (answer === 'gone') {
     const expired = {
+      id,
       packageName,
       state: 'expired' as const,
       expiresAt: expiredAt === undefined ? undefined : Math.min(expiredAt, fetchedAt),
@@ -79,21 +72,16 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
       retires: false,
       acknowledged: true,
     };
-    return updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, { faults: 0, act }, services);
+    const purchase = { ...expired, willRenew: willRenew === undefined ? undefined : false };
+    return updatePurchase(hash, { store, purchase }, { faults: 0, act }, services);
   }
   const isUnacknowledged = needsAcknowledgement(answer, now());
   const acknowledged = isUnacknowledged
-    ? await subscriptions.acknowledge({ packageName, productId: answer.productId, token })
+    ? await subscriptions!.acknowledge({ id, packageName, sku: answer.productId })
     : answer.acknowledged;
   const faults = isUnacknowledged && !acknowledged ? faultsBefore + 1 : 0;
-  return updatePurchase(hash, { ...answer, acknowledged }, { faults, act }, services);
+  return updatePurchase(hash, { store, purchase: { ...answer, acknowledged } }, { faults, act }, services);
 }
-
-/**
- * How long a process leases one purchase, in milliseconds. A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few
- * scripts.
- */
-export const LEASE_MS = 30_000;
 
 /**
  * Checks purchases when they are due, until the returned queue is closed: when a purchase ends, while it is unacknowledged, twice a day,

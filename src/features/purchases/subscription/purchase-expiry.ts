@@ -1,17 +1,5 @@
+import { RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS } from '../../../accounts/bounded-lines.ts';
 import type { StorePurchase, StoreState, StoreSubscription } from '../../../stores/store.ts';
-
-/**
- * How long after its end a renewing subscription gives access if the app store was not asked since that end, in milliseconds. The check
- * that asks the store may be late, and the store may be down: neither may lock out a user who goes on paying. Within a day the service or
- * the store works again, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
- */
-export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
-
-/**
- * How long after its end a renewing subscription gives access if the app store, asked shortly after that end, still answers active, in
- * milliseconds: the store renews at about that moment, and clocks differ.
- */
-export const RENEWAL_MOMENT_MS = 2 * 60_000;
 
 /** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */
 const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];

@@ -1,14 +1,15 @@
 import { backoffMs } from '../../../journal/backoff.ts';
 import { afterWrites } from '../../../redis/script-runner.ts';
-import { defineScript } from '../../../redis/script.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
 import type { Services, ScriptServices } from '../../../declare.ts';
-import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { nextCheckAt, UNACKNOWLEDGED_MS } from '../core/check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import type { StorePurchase, Subscriptions } from '../../../stores/store.ts';
+import { FIRST_STORE, type StoreName } from '../../../stores/stores.ts';
+import { purchaseHash } from '../core/purchase-ids.ts';
 import { subscriptionKeys } from './model.ts';
 import { todoPrelude } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
-import { purchaseHash } from './purchase-token.ts';
 
 /**
  * The arguments that describe a purchase's state, in the order in which the scripts that record a purchase take them. `purchaseArguments`
@@ -16,18 +17,16 @@ import { purchaseHash } from './purchase-token.ts';
  */
 export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged', 'dueAt', 'retires'] as const;
 
-export const updateScript = defineScript({
-  file: new URL('update-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['now', ...stateArguments, 'faults', 'act'],
-  answers: ['updated', 'stale', 'retired'],
-  prelude: todoPrelude,
-  durable: true,
-});
+export const updateScript = purchaseScript(
+  new URL('update-purchase.lua', import.meta.url),
+  ['now', ...stateArguments, 'faults', 'act'],
+  ['updated', 'stale', 'retired'],
+  { prelude: todoPrelude },
+);
 
 /** A purchase as arguments of a script: `-` for undefined, 0 or 1 for a boolean. */
-export function purchaseArguments(purchase: StorePurchase, dueAt: number | undefined) {
-  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedToken, retires } = purchase;
+export function purchaseArguments(store: StoreName, purchase: StorePurchase, dueAt: number | undefined) {
+  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedId, retires } = purchase;
   return {
     state,
     expiresAt: expiresAt ?? '-',
@@ -36,7 +35,7 @@ export function purchaseArguments(purchase: StorePurchase, dueAt: number | undef
     checkedAt,
     acknowledged: Number(acknowledged),
     dueAt: dueAt ?? '',
-    retires: retires && linkedToken !== undefined ? purchaseHash(linkedToken) : '',
+    retires: retires && linkedId !== undefined ? purchaseHash(linkedId, store) : '',
   };
 }
 
@@ -49,14 +48,14 @@ export function purchaseArguments(purchase: StorePurchase, dueAt: number | undef
  */
 export async function updatePurchase(
   hash: string,
-  purchase: StorePurchase,
+  { store, purchase }: Answered,
   { faults, act }: { readonly faults: number; readonly act: string },
   services: ScriptServices,
 ): Promise<number | undefined> {
   const { scripts, now } = services;
   const soon = faults > 0 ? now() + backoffMs(faults) : Infinity;
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
-  const args = { now: now(), ...purchaseArguments(purchase, next === Infinity ? undefined : next), faults, act };
+  const args = { now: now(), ...purchaseArguments(store, purchase, next === Infinity ? undefined : next), faults, act };
   const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
   // The owner was deleted, and the purchase is forgotten.
   if (word !== 'stale' && (await finishPurchase(hash, services)) === undefined) return undefined;
@@ -71,10 +70,27 @@ export function firstCheckAt(purchase: StorePurchase, now: number): number | und
   return needsAcknowledgement(purchase, now) ? now + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now);
 }
 
-export interface JustRecorded {
-  readonly hash: string;
-  readonly token: string;
+/** A store's answer about a purchase. */
+export interface Answered {
+  readonly store: StoreName;
   readonly purchase: StorePurchase;
+}
+
+/** The fields of the record that name the purchase to its store. */
+export const namedArguments = ['store', 'token', 'packageName'] as const;
+
+export function namedIn({
+  store,
+  purchase: { id, packageName },
+}: {
+  readonly store: StoreName;
+  readonly purchase: Pick<StorePurchase, 'id' | 'packageName'>;
+}) {
+  return { store: store === FIRST_STORE ? '' : store, token: id, packageName };
+}
+
+export interface JustRecorded extends Answered {
+  readonly hash: string;
   /** The name that `queued` gave to the act that recorded the purchase. */
   readonly act: string;
   readonly traceparent?: string | undefined;
@@ -86,15 +102,16 @@ export interface JustRecorded {
  * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function acknowledgeRecorded(
-  { hash, token, purchase, act, traceparent }: JustRecorded,
+  { hash, store, purchase, act, traceparent }: JustRecorded,
   services: ScriptServices & Pick<Services, 'log'> & { readonly subscriptions: Subscriptions },
 ): Promise<number | undefined> {
-  const { packageName, productId } = purchase;
+  const { id, packageName, productId } = purchase;
   const document = await afterWrites(finishPurchase(hash, services));
   if (document === undefined || !needsAcknowledgement(purchase, services.now())) return document?.dueAt;
-  if (!(await services.subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document.dueAt;
+  if (!(await services.subscriptions.acknowledge({ id, packageName, sku: productId }, traceparent))) return document.dueAt;
   // If this update fails, the next check learns from the app store that the purchase is acknowledged.
-  return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, services).catch((error: unknown) => {
+  const answered = { store, purchase: { ...purchase, acknowledged: true } };
+  return updatePurchase(hash, answered, { faults: 0, act }, services).catch((error: unknown) => {
     services.log.debug(
       { reason: (error as Error).message },
       'the acknowledgement of a purchase could not be recorded: the next check records it',

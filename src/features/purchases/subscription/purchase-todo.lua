@@ -1,6 +1,6 @@
 -- Functions for scripts that change a purchase. Gives add_todo(), save_state(), save_owned() and leave_unowned().
--- Needs purchase (a key), now, for save_state() the arguments of the purchase's state and due_at, and for save_owned() also token,
--- package_name, act, bound and retires.
+-- Needs purchase (a key), now, for save_state() the arguments of the purchase's state and due_at, and for save_owned() also store,
+-- token, package_name, act, bound and retires.
 --
 -- `todo` lists the steps that other keys still need after a change of the purchase (finish-purchase.ts). Every change that adds a step
 -- raises `revision`: `finished.lua` then clears no step of a later change, and an account ignores a line of an older revision. The first
@@ -35,6 +35,7 @@ local function save_owned(owner_before, owner)
     -- purchase is checked again now.
     if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = now end
     redis.call('HSET', purchase, 'token', token, 'packageName', package_name, 'faults', 0)
+    if store ~= '' then redis.call('HSET', purchase, 'store', store) end
     save_state(due_at)
   elseif not owner_before and due_at ~= '' then
     -- A check of the purchase without an owner set a later time, because the purchase had no owner who could acknowledge it.

@@ -1,16 +1,18 @@
 import type { z } from 'zod';
+import { purchaseLine } from '../../../accounts/bounded-lines.ts';
 import { accountKey } from '../../../accounts/account-keys.ts';
 import { pageOfSets, type SetPart } from '../../../redis/set-pages.ts';
 import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import { purchasesOf, shownPurchase, subscriptionKeys, type RecordedPurchase } from './model.ts';
-import { lineOf, readPurchase } from './purchase-document.ts';
+import { shownPurchase, subscriptionKeys, type RecordedPurchase } from './model.ts';
+import { readPurchase } from './purchase-document.ts';
 
 const listPurchases = defineScript({
   file: new URL('list-purchases.lua', import.meta.url),
   keys: ['account', 'owned'],
   args: ['cursor', 'count'],
   answers: ['purchases'],
+  formats: [purchaseLine],
   readOnly: true,
 });
 
@@ -70,7 +72,7 @@ export async function purchasesPage(
   const shown = async (listedBy: string, hash: string) => {
     reads++;
     const document = await readPurchase(hash, scripts);
-    if (document === undefined || document.token === '' || !isOwner.has(document.owner)) return [];
+    if (document === undefined || document.id === '' || !isOwner.has(document.owner)) return [];
     // The account has lines of purchases that are also in the sets of its guests. Such a purchase is shown once, with the guest's set.
     if (document.owner !== listedBy) {
       reads++;
@@ -78,10 +80,9 @@ export async function purchasesPage(
       if (word === 'listed') return [];
     }
     const { packageName, retiredBy } = document;
-    const [known] = purchasesOf(lineOf(hash, document));
     return [
       {
-        ...shownPurchase(known!),
+        ...shownPurchase(document),
         packageName: packageName === '' ? undefined : packageName,
         isReplaced: retiredBy === '' ? undefined : true,
       },

@@ -1,8 +1,8 @@
 -- Writes an account's line of a purchase, and adds the purchase to the account's set. The account has ten lines at most, but its set has
 -- all its purchases, because a deletion of the account has to find them.
 -- KEYS account, standing, revised, owned
--- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
--- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines, told_of, told_by
+-- ARGV hash, revision, line ('': another purchase replaced it, so it has no line), now
+-- Prelude account-lines.lua: owner_away, is_newer, lines_without, told_of, write_lines
 -- Library standing.lua: standing_of
 -- Library bounded-lines.lua: bound_lines
 -- Library account-events.lua: tell_event
@@ -15,10 +15,9 @@ if not is_newer() then return {'stale'} end
 -- The owner of a purchase may be an account that has written nothing yet, so the account is created.
 local created = create_account(account)
 redis.call('SADD', owned, hash)
-local before, after = told_by(), words ~= '' and told_of(words)
-local lines = lines_without()
-if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
+local lines, before = lines_without()
+if line ~= '' then lines[#lines + 1] = line end
 write_lines(bound_lines(lines, tonumber(now), owned))
 -- If the line did not change, or another purchase replaced this one, no event is emitted.
-if after and after ~= before then tell_event(string.match(account, '^{(.-)}'), 's', after) end
+if line ~= '' and not (before and told_of(line) == told_of(before)) then tell_event(string.match(account, '^{(.-)}'), 's', told_of(line)) end
 return {'put', created and '1' or '0'}

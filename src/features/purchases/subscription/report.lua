@@ -11,7 +11,7 @@ if emits then
   local purchases, reported, at = unpack(redis.call('HMGET', account, 'purchases', 'reportedSubscribed', 'reportedAt'))
   local was_subscribed = reported == '1' and tonumber(now) < at + REPORT_LIFE_MS
   if (purchases or '') == '' and was_subscribed ~= (subscribed == '1') then
-    tell_event(string.match(account, '^{(.-)}'), 's', subscribed == '1' and 'active -' or 'none -')
+    tell_event(string.match(account, '^{(.-)}'), 's', string.format('<told: state, ends>', subscribed == '1' and 'active' or 'none', '-'))
   end
 end
 redis.call('HSET', account, 'reportedSubscribed', subscribed, 'reportedAt', now)

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { toldSubscription } from '../../../accounts/bounded-lines.ts';
 import { opensAccount } from '../../../accounts/prologues.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { Unchecked } from '../../../server/http/endpoint.ts';
@@ -10,6 +11,7 @@ const reportScript = defineScript({
   keys: [],
   args: ['subscribed'],
   answers: ['recorded'],
+  formats: [toldSubscription],
   prologue: opensAccount,
 });
 

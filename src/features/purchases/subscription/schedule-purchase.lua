@@ -1,6 +1,6 @@
 -- Sets when the next check of a purchase is due, unless another purchase replaced it.
 -- KEYS purchase
--- ARGV due_at (or '': never), faults, unknowns (or ''), hinted_at (or ''), act (or '')
+-- ARGV due_at (or '': never), faults, hinted_at (or ''), act (or '')
 -- Answers scheduled unknown
 --
 -- `hintedAt` is when the last notification arrived. A check that is running compares it with its own time, because the store's answer may
@@ -8,7 +8,6 @@
 local token, retired_by = unpack(redis.call('HMGET', purchase, 'token', 'retiredBy'))
 if not token or retired_by then return {'unknown'} end
 redis.call('HSET', purchase, 'faults', faults, 'dueAt', due_at)
-if unknowns ~= '' then redis.call('HSET', purchase, 'unknowns', unknowns) end
 if hinted_at ~= '' then redis.call('HSET', purchase, 'hintedAt', hinted_at) end
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
 return {'scheduled'}

@@ -1,9 +1,12 @@
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
-import { settled } from '../../../accounts/standing-reader.ts';
 import type { StorePurchase, Subscriptions } from '../../../stores/store.ts';
-import { boundAccountOf } from '../coins/model.ts';
-import { accountOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
-import { purchaseHash } from './purchase-token.ts';
+import type { StoreName } from '../../../stores/stores.ts';
+import { accountNamedBy } from '../core/buyers.ts';
+import { accountNamed, accountOf } from '../core/owner.ts';
+import { readSold } from '../core/proof.ts';
+import { purchaseHash } from '../core/purchase-ids.ts';
+import { readPurchase, type PurchaseDocument } from './purchase-document.ts';
+import type { Answered } from './purchase-record.ts';
 
 /** The owner of a purchase by the app store's answer, without regard to the account that sends its token. */
 export type StoreOwner =
@@ -27,22 +30,22 @@ export type StoreOwner =
  * one replaces; else, for a purchase outside the app, the owner of the expired purchase that it renews, or the account that the app named
  * for the expired purchase. The record of the expired purchase comes first, because an operator may have given it to another account.
  */
-export async function storeOwnerOf(purchase: StorePurchase, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
-  const { linkedToken, renewed } = purchase;
-  const named = await accountNamed(purchase.buyer, scripts);
+export async function storeOwnerOf({ store, purchase }: Answered, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
+  const { linkedId, renewed } = purchase;
+  const named = await accountNamed(store, purchase.buyer, scripts);
   if (named === 'deleted') return { word: 'deleted' };
   if (named !== undefined) return { word: 'account', accountId: named, isBound: true, replaced: undefined };
-  const replaced = await ownedBy(linkedToken, lineage, scripts);
+  const replaced = await ownedBy(store, linkedId, lineage, scripts);
   if (replaced !== undefined) return replaced;
-  const expired = await ownedBy(renewed?.token, lineage, scripts);
+  const expired = await ownedBy(store, renewed?.id, lineage, scripts);
   if (expired !== undefined) return { ...expired, replaced: undefined };
-  const namedBefore = await accountNamed(renewed?.buyer, scripts);
+  const namedBefore = await accountNamed(store, renewed?.buyer, scripts);
   if (namedBefore === undefined || namedBefore === 'deleted') return { word: 'nobody' };
   return { word: 'account', accountId: namedBefore, isBound: true, replaced: undefined };
 }
 
 /**
- * The store's answers, by token, about purchases that a purchase continues and that have no owner in Redis: their notifications may be lost
+ * The store's answers, by the store's own id, about purchases that a purchase continues and that have no owner in Redis: their notifications may be lost
  * or late, and no app sent their tokens.
  */
 export type Lineage = ReadonlyMap<string, StorePurchase>;
@@ -55,20 +58,20 @@ const LONGEST_LINEAGE = 10;
  * an account.
  * @throws Refusal `app_store_unavailable`
  */
-export async function lineageOf(purchase: StorePurchase, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {
+export async function lineageOf({ store, purchase }: Answered, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {
   const lineage = new Map<string, StorePurchase>();
   const open = [purchase];
   const seen = new Set<string>();
   for (let continued = open.shift(); continued !== undefined; continued = open.shift()) {
-    if (boundAccountOf(continued) !== undefined) continue;
-    for (const token of tokensBefore(continued)) {
-      if (seen.has(token) || seen.size === LONGEST_LINEAGE) continue;
-      seen.add(token);
-      const document = await readPurchase(purchaseHash(token), scripts);
+    if ((await accountNamedBy(store, continued.buyer, scripts)) !== undefined) continue;
+    for (const id of idsBefore(continued)) {
+      if (seen.has(id) || seen.size === LONGEST_LINEAGE) continue;
+      seen.add(id);
+      const document = await readPurchase(purchaseHash(id, store), scripts);
       if (document !== undefined && hasOwner(document)) continue;
-      const answer = await subscriptions.read(token, purchase.packageName);
+      const answer = await readSold(subscriptions, id, purchase.packageName);
       if (typeof answer === 'string') continue;
-      lineage.set(token, answer);
+      lineage.set(id, answer);
       open.push(answer);
     }
   }
@@ -76,33 +79,26 @@ export async function lineageOf(purchase: StorePurchase, subscriptions: Subscrip
 }
 
 /** The purchases that this one continues, by `purchaseHash`. */
-export function followedBy(purchase: StorePurchase, lineage: Lineage): string[] {
-  return [...new Set([purchase, ...lineage.values()].flatMap(tokensBefore))].map(purchaseHash);
+export function followedBy({ store, purchase }: Answered, lineage: Lineage): string[] {
+  return [...new Set([purchase, ...lineage.values()].flatMap(idsBefore))].map((id) => purchaseHash(id, store));
 }
 
-function tokensBefore({ linkedToken, renewed }: StorePurchase): string[] {
-  return [linkedToken, renewed?.token].filter((token) => token !== undefined);
+function idsBefore({ linkedId, renewed }: StorePurchase): string[] {
+  return [linkedId, renewed?.id].filter((id) => id !== undefined);
 }
 
-async function accountNamed(buyer: string | undefined, scripts: CallerScripts): Promise<string | 'deleted' | undefined> {
-  const named = boundAccountOf({ buyer });
-  if (named === undefined) return undefined;
-  const { word, accountId } = await settled(named, scripts);
-  return word === 'deleted' ? 'deleted' : accountId;
-}
-
-async function ownedBy(token: string | undefined, lineage: Lineage, scripts: CallerScripts) {
-  if (token === undefined) return undefined;
-  const document = await readPurchase(purchaseHash(token), scripts);
+async function ownedBy(store: StoreName, id: string | undefined, lineage: Lineage, scripts: CallerScripts) {
+  if (id === undefined) return undefined;
+  const document = await readPurchase(purchaseHash(id, store), scripts);
   if (document !== undefined && hasOwner(document)) {
     const accountId = await accountOf(document.owner, scripts);
     return accountId === undefined ? undefined : { word: 'account' as const, accountId, isBound: document.isBound, replaced: document };
   }
-  const before = lineage.get(token);
+  const before = lineage.get(id);
   if (before === undefined) return undefined;
-  // The search goes on without this token: two purchases that name each other would lead in circles.
-  const further = new Map([...lineage].filter(([otherToken]) => otherToken !== token));
-  const owner = await storeOwnerOf(before, further, scripts);
+  // The search goes on without this purchase: two purchases that name each other would lead in circles.
+  const further = new Map([...lineage].filter(([other]) => other !== id));
+  const owner = await storeOwnerOf({ store, purchase: before }, further, scripts);
   return owner.word === 'account' ? owner : undefined;
 }
 

@@ -1,56 +1,46 @@
 import type { ScriptServices } from '../../../declare.ts';
-import { refuse, Refusal } from '../../../errors.ts';
-import { backoffMs } from '../../../journal/backoff.ts';
-import { Journal } from '../../../journal/journal.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
-import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { StorePurchase } from '../../../stores/store.ts';
-import { nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import type { StoreName } from '../../../stores/stores.ts';
+import { askStore, orFailed } from '../core/proof.ts';
+import { purchaseScript } from '../core/purchase-script.ts';
+import { UNKNOWN_TRIES, WaitingPurchases } from '../core/waiting-purchases.ts';
+import { LEASE_MS, nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from '../core/check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { LEASE_MS, schedulePurchase, type CheckServices } from './purchase-check.ts';
+import type { CheckServices } from './purchase-check.ts';
 import { queued, readPurchase, todoPrelude, type PurchaseDocument } from './purchase-document.ts';
-import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments } from './purchase-record.ts';
-import { followedBy, hasOwner, lineageOf, storeOwnerOf, type Lineage, type StoreOwner } from './store-owner.ts';
+import {
+  acknowledgeRecorded,
+  firstCheckAt,
+  namedArguments,
+  namedIn,
+  purchaseArguments,
+  stateArguments,
+  type Answered,
+} from './purchase-record.ts';
+import { followedBy, hasOwner, lineageOf, storeOwnerOf, type StoreOwner } from './store-owner.ts';
 
-export const noticeScript = defineScript({
-  file: new URL('notice-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['token', 'packageName', 'act'],
-  answers: ['noticed', 'owned'],
-  durable: true,
-});
+export const noticeScript = purchaseScript(
+  new URL('notice-purchase.lua', import.meta.url),
+  [...namedArguments, 'act'],
+  ['noticed', 'owned'],
+);
 
-export const awaitScript = defineScript({
-  file: new URL('await-owner.lua', import.meta.url),
-  keys: ['purchase'],
-  args: [...stateArguments, 'boughtAt', 'orderId', 'follows'],
-  answers: ['waits', 'owned'],
-  prelude: todoPrelude,
-});
+export const awaitScript = purchaseScript(
+  new URL('await-owner.lua', import.meta.url),
+  [...stateArguments, 'boughtAt', 'orderId', 'follows'],
+  ['waits', 'owned'],
+  { prelude: todoPrelude, durable: false },
+);
 
-export const adoptScript = defineScript({
-  file: new URL('adopt-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['accountId', 'token', 'packageName', ...stateArguments, 'bound', 'act'],
-  answers: ['recorded', 'changed'],
-  prelude: todoPrelude,
-  durable: true,
-});
-
-export const forgetScript = defineScript({
-  file: new URL('forget-purchase.lua', import.meta.url),
-  keys: ['purchase'],
-  args: ['askedAt'],
-  answers: ['forgotten', 'kept'],
-});
-
-/**
- * The number of answers "unknown purchase" of the app store after which a purchase is forgotten. Failed calls are not counted. Google may
- * send a notification of a purchase before its API knows the purchase.
- */
-const UNKNOWN_TRIES = 4;
+export const adoptScript = purchaseScript(
+  new URL('adopt-purchase.lua', import.meta.url),
+  ['accountId', ...namedArguments, ...stateArguments, 'bound', 'act'],
+  ['recorded', 'changed'],
+  { prelude: todoPrelude },
+);
 
 /** How long after its refund time an unacknowledged purchase is checked, in milliseconds, so that the app store has refunded it. */
 const AFTER_REFUND_MS = 60_000;
@@ -62,32 +52,52 @@ const AFTER_REFUND_MS = 60_000;
 const FIRST_FOLLOWED_MS = 2000;
 const LONGEST_FOLLOWED_MS = 10 * 60_000;
 
-/** The journal of purchases without an owner. Its queue also has the times at which these purchases are checked. */
-function unownedJournal({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): Journal {
-  return new Journal({ scripts, now, name: subscriptionKeys.unowned, takeOverMs: UNACKNOWLEDGED_MS });
+/** A purchase as a notification names it. */
+export interface NamedPurchase {
+  readonly store: StoreName;
+  /** The store's own id of the purchase. */
+  readonly id: string;
+  readonly packageName: string;
+}
+
+/** Purchases without an owner. */
+function waitingIn({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): WaitingPurchases {
+  return new WaitingPurchases({
+    name: subscriptionKeys.unowned,
+    keyOf: subscriptionKeys.purchase,
+    takeOverMs: UNACKNOWLEDGED_MS,
+    scripts,
+    now,
+  });
 }
 
 /**
  * Records a notification of a purchase without an owner, and makes the purchase's check due. Several notifications make one check due.
+ * @param isNew whether the purchase has no record yet
  * @returns false if an account has become the owner meanwhile
+ * @throws Refusal `store_unavailable` if too many new purchases wait
  */
 export async function noteUnowned(
   hash: string,
-  of: { readonly token: string; readonly packageName: string },
+  { store, ...purchase }: NamedPurchase,
+  isNew: boolean,
   services: ScriptServices,
 ): Promise<boolean> {
-  const { decision, done } = await unownedJournal(services).begin(
-    hash,
-    (act) => services.scripts.run(noticeScript, { purchase: subscriptionKeys.purchase(hash) }, { ...of, act }),
-    async ([word, dueAt]) => (word === 'noticed' ? Number(dueAt) : undefined),
-  );
-  await done;
-  return decision[0] === 'noticed';
+  const waiting = waitingIn(services);
+  if (isNew) await waiting.refuseIfFull(hash);
+  let isNoted = false;
+  await waiting.keep(hash, async (act) => {
+    const args = { ...namedIn({ store, purchase }), act };
+    const [word, dueAt] = await services.scripts.run(noticeScript, { purchase: subscriptionKeys.purchase(hash) }, args);
+    isNoted = word === 'noticed';
+    return isNoted ? Number(dueAt) : undefined;
+  });
+  return isNoted;
 }
 
 /** Checks purchases without an owner when they are due, until the returned queue is closed. */
 export function unownedChecks(services: CheckServices): DueQueue {
-  return unownedJournal(services).takeOver((hash) => checkUnowned(hash, services), LEASE_MS, services.log);
+  return waitingIn(services).takeOver((hash) => checkUnowned(hash, services), LEASE_MS, services.log);
 }
 
 /**
@@ -96,42 +106,39 @@ export function unownedChecks(services: CheckServices): DueQueue {
  * acknowledgement
  */
 export async function checkUnowned(hash: string, services: CheckServices): Promise<number | undefined> {
-  const { scripts, now, log, store } = services;
+  const { scripts, now, log, stores } = services;
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.owner !== '') return undefined;
-  const { token, packageName, dueAt, faults, unknowns } = document;
+  const { store, dueAt, faults, unknowns } = document;
   if (dueAt !== undefined && dueAt > now() && !(await mayFollow(document, scripts))) return followedAt(document, dueAt, now());
 
+  const waiting = waitingIn(services);
   const askedAt = now();
-  let answer: StorePurchase | 'gone' | 'unknown';
-  let lineage: Lineage = new Map();
-  try {
-    if (store.subscriptions === undefined) throw refuse('store_unconfigured');
-    answer = await store.subscriptions.read(token, packageName);
-    if (typeof answer !== 'string') lineage = await lineageOf(answer, store.subscriptions, scripts);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return repeatLater(hash, { faults: faults + 1, unknowns }, services);
-  }
-  if (answer === 'unknown' && unknowns + 1 < UNKNOWN_TRIES)
-    return repeatLater(hash, { faults: unknowns + 1, unknowns: unknowns + 1 }, services);
-  if (typeof answer === 'string' || isNeverPaid(answer)) return forget(hash, askedAt, services);
+  const subscriptions = stores.salesOf(store, 'subscriptions');
+  const answer = await askStore(subscriptions, document);
+  const repeatFailed = () => waiting.repeat(hash, { faults: faults + 1, unknowns });
+  if (answer === 'failed') return repeatFailed();
+  if (answer === 'unknown' && unknowns + 1 < UNKNOWN_TRIES) return waiting.repeat(hash, { faults: unknowns + 1, unknowns: unknowns + 1 });
+  if (typeof answer === 'string' || isNeverPaid(answer)) return waiting.forget(hash, askedAt);
 
-  const owner = await storeOwnerOf(answer, lineage, scripts);
-  if (owner.word === 'account') return adopt(hash, { token, purchase: answer, owner }, services);
+  const answered = { store, purchase: answer };
+  const lineage = await orFailed(lineageOf(answered, subscriptions!, scripts));
+  if (lineage === 'failed') return repeatFailed();
+  const owner = await storeOwnerOf(answered, lineage, scripts);
+  if (owner.word === 'account') return adopt(hash, { ...answered, owner }, services);
   const next = nextCheckAt(answer, now());
   if (owner.word === 'deleted' || answer.acknowledged || next === undefined) {
     const reason = owner.word === 'deleted' ? 'its account was deleted' : `it is ${answer.acknowledged ? 'acknowledged' : answer.state}`;
     log.info({ purchase: hash.slice(0, 6), reason }, 'a notification named a purchase that belongs to nobody');
-    return forget(hash, askedAt, services);
+    return waiting.forget(hash, askedAt);
   }
-  const follows = followedBy(answer, lineage);
-  const refundedAt = (refundAt(answer) ?? -Infinity) + AFTER_REFUND_MS;
+  const follows = followedBy(answered, lineage);
+  const refundedAt = (refundAt({ store, boughtAt: answer.boughtAt }) ?? -Infinity) + AFTER_REFUND_MS;
   const [word, nextAt] = await scripts.run(
     awaitScript,
     { purchase: subscriptionKeys.purchase(hash) },
     {
-      ...purchaseArguments(answer, refundedAt > now() ? Math.min(next, refundedAt) : next),
+      ...purchaseArguments(store, answer, refundedAt > now() ? Math.min(next, refundedAt) : next),
       boughtAt: answer.boughtAt ?? '',
       orderId: answer.orderId ?? '',
       follows: follows.join(' '),
@@ -161,50 +168,27 @@ function followedAt({ follows, noticedAt = 0 }: PurchaseDocument, dueAt: number,
   return Math.min(dueAt, Math.round(now + waitMs));
 }
 
-async function repeatLater(
-  hash: string,
-  counts: { readonly faults: number; readonly unknowns: number },
-  { scripts, now }: CheckServices,
-): Promise<number | undefined> {
-  const dueAt = now() + backoffMs(counts.faults);
-  const args = { dueAt, ...counts, hintedAt: '', act: '' };
-  await scripts.run(schedulePurchase, { purchase: subscriptionKeys.purchase(hash) }, args);
-  return dueAt;
-}
-
-/**
- * Forgets a purchase without an owner. @returns the time now if a notification arrived meanwhile, so that the purchase is checked again at
- * once
- */
-async function forget(hash: string, askedAt: number, { scripts, now }: CheckServices): Promise<number | undefined> {
-  const [word] = await scripts.run(forgetScript, { purchase: subscriptionKeys.purchase(hash) }, { askedAt });
-  return word === 'kept' ? now() : undefined;
-}
-
-interface Adoption {
-  readonly token: string;
-  readonly purchase: StorePurchase;
+interface Adoption extends Answered {
   readonly owner: Extract<StoreOwner, { word: 'account' }>;
 }
 
 /** Records the purchase for its owner, and acknowledges it. After a crash in between, the queue of purchases to check does the rest. */
-async function adopt(hash: string, { token, purchase, owner }: Adoption, services: CheckServices): Promise<undefined> {
-  const { scripts, now, store } = services;
+async function adopt(hash: string, { store, purchase, owner }: Adoption, services: CheckServices): Promise<undefined> {
+  const { scripts, now, stores } = services;
   await queued(hash, services, async (act) => {
     const [word] = await scripts.run(
       adoptScript,
       { purchase: subscriptionKeys.purchase(hash) },
       {
         accountId: owner.accountId,
-        token,
-        packageName: purchase.packageName,
-        ...purchaseArguments(purchase, firstCheckAt(purchase, now())),
+        ...namedIn({ store, purchase }),
+        ...purchaseArguments(store, purchase, firstCheckAt(purchase, now())),
         bound: Number(owner.isBound),
         act,
       },
     );
     // An app has sent the token meanwhile, so the purchase has an owner.
     if (word === 'changed') return (await finishPurchase(hash, services))?.dueAt;
-    return acknowledgeRecorded({ hash, token, purchase, act }, { ...services, subscriptions: store.subscriptions! });
+    return acknowledgeRecorded({ hash, store, purchase, act }, { ...services, subscriptions: stores.named(store)!.subscriptions! });
   });
 }

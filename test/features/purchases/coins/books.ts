@@ -9,7 +9,8 @@ import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchas
 import { PurchaseJournal } from '../../../../src/features/purchases/coins/purchase-journal.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
 import { appStoreUnavailable } from '../../../../src/stores/store-outage.ts';
-import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../../../../src/stores/store.ts';
+import { Stores } from '../../../../src/stores/stores.ts';
+import type { OneTimeProducts, ProductPurchase, ProductState, Refund, Sold as SoldProduct } from '../../../../src/stores/store.ts';
 import { DyingScripts } from '../../../dying-scripts.ts';
 import { testConfig } from '../../../environment.ts';
 import { freshId, start } from '../../../harness.ts';
@@ -28,7 +29,6 @@ interface Sold {
 
 /** An app store in memory, with its own books. */
 export class BookedStore implements OneTimeProducts {
-  readonly sellsAs = 'google';
   readonly packageNames = [PACKAGE];
   readonly askEveryMs = 60_000;
   readonly sold = new Map<string, Sold>();
@@ -39,7 +39,7 @@ export class BookedStore implements OneTimeProducts {
   /** Whether the catalogue has its product. */
   isInCatalogue = true;
   /** The refunds that the store lists. */
-  listed: readonly TakenBack[] = [];
+  listed: readonly Refund[] = [];
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -69,12 +69,16 @@ export class BookedStore implements OneTimeProducts {
     return this.sold.has(id) ? this.answerFor(id) : 'unknown';
   }
 
-  async finish({ id }: SoldProduct): Promise<boolean> {
+  idOf(proof: string): string {
+    return proof;
+  }
+
+  async acknowledge({ id }: SoldProduct): Promise<boolean> {
     if (this.takesFinish) this.sold.get(id)!.isFinished = true;
     return this.takesFinish;
   }
 
-  async *takenBack() {
+  async *refunds() {
     yield this.listed;
   }
 }
@@ -100,9 +104,10 @@ export async function openBooks(now: () => number = Date.now) {
         scripts,
         bookings: new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() }),
         catalogue: { productSoldAs: () => (books.isInCatalogue ? { productId: 'coins-100', coins: UNIT_COINS } : undefined) },
-        get store() {
+        get stores() {
           const products = books.isConfigured ? books : undefined;
-          return { name: 'booked', signIn: undefined, installs: undefined, subscriptions: undefined, products };
+          const none = { signIn: undefined, installs: undefined, subscriptions: undefined, notifications: undefined };
+          return new Stores([{ name: 'google', ...none, products }]);
         },
         takesTests: true,
         counts,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
-import { purchaseIdOf, purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
-import { refundsAskedKey } from '../../../../src/features/purchases/coins/refunds-asked.ts';
+import { purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
+import { purchaseIdOf } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import { codeOf, forFile, freshId } from '../../../harness.ts';
 import { withOrigin } from '../../coins/with-origin.ts';
 import { until } from '../subscription/shop.ts';
@@ -291,7 +291,7 @@ describe('refunds', () => {
 
   test('a question to the store that is dated by a clock far ahead does not stop the next ones', async () => {
     const { installId, purchaseToken } = await bought();
-    await shop.redis.hset(refundsAskedKey('google'), 'askedAt', shop.service.now() + 400 * 24 * 60 * MINUTE);
+    await shop.redis.hset(purchaseKeys.asked('google'), 'askedAt', shop.service.now() + 400 * 24 * 60 * MINUTE);
     await shop.issue({ purchaseToken, refundedQuantity: 1 });
     shop.service.advance(15 * MINUTE);
     await balanceBecomes(installId, 0);

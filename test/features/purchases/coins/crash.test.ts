@@ -2,14 +2,14 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { standingKey } from '../../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
-import { purchaseIdOf, purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
+import { purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
+import { purchaseIdOf } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import type { PurchaseJournal } from '../../../../src/features/purchases/coins/purchase-journal.ts';
 import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchase-counts.ts';
 import { RefundQuestions } from '../../../../src/features/purchases/coins/refund-questions.ts';
-import { refundsAskedKey } from '../../../../src/features/purchases/coins/refunds-asked.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
 import { memberOf } from '../../../../src/redis/queue.ts';
-import type { TakenBack } from '../../../../src/stores/store.ts';
+import type { Refund } from '../../../../src/stores/store.ts';
 import { forFile, freshId } from '../../../harness.ts';
 import { deleteAccount } from '../../../store.ts';
 import { seeded } from '../../../seeded.ts';
@@ -17,13 +17,15 @@ import { openBooks, PACKAGE, type BookedStore } from './books.ts';
 
 const { own, service, books, process, coinsOf } = await forFile(openBooks());
 
+const presentedBy = (installId: string) => ({ accountId: accountIdOf(installId), isOpen: false });
+
 const show = (purchases: PurchaseJournal, token: string, installId: string) =>
-  purchases.claim('google', books.answerFor(token), accountIdOf(installId)).catch((error: unknown) => error);
+  purchases.claim('google', books.answerFor(token), presentedBy(installId)).catch((error: unknown) => error);
 
 /** A process handles these refunds from the store's list. */
-async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<PurchaseJournal, 'bring' | 'takeBackAll'>>): Promise<void> {
+async function noticed(listed: readonly Refund[], purchases: Partial<Pick<PurchaseJournal, 'bring' | 'takeBackAll'>>): Promise<void> {
   books.listed = listed;
-  await own.redis.del(refundsAskedKey('google'));
+  await own.redis.del(purchaseKeys.asked('google'));
   const { scripts } = process();
   const counts = new PurchaseCounts(new Metrics());
   const work = {
@@ -40,7 +42,7 @@ async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<Pur
     now: Date.now,
     log: pino({ level: 'silent' }),
   });
-  await expect.poll(() => counts.askedAt).toBeGreaterThan(0);
+  await expect.poll(() => counts.askedAt.get('google') ?? 0).toBeGreaterThan(0);
   await questions.close();
 }
 
@@ -109,7 +111,7 @@ test('answers of the store that come late, twice and in any order end in the lat
     });
     const { purchases } = process();
     const order = [...answers, ...answers].toSorted(() => random() - 0.5);
-    for (const { answer } of order) await purchases.claim('google', answer, accountIdOf(installId));
+    for (const { answer } of order) await purchases.claim('google', answer, presentedBy(installId));
     expect([round, sum(await coinsOf(installId))]).toEqual([round, answers.at(-1)!.kept]);
   }
 });
@@ -214,7 +216,7 @@ test('a claim does not remove the notice of a refund that came after its check f
   const seen = books.answerFor(token);
   books.sold.get(token)!.refunded = 1;
   expect(await purchases.noticed('google', token, PACKAGE)).toEqual({ word: 'recorded' });
-  await purchases.claim('google', seen, accountIdOf(installId));
+  await purchases.claim('google', seen, presentedBy(installId));
   await survive(token);
   expect(await coinsOf(installId)).toEqual([100, -100]);
 });
@@ -223,7 +225,7 @@ test('a check by a clock far ahead does not hide later checks', async () => {
   const installId = freshId();
   const token = books.sell();
   const { purchases } = process();
-  await purchases.claim('google', books.answerFor(token, Date.now() + 86_400_000), accountIdOf(installId));
+  await purchases.claim('google', books.answerFor(token, Date.now() + 86_400_000), presentedBy(installId));
   books.sold.get(token)!.refunded = 1;
   await purchases.check(purchaseIdOf('google', token));
   expect(await coinsOf(installId)).toEqual([100, -100]);

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
-import { purchaseIdOf, purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
+import { purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
+import { purchaseIdOf } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import { memberOf } from '../../../../src/redis/queue.ts';
 import { audited } from '../../../consistency/audited.ts';
 import { forFile, freshId } from '../../../harness.ts';

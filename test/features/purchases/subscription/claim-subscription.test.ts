@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { purchaseHash } from '../../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { standingKey } from '../../../../src/accounts/account-keys.ts';
 import { forFile, freshId, start, type TestReply } from '../../../harness.ts';
@@ -121,7 +121,7 @@ describe('POST /v1/subscription/purchase', () => {
     const over = [3, 1, 2].map((days) => shop.sold('EXPIRED', now - days * DAY));
     const good = [7, 6, 5, 4, 3, 2, 1, 8].map((days) => shop.sold('ACTIVE', now + days * DAY));
     for (const token of [...over, ...good]) await shop.buy(installId, token);
-    const hashes = (tokens: string[]) => tokens.map(purchaseHash).toSorted();
+    const hashes = (tokens: string[]) => tokens.map((token) => purchaseHash(token)).toSorted();
     expect((await shop.held(installId)).toSorted()).toEqual(hashes([over[1]!, over[2]!, ...good]));
     const more = [9, 10, 11].map((days) => shop.sold('ACTIVE', now + days * DAY));
     for (const token of more) await shop.buy(installId, token);

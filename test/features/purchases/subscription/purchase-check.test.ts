@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { nextCheckAt } from '../../../../src/features/purchases/subscription/check-schedule.ts';
+import { nextCheckAt } from '../../../../src/features/purchases/core/check-schedule.ts';
 import { checkSoon } from '../../../../src/features/purchases/subscription/notices.ts';
-import { purchaseHash } from '../../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import { CallerScripts } from '../../../../src/accounts/caller-scripts.ts';
 import { forFile, freshId, sleep } from '../../../harness.ts';
 import { activeUntil, answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
@@ -98,8 +98,8 @@ describe('the queue of due purchases', async () => {
   });
 
   /** A notification: the purchase is checked soon. */
-  const hint = (token: string) =>
-    checkSoon(token, { scripts: new CallerScripts(shop.redis, { now: shop.service.now }), now: shop.service.now });
+  const hint = (id: string) =>
+    checkSoon({ store: 'google', id }, { scripts: new CallerScripts(shop.redis, { now: shop.service.now }), now: shop.service.now });
 
   test('checks again when checkSoon is called during a check', async () => {
     const { token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);

@@ -8,8 +8,9 @@ import { subscriptionKeys } from '../../../../src/features/purchases/subscriptio
 import { subscriptionNoticed } from '../../../../src/features/purchases/subscription/notices.ts';
 import { checkUnowned } from '../../../../src/features/purchases/subscription/unowned-purchase.ts';
 import { claimSubscription } from '../../../../src/features/purchases/subscription/claim-subscription.ts';
-import { purchaseHash } from '../../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import { GoogleStore } from '../../../../src/stores/google/google-store.ts';
+import { Stores } from '../../../../src/stores/stores.ts';
 import { memberOf } from '../../../../src/redis/queue.ts';
 import type { ScriptConnection } from '../../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../../src/server/identity/caller.ts';
@@ -45,7 +46,7 @@ function otherScripts(): DyingScripts {
 /** Buys as a request to another process does. @returns the error if the process died or the request was refused */
 async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
   const { now } = shop.service;
-  const services = { store, scripts, now, log, config: testConfig() };
+  const services = { stores: new Stores([store]), scripts, now, log, config: testConfig() };
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {
     const reply = await claimSubscription.handle({ caller, body: { installId, purchaseToken }, meta: {} } as never, services);
@@ -180,12 +181,13 @@ describe('a process that dies during', () => {
 /** A notification to another process, whose check of the purchase follows. @returns the error if the process died */
 async function notice(scripts: DyingScripts, token: string): Promise<unknown> {
   const { now } = shop.service;
+  const stores = new Stores([store]);
   try {
-    await subscriptionNoticed(token, PACKAGE, { scripts, now, subscriptions: store.subscriptions });
+    await subscriptionNoticed({ store: 'google', id: token, packageName: PACKAGE }, { scripts, now, stores });
   } catch (error) {
     return error;
   }
-  await checkUnowned(purchaseHash(token), { scripts, now, log, store }).catch(() => {});
+  await checkUnowned(purchaseHash(token), { scripts, now, log, stores }).catch(() => {});
   return undefined;
 }
 

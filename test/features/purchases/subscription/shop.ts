@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { purchaseHash } from '../../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import { memberOf } from '../../../../src/redis/queue.ts';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { accountKey } from '../../../../src/accounts/account-keys.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import type { EventRecord } from '../../../../src/features/events/model.ts';
 import { subscriptionKeys } from '../../../../src/features/purchases/subscription/model.ts';
-import { purchaseHash } from '../../../../src/features/purchases/subscription/purchase-token.ts';
+import { purchaseHash } from '../../../../src/features/purchases/core/purchase-ids.ts';
 import type { ScriptRunner } from '../../../../src/redis/script-runner.ts';
 import { sandboxRedisKeys } from '../../../../src/apart/sandbox/model.ts';
 import { Sandbox } from '../../../../src/apart/sandbox/sandbox.ts';

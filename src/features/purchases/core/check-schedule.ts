@@ -1,4 +1,5 @@
 import type { StoreSubscription } from '../../../stores/store.ts';
+import { rowOf } from '../../../stores/stores.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -9,7 +10,10 @@ const HOUR_MS = 60 * MINUTE_MS;
  */
 const RENEWING_WAIT_MS = 10_000;
 
-/** The longest wait between two checks, in milliseconds. A revocation or refund whose notification was lost is known after this time. */
+/**
+ * The longest wait between two checks, in milliseconds. A revocation or refund whose notification was lost is known after this time. Also the
+ * wait of a purchase that the app store no longer knows, because only an operator can correct a wrong setting of coinop or of the store.
+ */
 export const LONGEST_WAIT_MS = 12 * HOUR_MS;
 
 /**
@@ -22,7 +26,16 @@ const HELD_WAIT_MS = HOUR_MS;
  * The wait between two checks of a pending purchase, in milliseconds. If the notification is lost, a user who pays in a shop waits this
  * long at most.
  */
-const PENDING_WAIT_MS = 10 * MINUTE_MS;
+export const PENDING_WAIT_MS = 10 * MINUTE_MS;
+
+/** The wait between two checks while the settings of the app store are missing, in milliseconds. */
+export const UNCONFIGURED_WAIT_MS = HOUR_MS;
+
+/**
+ * How long a process leases one purchase, in milliseconds. A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few
+ * scripts.
+ */
+export const LEASE_MS = 30_000;
 
 /**
  * The wait from the end of the paid time to the check, in milliseconds: time for the app store to renew, and jitter that spreads checks due
@@ -37,22 +50,14 @@ const EXPIRY_JITTER_MS = 1000;
  */
 export const UNACKNOWLEDGED_MS = MINUTE_MS;
 
-/**
- * How long after the end of a purchase Google still answers for its token, in milliseconds: 60 days
- * (https://developer.android.com/google/play/billing/lifecycle/subscriptions).
- */
-export const FORGOTTEN_AFTER_MS = 60 * 24 * HOUR_MS;
-
-/**
- * How long after it was bought Google refunds a purchase that is not acknowledged, in milliseconds: three days
- * (https://developer.android.com/google/play/billing/integrate#process).
- */
-const ACKNOWLEDGED_WITHIN_MS = 72 * HOUR_MS;
-
-/** When the app store refunds a purchase unless it is acknowledged, in milliseconds since 1970. Undefined: nobody paid for the purchase. */
-export function refundAt({ boughtAt }: { readonly boughtAt: number | undefined }): number | undefined {
-  return boughtAt === undefined ? undefined : boughtAt + ACKNOWLEDGED_WITHIN_MS;
+/** When the app store refunds a purchase unless it is acknowledged, in milliseconds since 1970. Undefined: the store does not refund it. */
+export function refundAt({ store, boughtAt }: { readonly store: string; readonly boughtAt: number | undefined }): number | undefined {
+  const { acknowledgedWithinMs } = rowOf(store).terms;
+  return boughtAt === undefined || acknowledgedWithinMs === undefined ? undefined : boughtAt + acknowledgedWithinMs;
 }
+
+/** How long after the end of a purchase the app store still answers about it, in milliseconds. */
+export const forgottenAfterMs = (store: string): number => rowOf(store).terms.forgottenAfterMs;
 
 /** When a purchase has to be checked next, in milliseconds since 1970. Undefined: the purchase has ended and is never checked again. */
 export function nextCheckAt({ state, expiresAt }: Pick<StoreSubscription, 'state' | 'expiresAt'>, now: number): number | undefined {

@@ -1,0 +1,36 @@
+import { ACCOUNT_ID } from '../../../accounts/ids.ts';
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import type { StoreDeclaration } from '../../../stores/store.ts';
+import { rowOf } from '../../../stores/stores.ts';
+import { table } from '../../../stores/table.ts';
+import { forgetName, idNamed, keepName } from './lookup.ts';
+
+/** The stores whose ids of accounts are derived from the account ids, and cannot be computed back. */
+const deriving: readonly StoreDeclaration[] = (table as readonly StoreDeclaration[]).filter(
+  ({ accountIds }) => accountIds.derive !== undefined,
+);
+
+/** A string: the account with an id for a store that `AccountIds.derive` made. */
+const buyerKey = (store: string, id: string): string => `{store-buyer:${store}:${id}}`;
+
+/** The account's id for a store. */
+export function idForStore({ accountIds }: StoreDeclaration, accountId: string): string {
+  return accountIds.derive?.(accountId) ?? accountId;
+}
+
+/** Keeps the account's ids for those stores that are open, so that purchases find the account by them. */
+export async function keepBuyers(accountId: string, isOpen: (store: string) => boolean, scripts: ScriptRunner): Promise<void> {
+  const kept = deriving.filter(({ name }) => isOpen(name));
+  await Promise.all(kept.map((row) => keepName(buyerKey(row.name, idForStore(row, accountId)), accountId, scripts)));
+}
+
+export async function forgetBuyers(accountId: string, scripts: ScriptRunner): Promise<void> {
+  await Promise.all(deriving.map((row) => forgetName(buyerKey(row.name, idForStore(row, accountId)), scripts)));
+}
+
+/** The account that the app named to the store when its user bought. Undefined: it named none, or an id that coinop did not make. */
+export async function accountNamedBy(store: string, buyer: string | undefined, scripts: ScriptRunner): Promise<string | undefined> {
+  if (buyer === undefined) return undefined;
+  if (rowOf(store).accountIds.derive === undefined) return ACCOUNT_ID.test(buyer) ? buyer : undefined;
+  return idNamed(buyerKey(store, buyer), scripts);
+}

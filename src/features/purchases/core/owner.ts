@@ -1,0 +1,44 @@
+import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
+import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
+import { standingLibrary } from '../../../accounts/standing.ts';
+import { settled } from '../../../accounts/standing-reader.ts';
+import { defineScript } from '../../../redis/script.ts';
+import { accountNamedBy } from './buyers.ts';
+
+export const readOwnerScript = defineScript({
+  file: new URL('read-owner.lua', import.meta.url),
+  keys: ['account', 'standing'],
+  args: [],
+  answers: ['guest', 'store_account', 'moved', 'moving', 'deleted'],
+  readOnly: true,
+  library: standingLibrary,
+});
+
+/**
+ * The account that owns a purchase: the account with the id `owner`, or, if it moved, the account into which it moved. Undefined: deleted.
+ */
+export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
+  const { word, accountId } = await settled(owner, scripts);
+  return word === 'deleted' ? undefined : accountId;
+}
+
+/** The account that `accountOf` gives, and whether it is a store account. */
+export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string | undefined; isStoreAccount: boolean }> {
+  const accountId = await accountOf(owner, scripts);
+  if (accountId === undefined) return { accountId, isStoreAccount: false };
+  const [word] = await scripts.run(readOwnerScript, { account: accountKey(accountId), standing: standingKey(accountId) }, {});
+  return { accountId, isStoreAccount: word === 'store_account' };
+}
+
+/**
+ * The account that the app named to the store when its user bought, or the account into which that account moved. Undefined: the app named
+ * none, or an id that coinop did not make.
+ */
+export async function accountNamed(
+  store: string,
+  buyer: string | undefined,
+  scripts: CallerScripts,
+): Promise<string | 'deleted' | undefined> {
+  const named = await accountNamedBy(store, buyer, scripts);
+  return named === undefined ? undefined : ((await accountOf(named, scripts)) ?? 'deleted');
+}

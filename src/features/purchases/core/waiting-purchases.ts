@@ -1,0 +1,99 @@
+import type { Logger } from 'pino';
+import { refuse } from '../../../errors.ts';
+import { backoffMs } from '../../../journal/backoff.ts';
+import { Journal } from '../../../journal/journal.ts';
+import type { DueQueue } from '../../../redis/due-queue.ts';
+import { Queue } from '../../../redis/queue.ts';
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import { purchaseScript } from './purchase-script.ts';
+
+export const repeatScript = purchaseScript(new URL('repeat.lua', import.meta.url), ['dueAt', 'faults', 'unknowns'], ['repeated', 'gone'], {
+  durable: false,
+});
+
+export const forgetScript = purchaseScript(new URL('forget.lua', import.meta.url), ['askedAt'], ['forgotten', 'kept'], { durable: false });
+
+/**
+ * The number of answers "unknown purchase" of the app store after which a purchase is forgotten. Failed calls are not counted. Google may
+ * send a notification of a purchase before its API knows the purchase. The waits between the answers are some 7 minutes together.
+ */
+export const UNKNOWN_TRIES = 4;
+
+/**
+ * The most purchases that wait in one queue, at about a kilobyte each. The app store confirms a real purchase within minutes. So only
+ * invented purchases, or an outage of the store while thousands buy, fill the queue.
+ */
+const MOST_WAITING = 10_000;
+
+/**
+ * The Retry-After for a notification that finds the queue full, in milliseconds. Google's Pub/Sub sends a refused notification again, for a
+ * week by default.
+ */
+const FULL_RETRY_MS = 60_000;
+
+export interface WaitingOptions {
+  /** The name of the queue. */
+  readonly name: string;
+  /** The Redis key of the hash that keeps a notification. Its fields hintedAt, unknowns, faults and dueAt are the same for all purchases. */
+  readonly keyOf: (purchaseId: string) => string;
+  readonly takeOverMs: number;
+  readonly scripts: ScriptRunner;
+  /** The time now, in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Purchases of which a notification told, and that no account has yet. The app store is asked about them until an account gets them. */
+export class WaitingPurchases {
+  readonly #options: WaitingOptions;
+  readonly #journal: Journal;
+
+  constructor(options: WaitingOptions) {
+    this.#options = options;
+    this.#journal = new Journal(options);
+  }
+
+  /** @throws Refusal `store_unavailable` if too many purchases wait: the store has to send the notification again */
+  async refuseIfFull(purchaseId: string): Promise<void> {
+    const { name, scripts } = this.#options;
+    if (!(await new Queue(name, scripts).isFull(purchaseId, MOST_WAITING))) return;
+    const message = 'Too many notifications wait for the app store: send the notification again later.';
+    throw refuse('store_unavailable', { message, retryAfterMs: FULL_RETRY_MS });
+  }
+
+  /** Keeps a notification. @param keep writes it, and resolves with the time at which the store is asked */
+  keep(purchaseId: string, keep: (act: string) => Promise<number | undefined>): Promise<void> {
+    return this.#journal.run(purchaseId, keep);
+  }
+
+  /**
+   * Schedules the next question to the store.
+   * @param counts `faults`: failed questions in a row; `unknowns`: answers in a row that the store does not know the purchase
+   * @returns when the next question is due, in milliseconds since 1970
+   */
+  async repeat(
+    purchaseId: string,
+    counts: { readonly faults: number; readonly unknowns: number },
+    waitMs = backoffMs(counts.faults),
+  ): Promise<number> {
+    const { scripts, keyOf, now } = this.#options;
+    const dueAt = now() + waitMs;
+    await scripts.run(repeatScript, { purchase: keyOf(purchaseId) }, { dueAt, ...counts });
+    return dueAt;
+  }
+
+  /**
+   * Forgets a purchase, unless another notification of it arrived after `askedAt`, the time of the question to the store. Undefined: forgets
+   * it in any case.
+   * @returns the time now if the purchase is kept, so that the store is asked again at once
+   */
+  async forget(purchaseId: string, askedAt?: number): Promise<number | undefined> {
+    const { scripts, keyOf, now } = this.#options;
+    const [word] = await scripts.run(forgetScript, { purchase: keyOf(purchaseId) }, { askedAt: askedAt ?? '' });
+    return word === 'kept' ? now() : undefined;
+  }
+
+  /** Asks the store about the purchases that are due, until the returned queue is closed. */
+  takeOver(check: (purchaseId: string) => Promise<number | undefined>, leaseMs: number, log: Logger): DueQueue {
+    return this.#journal.takeOver(check, leaseMs, log);
+  }
+}

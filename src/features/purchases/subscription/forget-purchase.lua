@@ -1,8 +1,0 @@
--- Forgets a purchase without an owner, unless a notification arrived after the request to the app store was sent.
--- KEYS purchase
--- ARGV asked_at
--- Answers forgotten kept
-local owner, hinted_at = unpack(redis.call('HMGET', purchase, 'owner', 'hintedAt'))
-if owner or (hinted_at and tonumber(hinted_at) >= tonumber(asked_at)) then return {'kept'} end
-redis.call('DEL', purchase)
-return {'forgotten'}

@@ -1,7 +1,0 @@
--- Reads the record of a purchase of a subscription.
--- KEYS purchase
--- ARGV -
--- Answers found(field, value …) unknown
-local found = redis.call('HGETALL', purchase)
-if #found == 0 then return {'unknown'} end
-return {'found', unpack(found)}
