@@ -162,6 +162,7 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
     ['no-appendfsync-on-rewrite', 'no'],
     ['save', ''],
     ['maxmemory-policy', 'noeviction'],
+    ['tracking-table-max-keys', 100_000],
     ['logfile', LOG_FILE],
   ] as const;
   return [...pairs.flatMap(([name, value]) => [`--${name}`, String(value)]), ...(settings.settings ?? []), ...own];

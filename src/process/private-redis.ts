@@ -59,6 +59,8 @@ export class PrivateRedis {
       ['no-appendfsync-on-rewrite', 'no'],
       ['save', ''],
       ['maxmemory-policy', 'noeviction'],
+      // Redis remembers which keys it has to tell a process of (tracked.ts): 147 bytes each, also when nobody needs them any more.
+      ['tracking-table-max-keys', '100000'],
       // A backup begins at once. By default Redis would wait 5 s for further replicas, which a private Redis never has.
       ['repl-diskless-sync', 'yes'],
       ['repl-diskless-sync-delay', '0'],
