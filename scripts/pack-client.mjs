@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientModule, clientParts, roomsModule, serverModule } from '../src/web/client/client-module.ts';
+import { clientModule, clientParts, reactModule, roomsModule, serverModule } from '../src/web/client/client-module.ts';
 import { cache, project } from './problem.mjs';
 
 const dist = join(project, 'dist');
@@ -22,6 +22,7 @@ mkdirSync(join(dist, 'client'));
 for (const [name, text] of Object.entries(clientParts)) writeFileSync(join(dist, 'client', name), text());
 writeFileSync(join(dist, 'rooms.js'), roomsModule());
 writeFileSync(join(dist, 'server.js'), serverModule());
+writeFileSync(join(dist, 'react.js'), reactModule());
 writeDeclarations();
 copyFileSync(join(project, 'LICENSE'), join(dist, 'LICENSE'));
 copyFileSync(join(project, 'docs/client.md'), join(dist, 'README.md'));
@@ -36,9 +37,13 @@ writeFileSync(
       license,
       type: 'module',
       sideEffects: false,
+      // Only for games that import coinop/react.
+      peerDependencies: { react: '>=18' },
+      peerDependenciesMeta: { react: { optional: true } },
       exports: {
         './client': { types: './types/client.d.ts', default: './client.js' },
         './client/rooms': { types: './types/rooms.d.ts', default: './rooms.js' },
+        './react': { types: './types/react.d.ts', default: './react.js' },
         './client/server': { types: './types/server.d.ts', default: './server.js' },
       },
     },
@@ -66,7 +71,14 @@ export const actionName = written<ActionName>();
     JSON.stringify({
       extends: '../../tsconfig.json',
       compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '../..' },
-      files: ['written.ts', '../../src/client/client.ts', '../../src/client/rooms.ts', '../../src/client/server.ts'],
+      files: [
+        'written.ts',
+        '../../src/client/client.ts',
+        '../../src/client/rooms.ts',
+        '../../src/client/server.ts',
+        '../../src/client/react.ts',
+        '../../src/client/react-module.d.ts',
+      ],
       // Without this the project's tests would be included, which have types that no declaration can name.
       include: [],
     }),

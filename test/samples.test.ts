@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
+import { parseAst } from 'rolldown/parseAst';
 import { describe, expect, test } from 'vitest';
 import { settingNames } from '../src/config.ts';
 import { inheritedEnvironment } from './environment.ts';
@@ -129,7 +130,13 @@ test('every sample in TypeScript, JavaScript and HTML compiles under tsc --stric
 
 test('every sample is in a language that is compiled or parsed here', () => {
   expect(samples.length).toBeGreaterThan(60);
-  expect(samples.filter(({ language }) => !['ts', 'js', 'html', 'sh', 'json'].includes(language)).map(({ place }) => place)).toEqual([]);
+  expect(samples.filter(({ language }) => !['ts', 'js', 'jsx', 'html', 'sh', 'json'].includes(language)).map(({ place }) => place)).toEqual(
+    [],
+  );
+});
+
+test('every sample in JSX can be parsed', () => {
+  for (const { text } of of('jsx')) expect(() => parseAst(text, { lang: 'jsx' })).not.toThrow();
 });
 
 test('every sample in JSON is JSON', () => {

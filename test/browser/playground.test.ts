@@ -76,6 +76,11 @@ describe.skipIf(noBrowser)('the page at /', () => {
     // The player is the same after a reload.
     await page.reload();
     await shows(page, '#coins-balance', /^15$/);
+    // The card follows what another device does.
+    const { installId } = JSON.parse((await page.evaluate('localStorage.getItem("playground-me:me")')) as string);
+    await service.post('/v1/coins/credit', { installId, coins: 85, key: 'elsewhere' });
+    await shows(page, '#coins-balance', /^100$/);
+    expect(await page.locator('#coins-history tr').first().textContent()).toBe('credit+85100elsewhere');
   });
 
   extra('coins are bought, spent and refunded, and the debt shows, and a debit beyond the balance is explained', async () => {

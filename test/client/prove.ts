@@ -5,21 +5,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../environment.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
+import { proveReact } from './prove-react.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
 
 export const parts: readonly Part[] = [
   {
-    ...{ proof: 'client', name: 'package', seconds: 25, prove },
+    ...{ proof: 'client', name: 'package', seconds: 50, prove },
     about:
-      'packs the client, installs it in an empty folder, imports it in Node, and checks the types of a game and of a game server against it',
+      'packs the client, installs it in an empty folder, imports it in Node, checks the types of a game and of a game server against it, and renders the hooks of React on a server and in Chromium',
   },
 ];
 
 const game = `
 import { coinop, type Room } from 'coinop/client';
 import { playRoom } from 'coinop/client/rooms';
+import { useAccount, useRoom } from 'coinop/react';
 
 const client = coinop({ url: 'https://coinop.example', store: localStorage, fetch, WebSocket });
 const result = await client.coins.debit({ coins: 5 });
@@ -28,6 +30,10 @@ const show = (room: Room): string => room.players.map(({ name }) => name).join()
 client.watchRoom('BCDFG', show, { onState: ({ status }) => status === 'live' });
 // @ts-expect-error: coins are a number
 await client.coins.credit({ coins: 'five' });
+const { account, connection } = useAccount(client);
+if (connection.status === 'live') account?.balanceCoins.toFixed();
+const { room, me } = useRoom<{ state: { turn: string } }>(client, undefined);
+if (room?.state.turn === me?.id) me?.name.trim();
 const played = playRoom<{ data: { x: number } }>(client, 'BCDFG');
 // @ts-expect-error: x is a number
 await played.set({ x: '3' });
@@ -45,7 +51,8 @@ served.on('message', ({ from, data }) => void served.send(data.trim(), [from]));
 
 const key = `coinop_sk_abcd1234_${'x'.repeat(32)}`;
 
-async function prove({ folder, figures }: Stand): Promise<void> {
+async function prove(stand: Stand): Promise<void> {
+  const { folder, figures } = stand;
   const run = (command: string, ...args: string[]): string =>
     execFileSync(command, args, {
       cwd: folder,
@@ -82,4 +89,5 @@ async function prove({ folder, figures }: Stand): Promise<void> {
   const options = '--noEmit --strict --target es2022 --lib es2022,dom --types'.split(' ');
   for (const module of ['nodenext', 'preserve']) run('tsc', ...options, '', '--module', module, 'src/game.ts', 'src/server.ts');
   figures.report('its types are checked', 'yes');
+  await proveReact(stand);
 }

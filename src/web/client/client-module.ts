@@ -21,6 +21,11 @@ export function roomsModule(): string {
   return bundle('rooms');
 }
 
+/** The hooks of React, which only the npm package has. */
+export function reactModule(): string {
+  return bundle('react');
+}
+
 /** The client library for game servers, which only the npm package has. */
 export function serverModule(): string {
   return bundle('server');
