@@ -22,7 +22,12 @@ import {
 } from '../../src/features/guest-moves/step-scripts.ts';
 import { provisionScript } from '../../src/features/sign-in/provision.ts';
 import { subscriptionKeys } from '../../src/features/purchases/subscription/model.ts';
-import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/purchases/subscription/finish-purchase.ts';
+import {
+  dropLineScript,
+  clearStepsScript,
+  putLineScript,
+  retireScript,
+} from '../../src/features/purchases/subscription/finish-purchase.ts';
 import { schedulePurchase } from '../../src/features/purchases/subscription/purchase-check.ts';
 import { readOwnerScript } from '../../src/features/purchases/core/owner.ts';
 import { purchaseArguments, updateScript } from '../../src/features/purchases/subscription/purchase-record.ts';
@@ -121,7 +126,7 @@ export function storeCases(): Record<string, Case> {
     })),
     'subscription/drop-line': scriptCase(dropLineScript, line, (number) => ({ hash: hash(number), revision: number })),
     'subscription/retire-purchase': scriptCase(retireScript, bought, (number) => ({ by: 'other', newOwner: owner(number), act: 'bench' })),
-    'subscription/finished': scriptCase(finishedScript, bought, (number) => ({ revision: number })),
+    'subscription/clear-steps': scriptCase(clearStepsScript, bought, (number) => ({ revision: number })),
     'sandbox/keep-issued': scriptCase(keepScript, issued, () => ({ issued: JSON.stringify(purchase), seen: '*', keptSeconds: 600 })),
     'sandbox/read-issued': scriptCase(readScript, issued, () => ({ finish: 'acknowledgedAt' })),
     'sandbox/finish-issued': scriptCase(finishScript, issued, () => ({ finish: 'acknowledgedAt' })),

@@ -9,7 +9,7 @@ import { Purchase, PurchaseId, purchaseKeys, shownPurchase } from './model.ts';
 import { readPurchases } from './purchase-record.ts';
 
 export const pageScript = defineScript({
-  file: new URL('page.lua', import.meta.url),
+  file: new URL('read-list-page.lua', import.meta.url),
   keys: ['listed'],
   args: ['after', 'count'],
   answers: ['page', 'unknown_place'],

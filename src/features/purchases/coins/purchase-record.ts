@@ -18,8 +18,8 @@ export const recordScript = purchaseScript(
   { prelude: bookingPrelude },
 );
 
-export const bookedScript = purchaseScript(
-  new URL('booked.lua', import.meta.url),
+export const bookedEntryScript = purchaseScript(
+  new URL('record-booked-entry.lua', import.meta.url),
   ['number', 'coins', 'balanceAfter'],
   ['booked', 'stale', 'unknown'],
   { prelude: bookingPrelude },
@@ -29,9 +29,9 @@ export const voidScript = purchaseScript(new URL('note-listed-refund.lua', impor
   prelude: bookingPrelude,
 });
 
-export const finishedScript = purchaseScript(new URL('finished.lua', import.meta.url), ['finished'], ['done']);
+export const grantReportScript = purchaseScript(new URL('record-grant-report.lua', import.meta.url), ['finished'], ['done']);
 
-export const releaseScript = purchaseScript(new URL('release.lua', import.meta.url), ['owner'], ['released', 'kept']);
+export const deletedOwnerScript = purchaseScript(new URL('drop-deleted-owner.lua', import.meta.url), ['owner'], ['released', 'kept']);
 
 const moveScript = purchaseScript(
   new URL('move-purchase.lua', import.meta.url),
@@ -40,7 +40,7 @@ const moveScript = purchaseScript(
   { prelude: bookingPrelude },
 );
 
-const transferredScript = purchaseScript(new URL('transferred.lua', import.meta.url), ['booked', 'taken'], ['recorded'], {
+const movedEntryScript = purchaseScript(new URL('record-moved-entry.lua', import.meta.url), ['booked', 'taken'], ['recorded'], {
   prelude: bookingPrelude,
 });
 
@@ -106,7 +106,7 @@ export async function recordBooked(
   entry: { readonly number: string; readonly coins: number; readonly balanceAfter: number },
   scripts: ScriptRunner,
 ): Promise<PurchaseDocument | undefined> {
-  const [word, ...words] = await scripts.run(bookedScript, keysOf(purchaseId), entry);
+  const [word, ...words] = await scripts.run(bookedEntryScript, keysOf(purchaseId), entry);
   return word === 'unknown' ? undefined : documentOf(words);
 }
 
@@ -114,13 +114,13 @@ export async function recordBooked(
  * Records whether the store accepted the report of the grant. @returns the number of failed calls to the store in a row: checks and reports
  */
 export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
-  const [, faults] = await scripts.run(finishedScript, keysOf(purchaseId), { finished: Number(isFinished) });
+  const [, faults] = await scripts.run(grantReportScript, keysOf(purchaseId), { finished: Number(isFinished) });
   return Number(faults);
 }
 
 /** Removes a deleted account from the record of one of its purchases. */
 export async function releasePurchase(purchaseId: string, owner: string, scripts: ScriptRunner): Promise<void> {
-  await scripts.run(releaseScript, keysOf(purchaseId), { owner });
+  await scripts.run(deletedOwnerScript, keysOf(purchaseId), { owner });
 }
 
 export async function recordVoid(purchaseId: string, act: string, scripts: ScriptRunner): Promise<void> {
@@ -145,6 +145,6 @@ export async function recordTransferred(
   transfer: { readonly booked: string; readonly taken: number },
   scripts: ScriptRunner,
 ): Promise<PurchaseDocument | undefined> {
-  const [, ...words] = await scripts.run(transferredScript, keysOf(purchaseId), transfer);
+  const [, ...words] = await scripts.run(movedEntryScript, keysOf(purchaseId), transfer);
   return words.length === 0 ? undefined : documentOf(words);
 }

@@ -7,11 +7,18 @@ import { Queue } from '../../../redis/queue.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { purchaseScript } from './purchase-script.ts';
 
-export const repeatScript = purchaseScript(new URL('repeat.lua', import.meta.url), ['dueAt', 'faults', 'unknowns'], ['repeated', 'gone'], {
+export const askAgainScript = purchaseScript(
+  new URL('ask-store-again.lua', import.meta.url),
+  ['dueAt', 'faults', 'unknowns'],
+  ['repeated', 'gone'],
+  {
+    durable: false,
+  },
+);
+
+export const forgetUnownedScript = purchaseScript(new URL('forget-unowned.lua', import.meta.url), ['askedAt'], ['forgotten', 'kept'], {
   durable: false,
 });
-
-export const forgetScript = purchaseScript(new URL('forget.lua', import.meta.url), ['askedAt'], ['forgotten', 'kept'], { durable: false });
 
 /**
  * The number of answers "unknown purchase" of the app store after which a purchase is forgotten. Failed calls are not counted. Google may
@@ -34,7 +41,9 @@ const FULL_RETRY_MS = 60_000;
 export interface WaitingOptions {
   /** The name of the queue. */
   readonly name: string;
-  /** The Redis key of the hash that keeps a notification. Its fields hintedAt, unknowns, faults and dueAt are the same for all purchases. */
+  /**
+   * The Redis key of the hash that keeps a notification. Its fields hintedAt, unknowns, faults and dueAt are the same for all purchases.
+   */
   readonly keyOf: (purchaseId: string) => string;
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
@@ -77,18 +86,18 @@ export class WaitingPurchases {
   ): Promise<number> {
     const { scripts, keyOf, now } = this.#options;
     const dueAt = now() + waitMs;
-    await scripts.run(repeatScript, { purchase: keyOf(purchaseId) }, { dueAt, ...counts });
+    await scripts.run(askAgainScript, { purchase: keyOf(purchaseId) }, { dueAt, ...counts });
     return dueAt;
   }
 
   /**
-   * Forgets a purchase, unless another notification of it arrived after `askedAt`, the time of the question to the store. Undefined: forgets
-   * it in any case.
+   * Forgets a purchase, unless another notification of it arrived after `askedAt`, the time of the question to the store. Undefined:
+   * forgets it in any case.
    * @returns the time now if the purchase is kept, so that the store is asked again at once
    */
   async forget(purchaseId: string, askedAt?: number): Promise<number | undefined> {
     const { scripts, keyOf, now } = this.#options;
-    const [word] = await scripts.run(forgetScript, { purchase: keyOf(purchaseId) }, { askedAt: askedAt ?? '' });
+    const [word] = await scripts.run(forgetUnownedScript, { purchase: keyOf(purchaseId) }, { askedAt: askedAt ?? '' });
     return word === 'kept' ? now() : undefined;
   }
 

@@ -38,7 +38,7 @@ export const retireScript = purchaseScript(new URL('retire-purchase.lua', import
   prelude: todoPrelude,
 });
 
-export const finishedScript = purchaseScript(new URL('finished.lua', import.meta.url), ['revision'], ['finished', 'changed']);
+export const clearStepsScript = purchaseScript(new URL('clear-steps.lua', import.meta.url), ['revision'], ['finished', 'changed']);
 
 export const releaseScript = purchaseScript(new URL('release-purchase.lua', import.meta.url), ['owner'], ['released', 'kept']);
 
@@ -48,7 +48,7 @@ export const releaseScript = purchaseScript(new URL('release-purchase.lua', impo
  *
  * The record of the purchase decides. Its field `todo` lists the steps that are left, so after a crash the next request for the purchase,
  * or the queue, finishes them. Every step may be repeated. Two calls may take the steps at the same time: an account ignores a step of an
- * older revision, and `finished.lua` clears nothing if the purchase has changed since it was read.
+ * older revision, and `clear-steps.lua` clears nothing if the purchase has changed since it was read.
  * A purchase whose owner was deleted is forgotten: its token may be recorded for another account.
  * @param chain the purchases that replaced this one, one after the other. None of them is followed again, so that purchases that replace
  * each other do not lead in circles
@@ -70,7 +70,7 @@ export async function finishPurchase(
     for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, services);
     if (document.todo.includes('leave')) await new Queue(subscriptionKeys.unowned, scripts).bring(hash, services.now());
     for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, services, chain);
-    const [word] = await scripts.run(finishedScript, { purchase }, { revision: document.revision });
+    const [word] = await scripts.run(clearStepsScript, { purchase }, { revision: document.revision });
     if (word !== 'finished') return undefined;
     if (put === 'deleted' && (await release(hash, document.owner, scripts))) return { document: undefined };
     return { document: { ...document, todo: [] } };
@@ -160,8 +160,8 @@ export async function releasePurchases(accountId: string, services: ScriptServic
 }
 
 /**
- * Forgets a purchase if its owner was deleted. If another purchase replaced it, a mark stays (`release-purchase.lua`). The steps of `todo`
- * are finished before. The queue checks the purchase once more, finds nothing to check, and forgets it too.
+ * Forgets a purchase if its owner was deleted. If another purchase replaced it, a record without the owner stays (`release-purchase.lua`).
+ * The steps of `todo` are finished before. The queue checks the purchase once more, finds nothing to check, and forgets it too.
  */
 async function releasePurchase(hash: string, services: ScriptServices): Promise<void> {
   await untilSettled(async () => {

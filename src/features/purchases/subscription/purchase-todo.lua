@@ -3,7 +3,7 @@
 -- token, package_name, act, bound and retires.
 --
 -- `todo` lists the steps that other keys still need after a change of the purchase (finish-purchase.ts). Every change that adds a step
--- raises `revision`: `finished.lua` then clears no step of a later change, and an account ignores a line of an older revision. The first
+-- raises `revision`: `clear-steps.lua` then clears no step of a later change, and an account ignores a line of an older revision. The first
 -- revision of a record is a time and not 1: a purchase that was forgotten and is recorded again must have a higher revision than before, or
 -- its earlier owner would ignore the line.
 local function add_todo(...)
