@@ -33,7 +33,9 @@ export function heldParts(accountId: string, name: string, scripts: ScriptRunner
   return partsOf(scripts, keyOfAccount(accountId, name), WORDS_A_PART);
 }
 
-/** Adds a guest's set, sorted set or hash to that of the account that the guest moved into. Safe to repeat, and to stop anywhere. */
+/**
+ * Adds a guest's set, sorted set or hash to that of the account that the guest moved into. The work may be repeated, and may stop anywhere.
+ */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {
@@ -46,8 +48,8 @@ export async function joinHeldKey(guestId: string, accountId: string, name: stri
 }
 
 /**
- * Deletes a guest's set, sorted set or hash after its content was added to the account that the guest moved into. Does nothing if the guest has not
- * moved.
+ * Deletes a guest's set, sorted set or hash after its content was added to the account that the guest moved into. Does nothing if the guest
+ * has not moved.
  */
 export async function dropHeldKey(guestId: string, name: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(dropHeld, { held: keyOfAccount(guestId, name), standing: standingKey(guestId) }, {});

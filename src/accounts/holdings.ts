@@ -22,9 +22,11 @@ export interface Holding {
    * `isLast`
    */
   readonly handOver?: (move: Handover, services: HoldingServices) => Promise<boolean>;
-  /** Erases a deleted account's data that is in other slots, or too large for one script. Safe to repeat, and to stop anywhere. */
+  /**
+   * Erases a deleted account's data that is in other slots, or too large for one script. The work may be repeated, and may stop anywhere.
+   */
   readonly erase?: (account: DeletedAccount, services: HoldingServices) => Promise<void>;
-  /** Hides a banned account's data from others, or shows it again. Safe to repeat, and to stop anywhere. */
+  /** Hides a banned account's data from others, or shows it again. The work may be repeated, and may stop anywhere. */
   readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, services: HoldingServices) => Promise<void>;
   /** What the owner's export has of this data. */
   readonly exported?: Exported;
@@ -58,8 +60,8 @@ export interface HeldKey {
   readonly life?: KeyLife;
   /**
    * What happens to the guest's key after a guest moved into an account:
-   * - `joins`: the account's set, sorted set or hash gets the members that it lacks, and the guest's key is deleted. The account's key does not get the
-   *   expiry of the guest's key.
+   * - `joins`: the account's set, sorted set or hash gets the members that it lacks, and the guest's key is deleted. The account's key does
+   *   not get the expiry of the guest's key.
    * - `goes`: is deleted.
    * - `stays`: stays under the guest's name, which other data still uses.
    * - `handed_over`: the holding's `handOver` moves the content and deletes the key.

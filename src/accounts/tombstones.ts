@@ -62,7 +62,7 @@ const AT_ONCE = 100;
 /**
  * For a restore: deletes the accounts again that the backup has brought back, by the tombstones that were in the index before the restore.
  * When the promise resolves, the accounts are marked as deleted, except for guests in the middle of a move. A running service, or the next
- * service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`). Safe to repeat, and to stop anywhere.
+ * service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`). The work may be repeated, and may stop anywhere.
  */
 export async function applyTombstones(
   tombstones: readonly Tombstone[],

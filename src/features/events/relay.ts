@@ -133,7 +133,7 @@ interface Element {
   readonly begin: string;
   readonly microseconds: number;
   readonly entries: readonly string[];
-  /** Events of accounts in other slots. `forward-event.lua` emits each event again in the slot of its account. */
+  /** Events of accounts in other slots. The script `forwardEvent` emits each event again in the slot of its account. */
   readonly elsewhere: readonly (readonly [letter: string, id: string, accountId: string, words: string])[];
 }
 

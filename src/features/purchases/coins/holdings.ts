@@ -6,8 +6,10 @@ import { LISTED, Purchase, shownPurchase, type PurchaseDocument } from './model.
 import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
 import { readPurchase, readPurchases, releasePurchase } from './purchase-record.ts';
 
-/** AT_ONCE: purchases on a page of the export. MOST_SHOWN: the most purchases that an operator sees with the account. */
+/** The number of purchases on a page of the export. */
 const AT_ONCE = 20;
+
+/** The most purchases that an operator sees with the account. */
 const MOST_SHOWN = 50;
 
 /**

@@ -69,7 +69,10 @@ export async function movePurchase(
   return 'document' in moved ? moved : decision;
 }
 
-/** Takes a moved purchase's coins from the previous owner, and gives them to the new one. Safe to repeat, and to stop after any step. */
+/**
+ * Takes a moved purchase's coins from the previous owner, and gives them to the new one. The work may be repeated, and may stop after any
+ * step.
+ */
 export async function bookTransfer(
   purchaseId: string,
   moving: PurchaseDocument,

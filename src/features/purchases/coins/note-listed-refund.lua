@@ -1,5 +1,5 @@
--- Marks a purchase as fully refunded, as the app store's list of refunds says. Does nothing if the store's answers about the purchase count
--- refunds.
+-- Records that a purchase is fully refunded, as the app store's list of refunds says. Does nothing if the store's answers about the
+-- purchase count refunds.
 -- KEYS purchase
 -- ARGV act
 -- Prelude purchase-coins.lua: whole, add, decide, document

@@ -75,8 +75,8 @@ export type Claimed =
 
 /**
  * The outcome of a notification of the app store. `ignored`: the purchase gives no coins, belongs to no account, or is of another app.
- * `unknown`: the store does not know the purchase. `not_yet`: it does not know the purchase yet. `product_not_found`: the catalogue lacks the
- * product.
+ * `unknown`: the store does not know the purchase. `not_yet`: it does not know the purchase yet. `product_not_found`: the catalogue lacks
+ * the product.
  */
 export type Noticed =
   | { readonly word: 'recorded' | 'ignored' | 'unknown' | 'not_yet' }
@@ -236,7 +236,7 @@ export class PurchaseJournal {
     return { owner: known?.owner ?? owner };
   }
 
-  /** Books, lists and reports a purchase as its record requires. Safe to repeat, and to stop after any step. */
+  /** Books, lists and reports a purchase as its record requires. The work may be repeated, and may stop after any step. */
   async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
     const { now, scripts } = this.#options;
     const booked = await this.#book(purchaseId, recorded);

@@ -11,8 +11,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 const RENEWING_WAIT_MS = 10_000;
 
 /**
- * The longest wait between two checks, in milliseconds. A revocation or refund whose notification was lost is known after this time. Also the
- * wait of a purchase that the app store no longer knows, because only an operator can correct a wrong setting of coinop or of the store.
+ * The longest wait between two checks, in milliseconds. A revocation or refund whose notification was lost is known after this time. A
+ * purchase that the app store no longer knows waits as long, because only an operator can correct a wrong setting of coinop or of the
+ * store.
  */
 export const LONGEST_WAIT_MS = 12 * HOUR_MS;
 
@@ -38,10 +39,12 @@ export const UNCONFIGURED_WAIT_MS = HOUR_MS;
 export const LEASE_MS = 30_000;
 
 /**
- * The wait from the end of the paid time to the check, in milliseconds: time for the app store to renew, and jitter that spreads checks due
- * at the same moment. Longer waits would show to users.
+ * The least wait from the end of the paid time to the check, in milliseconds: time for the app store to renew. Users would notice a longer
+ * wait.
  */
 const AFTER_EXPIRY_MS = 500;
+
+/** The most milliseconds that are added to AFTER_EXPIRY_MS at random, to spread checks that are due at the same moment. */
 const EXPIRY_JITTER_MS = 1000;
 
 /**

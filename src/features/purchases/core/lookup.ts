@@ -1,7 +1,7 @@
 import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 
-/** Keeps to which id another name leads. Answers kept. */
+/** Keeps the id to which another name leads. Answers kept. */
 const keepScript = defineScript({
   name: 'purchases/keep-name',
   lua: `redis.call('SET', name, id)
@@ -23,7 +23,7 @@ const forgetScript = defineScript({
   durable: true,
 });
 
-/** Reads to which id a name leads. Answers id(the id, or ''). */
+/** Reads the id to which a name leads. Answers id(the id, or ''). */
 const findScript = defineScript({
   name: 'purchases/find-name',
   lua: `return {'id', redis.call('GET', name) or ''}`,
@@ -33,7 +33,7 @@ const findScript = defineScript({
   readOnly: true,
 });
 
-/** Keeps to which id of coinop a name of an app store leads. @param name a Redis key */
+/** Keeps the id of coinop to which a name of an app store leads. @param name a Redis key */
 export async function keepName(name: string, id: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(keepScript, { name }, { id });
 }

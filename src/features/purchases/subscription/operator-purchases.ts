@@ -19,11 +19,10 @@ export const OperatorPurchase = z
     example: { purchase: 'k3Jx9QmZ2bTw', productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z', failedChecks: 0 },
   });
 
-/**
- * MOST_SHOWN: the most purchases that an operator sees of an account. MOST_GUESTS: the most guests of the account whose sets of purchases
- * are read.
- */
+/** The most purchases that an operator sees of an account. */
 export const MOST_SHOWN = 50;
+
+/** The most guests of an account whose sets of purchases are read. */
 const MOST_GUESTS = 10;
 
 /**

@@ -62,7 +62,7 @@ function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
     if (owner === null)
       return find(`No account owns it, but the queue ${queue} has no entry for it, so no service searches for its owner.`);
     if (todo !== null) return find(`A change of it has steps left (${todo}), but the queue ${queue} has no entry for it.`);
-    // `retire` also marks purchases that were never recorded. Such a purchase has an owner and no state.
+    // `retire-purchase.lua` also writes records of purchases that no account recorded. Such a record has an owner and no state.
     const ends = expiresAt === '-' || expiresAt == null ? Infinity : Number(expiresAt);
     const forgottenAt = ends + forgottenAfterMs(store ?? FIRST_STORE);
     if (retiredBy !== null || !mayChange(state!, ends, forgottenAt, probe.now() + CLOCKS_DIFFER_MS)) return [];
@@ -70,7 +70,10 @@ function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
   });
 }
 
-/** Whether `nextCheckAt` and `checkPurchase` always schedule another check. @param forgottenAt when the store no longer knows the purchase */
+/**
+ * Whether `nextCheckAt` and `checkPurchase` always schedule another check.
+ * @param forgottenAt when the store no longer knows the purchase
+ */
 function mayChange(state: string, expiresAt: number, forgottenAt: number, now: number): boolean {
   return state !== 'expired' && !(state === 'canceled' && expiresAt <= now) && forgottenAt > now;
 }

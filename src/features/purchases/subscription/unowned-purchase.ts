@@ -46,10 +46,12 @@ export const adoptScript = purchaseScript(
 const AFTER_REFUND_MS = 60_000;
 
 /**
- * The shortest and the longest wait, in milliseconds, before the queue checks again whether an earlier purchase that a purchase continues
- * has an owner. The notifications of both purchases may arrive in any order.
+ * The shortest wait, in milliseconds, before the queue checks again whether an earlier purchase that a purchase continues has an owner. The
+ * notifications of both purchases may arrive in any order.
  */
-const FIRST_FOLLOWED_MS = 2000;
+const LEAST_FOLLOWED_MS = 2000;
+
+/** The longest such wait, in milliseconds. */
 const LONGEST_FOLLOWED_MS = 10 * 60_000;
 
 /** A purchase as a notification names it. */
@@ -164,7 +166,7 @@ async function mayFollow({ follows, faults }: PurchaseDocument, scripts: ScriptR
 
 function followedAt({ follows, noticedAt = 0 }: PurchaseDocument, dueAt: number, now: number): number {
   if (follows.length === 0) return dueAt;
-  const waitMs = Math.min(Math.max((now - noticedAt) / 4, FIRST_FOLLOWED_MS), LONGEST_FOLLOWED_MS);
+  const waitMs = Math.min(Math.max((now - noticedAt) / 4, LEAST_FOLLOWED_MS), LONGEST_FOLLOWED_MS);
   return Math.min(dueAt, Math.round(now + waitMs));
 }
 
