@@ -16,7 +16,7 @@ interface TrackedEvents {
 /**
  * Tells which keys have changed since scripts read them, by Redis's CLIENT TRACKING: Redis remembers which keys a connection has read, and
  * sends a message when one of them changes, whoever changed it. A write costs hardly more: Redis looks up the written key among the
- * tracked ones, which no benchmark of credits shows.
+ * tracked ones, which no benchmark of credits shows (docs/decisions/watched-accounts.md).
  */
 export class TrackedKeys extends EventEmitter<TrackedEvents> {
   /** Whether Redis refused to track keys, for example because its user lacks the right. The keys then have to be read again and again. */

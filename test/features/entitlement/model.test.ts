@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { entitlementOf, type EntitlementFacts } from '../../../src/features/entitlement/model.ts';
+import { entitlementOf, nextChangeOf, type EntitlementFacts } from '../../../src/features/entitlement/model.ts';
 import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 
 /** Which purchases give access, and until when, is tested in `subscription.test.ts`, and gifts in `test/operator/given.test.ts`. */
@@ -86,4 +87,36 @@ test.each<[what: string, facts: EntitlementFacts, state: string, expiresAt: numb
   const end = expiresAt === undefined ? undefined : new Date(expiresAt).toISOString();
   const told = entitlementOf(facts, now, 7);
   expect([told.state, told.expiresAt]).toEqual([state, end]);
+});
+
+test('changes by the clock exactly when nextChangeOf says', () => {
+  /** Whole hours, so that the ends of several facts often coincide. */
+  const time = fc.integer({ min: -200, max: 200 }).map((hours) => now + hours * hour);
+  const purchase = fc.record({
+    state: fc.constantFrom<StoreState>('active', 'grace', 'canceled', 'on_hold', 'expired', 'pending'),
+    expiresAt: fc.option(time, { nil: undefined }),
+    willRenew: fc.option(fc.boolean(), { nil: undefined }),
+    checkedAt: time,
+    productId: fc.constant('gold'),
+  });
+  const facts = fc.record(
+    {
+      purchases: fc.array(purchase, { maxLength: 3 }),
+      report: fc.record({ subscribed: fc.boolean(), at: time }),
+      trialStartedAt: time,
+      giftEndsAt: time,
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(facts, fc.integer({ min: 0, max: 99 }), (given, percent) => {
+      const told = (at: number): string => JSON.stringify(entitlementOf(given, at, 7));
+      const next = nextChangeOf(given, now, 7);
+      const isNever = next === Infinity;
+      const between = now + Math.floor(((isNever ? 1000 * day : next - now - 1) * percent) / 100);
+      expect(told(between)).toBe(told(now));
+      if (!isNever) expect(told(next)).not.toBe(told(now));
+    }),
+    { numRuns: 2000 },
+  );
 });
