@@ -162,6 +162,7 @@ export function coinop(options: Options): Client {
   };
   const follow = ({ path, ...followed }: Followed, onState: RoomWatchOptions['onState']): Watch => {
     const watcher = watch({
+      load: followed.patches && (() => import('./patch.ts')),
       ...followed,
       onState: guarded(onState),
       socketUrl: url.replace('http', 'ws') + path,

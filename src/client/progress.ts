@@ -1,4 +1,3 @@
-import { freeze } from './patch.ts';
 import type { Result } from './routes.ts';
 import type { Message, Watched } from './watched.ts';
 
@@ -21,7 +20,7 @@ export function progressOf(watched: Watched, signal: AbortSignal): Progress {
     async take(message: Message): Promise<number> {
       const found = watched.positionOf(message);
       if (signal.aborted) return 0;
-      freeze(message['room']);
+      watched.freeze?.(message['room']);
       if (found === undefined) watched.other?.(message);
       else if (found > progress.position) {
         progress.position = found;

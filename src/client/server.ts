@@ -1,6 +1,7 @@
 import type { EventPage, EventType } from './event-types.ts';
 import { guarded } from './guarded.ts';
 import { paceOfServer } from './pace.ts';
+import { freeze, patched } from './patch.ts';
 import { playedRoom } from './played-room.ts';
 import { backoff, isTemporary, repeat, sendOnce, sleep, TRY_MS, type Fetch, type Input } from './request.ts';
 import type { Game, PlayedRoom } from './room-types.ts';
@@ -279,6 +280,8 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
       follow: ({ path, ...followed }, onState) =>
         watch({
           ...followed,
+          patched,
+          freeze,
           socketUrl: base.replace('http', 'ws') + path,
           WebSocket: WebSocket ?? platform.WebSocket,
           onState: guarded(onState),

@@ -1,4 +1,3 @@
-import { patched } from './patch.ts';
 import type { Progress } from './progress.ts';
 import { backoff, isTemporary, sleep } from './request.ts';
 import type { Message, Socket, SocketClass, Watched } from './watched.ts';
@@ -83,7 +82,7 @@ export const overSocket = (
       if (asks.check !== check) return;
       // A patch that does not fit throws, which ends this socket. `asks.whole` is then still set, so the next socket asks for whole rooms.
       asks.whole = true;
-      if (message['ops']) message = { room: patched(room, message) };
+      if (message['ops']) message = { room: watched.patched!(room, message) };
       asks.whole = false;
       room = message['room'] ?? room;
       const known = progress.position;

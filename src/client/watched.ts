@@ -33,6 +33,9 @@ export interface Watched {
   readonly WebSocket: SocketClass | null | undefined;
   /** Whether the channel may send patches of a room (what changed) in place of the whole room. */
   readonly patches?: true;
+  /** The functions of patch.ts, for rooms. */
+  patched?: (room: unknown, patch: Message) => unknown;
+  freeze?: (room: unknown) => void;
   /** Reads the present state or, given seconds to wait, the first state after the position. */
   poll(waitSeconds: number, position: number, signal: AbortSignal): Promise<Result>;
   /** The position of the state in a message or in a reply of `poll`. Undefined: it has no state. */
@@ -48,7 +51,7 @@ export interface Watched {
   /** Whether the watch goes on after the service has closed it finally, because another caller has signed in. */
   goesOn?(): Promise<boolean>;
   /** Loads the functions of this object that are in a module of their own. */
-  load?: () => Promise<Partial<Watched>>;
+  load?: (() => Promise<Partial<Watched>>) | undefined;
   onState?: (state: WatchState) => void;
 }
 

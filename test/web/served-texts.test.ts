@@ -12,6 +12,7 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/client.js', JS, MINUTE, 6144],
   ['/client/account.js', JS, MINUTE, 1024],
   ['/client/pairing.js', JS, MINUTE, 1024],
+  ['/client/patch.js', JS, MINUTE, 1024],
   ['/client/sign-ins.js', JS, MINUTE, 1024],
   ['/rooms.js', JS, MINUTE, 4.2 * 1024],
   ['/pages/modules/docs.js', JS, ASKED, 16_000],

@@ -26,6 +26,33 @@ function paceOfServer() {
 	};
 }
 
+// src/client/patch.ts
+function patched(room, { from, ops }) {
+	if (from !== room["seq"]) throw new Error();
+	for (const { op, path, value } of ops) room = changed(room, path.split("/").slice(1), op, value);
+	return room;
+}
+function changed(value, [part, ...path], op, given) {
+	const name = part.replace(/~1/g, "/").replace(/~0/g, "~");
+	const isNew = op === "add" && !path.length;
+	if (!isNew && !Object.keys(value).includes(name)) throw new Error();
+	if (path.length) given = changed(value[name], path, op, given);
+	if (Array.isArray(value)) {
+		const list = [...value];
+		list.splice(+name, isNew ? 0 : 1, ...given === void 0 ? [] : [given]);
+		return list;
+	}
+	if (given !== void 0) return {
+		...value,
+		[name]: given
+	};
+	const { [name]: _, ...rest } = value;
+	return rest;
+}
+function freeze(value) {
+	if (!Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(freeze);
+}
+
 // src/client/merge-patch.ts
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 function merged(target, patch) {
@@ -561,33 +588,6 @@ function playedRoom(options) {
 	};
 }
 
-// src/client/patch.ts
-function patched(room, { from, ops }) {
-	if (from !== room["seq"]) throw new Error();
-	for (const { op, path, value } of ops) room = changed(room, path.split("/").slice(1), op, value);
-	return room;
-}
-function changed(value, [part, ...path], op, given) {
-	const name = part.replace(/~1/g, "/").replace(/~0/g, "~");
-	const isNew = op === "add" && !path.length;
-	if (!isNew && !Object.keys(value).includes(name)) throw new Error();
-	if (path.length) given = changed(value[name], path, op, given);
-	if (Array.isArray(value)) {
-		const list = [...value];
-		list.splice(+name, isNew ? 0 : 1, ...given === void 0 ? [] : [given]);
-		return list;
-	}
-	if (given !== void 0) return {
-		...value,
-		[name]: given
-	};
-	const { [name]: _, ...rest } = value;
-	return rest;
-}
-function freeze(value) {
-	if (!Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(freeze);
-}
-
 // src/client/progress.ts
 function progressOf(watched, signal) {
 	const progress = {
@@ -596,7 +596,7 @@ function progressOf(watched, signal) {
 		async take(message) {
 			const found = watched.positionOf(message);
 			if (signal.aborted) return 0;
-			freeze(message["room"]);
+			watched.freeze?.(message["room"]);
 			if (found === void 0) watched.other?.(message);
 			else if (found > progress.position) {
 				progress.position = found;
@@ -658,7 +658,7 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 	const receive = async (message) => {
 		if (asks.check !== check) return;
 		asks.whole = true;
-		if (message["ops"]) message = { room: patched(room, message) };
+		if (message["ops"]) message = { room: watched.patched(room, message) };
 		asks.whole = false;
 		room = message["room"] ?? room;
 		const known = progress.position;
@@ -878,6 +878,8 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 			credential: async () => credential,
 			follow: ({ path, ...followed }, onState) => watch({
 				...followed,
+				patched,
+				freeze,
 				socketUrl: base.replace("http", "ws") + path,
 				WebSocket: WebSocket ?? platform.WebSocket,
 				onState: guarded(onState)
