@@ -1,7 +1,7 @@
-import type { Encoded, Reply } from '../../server/http/endpoint.ts';
-import { googleError, invalidValue } from './google-reply.ts';
+import { Reply, type Encoded } from '../../server/http/endpoint.ts';
+import { googleError } from './google-reply.ts';
+import { issuedTo } from './issued-record.ts';
 import { subscriptionAt } from './subscription-lifecycle.ts';
-import { isUnknown, mayBePurchaseToken } from './model.ts';
 import { readSubscription, type KeptSubscription } from './subscription-record.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
@@ -17,15 +17,8 @@ export async function findPurchase(
   token: string,
   { scripts, now }: SandboxServices,
 ): Promise<KeptSubscription | Reply<Encoded>> {
-  if (!mayBePurchaseToken(token)) return invalidValue();
-  const found = await readSubscription(scripts, token);
-  if (found === undefined || isUnknown(found.issued, now())) {
-    return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN });
-  }
-  if (found.issued.packageName !== packageName) {
-    const message = 'The purchase token does not match the package name.';
-    return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN });
-  }
+  const found = await issuedTo(packageName, token, now(), (of) => readSubscription(scripts, of));
+  if (found instanceof Reply) return found;
   const { state, expiresAt } = subscriptionAt(found.issued, now());
   if (state === 'expired' && now() >= expiresAt! + QUERYABLE_MS) {
     const message = 'The subscription purchase is no longer available for query because it has been expired for too long.';
@@ -33,5 +26,3 @@ export async function findPurchase(
   }
   return found;
 }
-
-const TOKEN = ['token', 'parameter'] as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import { productStates, type ProductState } from '../../stores/store.ts';
-import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
+import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken, type Order } from './model.ts';
 import { productNotificationOf } from './product-notification.ts';
 import { keepPurchase, readPurchase, type IssuedPurchase, type KeptPurchase } from './purchase-record.ts';
 import { deliverNotification } from './push-notification.ts';
@@ -28,18 +28,7 @@ export const purchaseFields = {
   test: z.boolean().optional().meta({ description: 'purchase: a licence tester buys, and pays nothing.' }),
 };
 
-export interface PurchaseOrder {
-  readonly state?: string | undefined;
-  readonly productId?: string | undefined;
-  readonly packageName?: string | undefined;
-  readonly quantity?: number | undefined;
-  readonly refundedQuantity?: number | undefined;
-  readonly obfuscatedAccountId?: string | undefined;
-  readonly test?: boolean | undefined;
-  readonly purchaseToken?: string | undefined;
-  readonly knownAfterSeconds?: number | undefined;
-  readonly notify?: boolean | undefined;
-}
+type PurchaseOrder = Order & z.output<z.ZodObject<typeof purchaseFields>>;
 
 interface PurchaseReply {
   readonly purchaseToken: string;

@@ -7,7 +7,7 @@ import {
   type IssuableState,
   type SubscriptionState,
 } from './subscription-lifecycle.ts';
-import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
+import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken, type Order } from './model.ts';
 import { keepSubscription, readSubscription } from './subscription-record.ts';
 import { changeOf, deliverNotification, notificationOf } from './push-notification.ts';
 import type { SandboxServices } from './sandbox-services.ts';
@@ -61,21 +61,7 @@ export const subscriptionFields = {
   }),
 };
 
-export interface SubscriptionOrder {
-  readonly state?: string | undefined;
-  readonly minutes?: number | undefined;
-  readonly graceMinutes?: number | undefined;
-  readonly renew?: 'declined' | 'paid' | undefined;
-  readonly productId?: string | undefined;
-  readonly packageName?: string | undefined;
-  readonly linkedPurchaseToken?: string | undefined;
-  readonly obfuscatedAccountId?: string | undefined;
-  readonly expiredPurchaseToken?: string | undefined;
-  readonly expiredObfuscatedAccountId?: string | undefined;
-  readonly purchaseToken?: string | undefined;
-  readonly knownAfterSeconds?: number | undefined;
-  readonly notify?: boolean | undefined;
-}
+type SubscriptionOrder = Order & z.output<z.ZodObject<typeof subscriptionFields>> & { readonly obfuscatedAccountId?: string | undefined };
 
 interface SubscriptionReply {
   readonly purchaseToken: string;

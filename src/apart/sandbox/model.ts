@@ -48,3 +48,13 @@ export function newOrderId(): string {
   const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0');
   return `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${digits(5)}`;
 }
+
+/** The fields of an order that all kinds of purchases have (`issue.ts`). */
+export interface Order {
+  readonly state?: string | undefined;
+  readonly productId?: string | undefined;
+  readonly packageName?: string | undefined;
+  readonly purchaseToken?: string | undefined;
+  readonly knownAfterSeconds?: number | undefined;
+  readonly notify?: boolean | undefined;
+}

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { Reply, type Encoded } from '../../server/http/endpoint.ts';
 import type { ProductState } from '../../stores/store.ts';
 import { googleEndpoint } from './google-endpoint.ts';
-import { googleError, invalidValue } from './google-reply.ts';
 import { scopes } from './issue-access-token.ts';
 import { refundAtRandom } from './issue-purchase.ts';
-import { isUnknown, mayBePurchaseToken } from './model.ts';
+import { issuedTo } from './issued-record.ts';
 import { readPurchase, type KeptPurchase } from './purchase-record.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
@@ -75,21 +74,13 @@ export const sandboxProductPurchase = googleEndpoint({
   },
 });
 
-const TOKEN = ['token', 'parameter'] as const;
-
 /** The one-time purchase of a purchase token, or Google's error if the token has none. */
-export async function findProductPurchase(
+export function findProductPurchase(
   packageName: string,
   token: string,
   { scripts, now }: SandboxServices,
 ): Promise<KeptPurchase | Reply<Encoded>> {
-  if (!mayBePurchaseToken(token)) return invalidValue();
-  const found = await readPurchase(scripts, token);
-  if (found === undefined || isUnknown(found.issued, now()))
-    return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN });
-  if (found.issued.packageName === packageName) return found;
-  const message = 'The purchase token does not match the package name.';
-  return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN });
+  return issuedTo(packageName, token, now(), (of) => readPurchase(scripts, of));
 }
 
 function purchaseV2({ issued, isFinished: isConsumed }: KeptPurchase): z.input<typeof PurchaseV2> {
