@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { PLAYER_ID, playerEntry } from '../features/highscores/entry-format.ts';
+import { PLAYER_ID } from '../features/highscores/entry-format.ts';
 import { operatedBoardKeys, parseArchive } from '../features/highscores/archives.ts';
 import { readEntry } from '../features/highscores/account-scores.ts';
 import { ALL_TIME, boardArgs, boardKeys, parseEntries, seasonIn, seasonKeys, seasonLibraries } from '../features/highscores/model.ts';
-import { readHash } from '../redis/reads.ts';
+import { read, readHash } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account, accountsNamed } from './named-accounts.ts';
@@ -18,15 +18,6 @@ const readRanks = defineScript({
   args: ['order', 'from', 'to', 'period', 'season'],
   answers: ['season_not_found', 'ranks'],
   library: seasonLibraries,
-  readOnly: true,
-});
-
-const findPlayers = defineScript({
-  file: new URL('find-players.lua', import.meta.url),
-  keys: ['players'],
-  args: ['playerIds'],
-  answers: ['players'],
-  formats: [playerEntry],
   readOnly: true,
 });
 
@@ -163,6 +154,6 @@ export async function entriesOf(part: BoardPart, from: number, to: number, servi
 /** The account of each player. */
 export async function accountsOf(playerIds: readonly string[], players: string, { scripts }: OperatorServices) {
   if (playerIds.length === 0) return [];
-  const [, ...accounts] = await scripts.run(findPlayers, { players }, { playerIds: playerIds.join(' ') });
-  return accounts.map((accountId) => (accountId === '' ? undefined : accountId));
+  // A damaged entry still begins with its account.
+  return (await read(scripts, 'HMGET', players, ...playerIds)).map((text) => /^[\w-]{22}/.exec(text)?.[0]);
 }

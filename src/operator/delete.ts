@@ -6,7 +6,7 @@ import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { purchasesOf } from '../features/purchases/subscription/model.ts';
 import type { FoundAccount } from './account-facts.ts';
-import { readSet } from '../redis/reads.ts';
+import { read } from '../redis/reads.ts';
 import { accountChange } from './account-change.ts';
 import type { OperatorServices } from './operation.ts';
 
@@ -41,7 +41,7 @@ export const deleteAccount = accountChange({
 type Ledger = Awaited<ReturnType<typeof ledgerEnds>>;
 
 async function contentOf({ accountId, fields, standing }: FoundAccount, { balance, entries }: Ledger, { scripts }: OperatorServices) {
-  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
+  const games = await read(scripts, 'SMEMBERS', boardKeys.ofAccount(accountId));
   const parts = [
     `its balance of ${balance}`,
     `its ledger (${entries})`,

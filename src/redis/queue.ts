@@ -2,6 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { defineScript } from './script.ts';
 import { redisFailure, type ScriptRunner } from './script-runner.ts';
 import { pairsOf } from './pairs.ts';
+import { read } from './reads.ts';
 
 const leaseDue = defineScript({
   file: new URL('lease-due.lua', import.meta.url),
@@ -27,25 +28,6 @@ const settleDue = defineScript({
   keys: ['due'],
   args: ['member', 'entry', 'entrySeenAt', 'memberSeenAt', 'nextAt'],
   answers: ['settled'],
-});
-
-/** Lists entries of a queue by the time at which they are due. Answers due(entry, time, entry, time …). */
-const readDue = defineScript({
-  name: 'redis/read-due',
-  lua: `return {'due', unpack(redis.call('ZRANGE', due, 0, count - 1, 'WITHSCORES'))}`,
-  keys: ['due'],
-  args: ['count'],
-  answers: ['due'],
-  readOnly: true,
-});
-
-/** Counts the entries of a queue. Answers size(entries). */
-const countDue = defineScript({
-  name: 'redis/count-due',
-  lua: `return {'size', string.format('%d', redis.call('ZCARD', due))}`,
-  keys: ['due'],
-  answers: ['size'],
-  readOnly: true,
 });
 
 /**
@@ -198,13 +180,13 @@ export class Queue {
 
   /** Number of entries in the queue, including the entries that `ahead` wrote for changes under way. */
   async size(): Promise<number> {
-    const sizes = await Promise.all(this.keys().map((due) => this.#scripts.run(countDue, { due }, {})));
-    return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
+    const sizes = await Promise.all(this.keys().map((key) => read(this.#scripts, 'ZCARD', key)));
+    return sizes.reduce((sum, [size]) => sum + Number(size), 0);
   }
 
   /** Whether the sorted set of a new member has its share of `most` entries of the whole queue. Takes one command, also on a Cluster. */
   async isFull(member: string, most: number): Promise<boolean> {
-    const [, size] = await this.#scripts.run(countDue, { due: this.#keyOf(member) }, {});
+    const [size] = await read(this.#scripts, 'ZCARD', this.#keyOf(member));
     return Number(size) >= most / this.#tags;
   }
 
@@ -212,9 +194,9 @@ export class Queue {
    * At most `most` members with the times at which they are due, earliest first. Reads only the first `most` entries of each sorted set.
    */
   async earliest(most: number): Promise<[member: string, dueAt: number][]> {
-    const found = await Promise.all(this.keys().map((due) => this.#scripts.run(readDue, { due }, { count: most })));
+    const found = await Promise.all(this.keys().map((key) => read(this.#scripts, 'ZRANGE', key, 0, most - 1, 'WITHSCORES')));
     const times = new Map<string, number>();
-    for (const [entry, time] of found.flatMap(([, ...words]) => pairsOf(words))) {
+    for (const [entry, time] of found.flatMap(pairsOf)) {
       const member = memberOf(entry);
       times.set(member, Math.min(times.get(member) ?? Infinity, Number(time)));
     }

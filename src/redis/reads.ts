@@ -4,24 +4,11 @@ import type { ScriptRunner } from './script-runner.ts';
 
 /** Plain reads. They are scripts, so that they share batches, find the primary of their key, and read only data that the process knows. */
 
-/** A word in front of the list, without `unpack`, which takes some thousand words at most. */
-const listed = (word: string, command: string): string => `local words = ${command}
-  table.insert(words, 1, '${word}')
-  return words`;
-
-const hashScript = defineScript({
-  name: 'redis/read-hash',
-  lua: listed('hash', `redis.call('HGETALL', hash)`),
-  keys: ['hash'],
-  answers: ['hash'],
-  readOnly: true,
-});
-
-const setScript = defineScript({
-  name: 'redis/read-set',
-  lua: listed('set', `redis.call('SMEMBERS', set)`),
-  keys: ['set'],
-  answers: ['set'],
+const readScript = defineScript({
+  file: new URL('read.lua', import.meta.url),
+  keys: ['key'],
+  args: ['command', 'words'],
+  answers: ['read'],
   readOnly: true,
 });
 
@@ -45,16 +32,19 @@ const partScript = defineScript({
   readOnly: true,
 });
 
-/** All fields and values of a hash. */
-export async function readHash(scripts: ScriptRunner, hash: string): Promise<[field: string, value: string][]> {
-  const [, ...words] = await scripts.run(hashScript, { hash }, {});
-  return pairsOf(words);
+/**
+ * Runs a command that reads one key.
+ * @param command such as HGET. Redis refuses a command that writes
+ * @returns the words of the reply: a number as text, and '' for a value that is not there
+ */
+export async function read(scripts: ScriptRunner, command: string, key: string, ...words: (string | number)[]): Promise<string[]> {
+  const [, ...found] = await scripts.run(readScript, { key }, { command, words: JSON.stringify(words.map(String)) });
+  return found;
 }
 
-/** All members of a set. */
-export async function readSet(scripts: ScriptRunner, set: string): Promise<string[]> {
-  const [, ...members] = await scripts.run(setScript, { set }, {});
-  return members;
+/** All fields and values of a hash. */
+export async function readHash(scripts: ScriptRunner, hash: string): Promise<[field: string, value: string][]> {
+  return pairsOf(await read(scripts, 'HGETALL', hash));
 }
 
 export interface Part {

@@ -4,6 +4,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductState } from '../../stores/store.ts';
 import { keepIssued, finishIssued, readIssued, type KeptRecord } from './issued-record.ts';
 import { sandboxRedisKeys } from './model.ts';
+import { read } from '../../redis/reads.ts';
 
 /**
  * Adds a purchase to the list of its app's voided purchases, or removes it from the list. Also removes purchases that were voided before
@@ -18,16 +19,6 @@ const voidScript = defineScript({
   args: ['token', 'voidedAt', 'oldest'],
   answers: ['done'],
   durable: true,
-});
-
-/** Lists the voided purchases of an app, oldest first. Answers voided(token, time, token, time, …). */
-const listVoidedScript = defineScript({
-  name: 'sandbox/list-voided',
-  lua: `return {'voided', unpack(redis.call('ZRANGEBYSCORE', voided, from, to, 'WITHSCORES', 'LIMIT', offset, count))}`,
-  keys: ['voided'],
-  args: ['from', 'to', 'offset', 'count'],
-  answers: ['voided'],
-  readOnly: true,
 });
 
 /** Seconds for which a purchase is kept after its last change: longer than Google answers for a purchase. */
@@ -97,8 +88,8 @@ export function consumePurchase(scripts: ScriptRunner, purchaseToken: string): P
 export async function listVoided(
   scripts: ScriptRunner,
   packageName: string,
-  page: { readonly from: number; readonly to: number; readonly offset: number; readonly count: number },
+  { from, to, offset, count }: { readonly from: number; readonly to: number; readonly offset: number; readonly count: number },
 ): Promise<[token: string, at: string][]> {
-  const [, ...words] = await scripts.run(listVoidedScript, { voided: sandboxRedisKeys.voided(packageName) }, page);
-  return pairsOf(words);
+  const voided = sandboxRedisKeys.voided(packageName);
+  return pairsOf(await read(scripts, 'ZRANGEBYSCORE', voided, from, to, 'WITHSCORES', 'LIMIT', offset, count));
 }

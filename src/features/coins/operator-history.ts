@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refusesNobody } from '../../accounts/prologues.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
+import { read } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
@@ -24,18 +25,6 @@ const balanceAtScript = defineScript({
   args: ['at'],
   answers: ['entry', 'before', 'none'],
   formats: [ledgerEntry],
-  readOnly: true,
-});
-
-/**
- * Reads the ends of an account's ledger, whatever the standing of the account. Answers ends(newest entry or '', oldest entry or '',
- * entries).
- */
-const readEnds = defineScript({
-  name: 'coins/read-ends',
-  lua: `return {'ends', redis.call('LINDEX', ledger, -1) or '', redis.call('LINDEX', ledger, 0) or '', string.format('%d', redis.call('LLEN', ledger))}`,
-  keys: ['ledger'],
-  answers: ['ends'],
   readOnly: true,
 });
 
@@ -141,7 +130,12 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
  * the ledger still has, and the time of the oldest entry.
  */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
-  const [, newest = '', oldest = '', entries] = await scripts.run(readEnds, { ledger: coinKeys.ledger(accountId) }, {});
+  const ledger = coinKeys.ledger(accountId);
+  const [[newest = ''], [oldest = ''], [entries]] = await Promise.all([
+    read(scripts, 'LINDEX', ledger, -1),
+    read(scripts, 'LINDEX', ledger, 0),
+    read(scripts, 'LLEN', ledger),
+  ]);
   const oldestAt = oldest === '' ? undefined : parseEntryForOperators(oldest).at;
   return { balance: balanceAfter(newest), entries: Number(entries), oldestAt };
 }

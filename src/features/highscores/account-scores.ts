@@ -7,7 +7,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { Queue } from '../../redis/queue.ts';
-import { readSet } from '../../redis/reads.ts';
+import { read } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSet } from '../../redis/set-pages.ts';
@@ -77,17 +77,6 @@ export const forgetPayouts = defineScript({
   formats: [seasonPayout],
 });
 
-/** Lists the seasons of a game that have a board, latest first. Answers seasons(season …). */
-export const listSeasons = defineScript({
-  name: 'highscores/list-seasons',
-  lua: `local answer = {'seasons'}
-    for index, season in ipairs(redis.call('ZREVRANGE', seasons, 0, -1)) do answer[index + 1] = season end
-    return answer`,
-  keys: ['seasons'],
-  answers: ['seasons'],
-  readOnly: true,
-});
-
 /**
  * Removes the entries of a deleted account from all boards that the account's set of boards names, with their archives and seasons. Removes
  * the account's id from the prizes of seasons. The set of boards stays: on a Cluster a score may arrive after the deletion, and the next
@@ -95,7 +84,7 @@ export const listSeasons = defineScript({
  * @param guests the ids of guests that moved into the account: a prize may have the id of a guest
  */
 export async function removeScores(accountId: string, guests: readonly string[], scripts: ScriptRunner): Promise<void> {
-  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
+  const games = await read(scripts, 'SMEMBERS', boardKeys.ofAccount(accountId));
   for (const game of games) {
     for await (const { keys, season } of boardsWith(game, scripts)) {
       await scripts.run(removeEntry, { ...keys, ...sharedKeys(game) }, { game, accountId });
@@ -112,7 +101,7 @@ export async function removeScores(accountId: string, guests: readonly string[],
  * operators see archives. An entry that was hidden when a reset of its board archived the entry stays hidden in the archive.
  */
 export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
-  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
+  const games = await read(scripts, 'SMEMBERS', boardKeys.ofAccount(accountId));
   const hideOn = async (game: string): Promise<void> => {
     const version = boardKeys.version(game);
     for (const { keys } of [boardOf(game), ...(await seasonsOf(game, scripts))])
@@ -132,7 +121,7 @@ const ACCOUNTS_AT_ONCE = 100;
 
 /** Changes the name on all entries of an account, in archives and seasons too. @returns the number of entries with a new name */
 export async function renameScores(accountId: string, name: string, scripts: ScriptRunner): Promise<number> {
-  const games = await readSet(scripts, boardKeys.ofAccount(accountId));
+  const games = await read(scripts, 'SMEMBERS', boardKeys.ofAccount(accountId));
   let renamed = 0;
   for (const game of games)
     for await (const { keys } of boardsWith(game, scripts)) {
@@ -255,7 +244,7 @@ export async function moveScores(
   { scripts, catalogue }: Pick<HoldingServices, 'catalogue'> & { readonly scripts: ScriptRunner },
 ): Promise<boolean> {
   const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
-  const games = await readSet(scripts, boardKeys.ofAccount(guestId));
+  const games = await read(scripts, 'SMEMBERS', boardKeys.ofAccount(guestId));
   let isHidden = false;
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
@@ -305,7 +294,7 @@ const boardOf = (game: string): BoardEntries => ({
 });
 
 async function seasonsOf(game: string, scripts: ScriptRunner): Promise<BoardEntries[]> {
-  const [, ...seasons] = await scripts.run(listSeasons, { seasons: seasonKeys.seasons(game) }, {});
+  const seasons = await read(scripts, 'ZREVRANGE', seasonKeys.seasons(game), 0, -1);
   const secret = boardKeys.secret(game);
   return seasons.map((season) => ({
     keys: { scores: seasonKeys.scores(game, season), players: seasonKeys.players(game, season), secret },

@@ -1,22 +1,12 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { defineScript } from '../../redis/script.ts';
+import { read } from '../../redis/reads.ts';
 import { isSetCursor } from '../../redis/set-pages.ts';
 import { BestScore, bestScores } from './best-scores.ts';
 import { boardAuditor } from './board-auditor.ts';
 import { hideScores, moveScores, OwnScore, removeScores, scoresPage } from './account-scores.ts';
 import { seasonAuditor } from './season-auditor.ts';
 import { boardKeys } from './model.ts';
-
-/** Reads the number of boards with an entry of the account, and some of their games. Answers boards(count, game …). */
-const sampleBoards = defineScript({
-  name: 'highscores/sample-boards',
-  lua: `return {'boards', string.format('%d', redis.call('SCARD', boards)), unpack(redis.call('SRANDMEMBER', boards, most))}`,
-  keys: ['boards'],
-  args: ['most'],
-  answers: ['boards'],
-  readOnly: true,
-});
 
 /** The most games with an entry of the account that operators see. */
 const MOST_BOARDS = 100;
@@ -52,8 +42,9 @@ export const scoreHolding = {
         .meta({ description: `${MOST_BOARDS} games at most, and the best score on the first ${MOST_SCORES} of them.` }),
     },
     async show({ accountId }, services) {
-      const keys = { boards: boardKeys.ofAccount(accountId) };
-      const [, count, ...sample] = await services.scripts.run(sampleBoards, keys, { most: MOST_BOARDS });
+      const boards = boardKeys.ofAccount(accountId);
+      const { scripts } = services;
+      const [[count], sample] = await Promise.all([read(scripts, 'SCARD', boards), read(scripts, 'SRANDMEMBER', boards, MOST_BOARDS)]);
       const games = sample.toSorted();
       return { boards: { count: Number(count), games, scores: await bestScores(accountId, games.slice(0, MOST_SCORES), services) } };
     },

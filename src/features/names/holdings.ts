@@ -3,7 +3,8 @@ import { accountKey } from '../../accounts/account-keys.ts';
 import { isoTime } from '../../accounts/fields.ts';
 import type { Holding } from '../../accounts/holdings.ts';
 import { nameAuditor } from './name-auditor.ts';
-import { nameFields, noteGivenName, readGiven } from './model.ts';
+import { nameFields, noteGivenName } from './model.ts';
+import { read } from '../../redis/reads.ts';
 
 const GivenName = z.object({ name: z.string(), givenAt: z.iso.datetime() });
 
@@ -14,7 +15,7 @@ export const nameHolding = {
   // The account's fields have moved by now. If the account has a given name after the move, the index has to name the account in place of
   // the guest.
   async handOver({ guestId, accountId }, { scripts }) {
-    const [, name] = await scripts.run(readGiven, { account: accountKey(accountId) }, {});
+    const [name] = await read(scripts, 'HGET', accountKey(accountId), 'nameGiven');
     if (name === undefined || name === '') return false;
     await noteGivenName(accountId, name, scripts);
     await noteGivenName(guestId, '', scripts);

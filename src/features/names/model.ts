@@ -34,15 +34,6 @@ const indexName = defineScript({
   durable: true,
 });
 
-/** Reads the name that operators gave an account. Answers given(name or ''). */
-export const readGiven = defineScript({
-  name: 'names/read-given',
-  lua: `return {'given', redis.call('HGET', account, 'nameGiven') or ''}`,
-  keys: ['account'],
-  answers: ['given'],
-  readOnly: true,
-});
-
 /**
  * Writes an account's given name into the index.
  * @param name '' removes the account from the index

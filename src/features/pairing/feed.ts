@@ -1,21 +1,7 @@
-import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Feed, State } from '../../server/live/feed.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
-
-/**
- * Reads the status of a pairing, and the times at which it expires and is forgotten. Answers found(status, expires at, forgotten at),
- * pair_not_found.
- */
-const readScript = defineScript({
-  name: 'pairing/read',
-  lua: `local found = redis.call('HMGET', pair, 'status', 'expiresAt', 'forgottenAt')
-    if not found[1] then return {'pair_not_found'} end
-    return {'found', unpack(found)}`,
-  keys: ['pair'],
-  answers: ['found', 'pair_not_found'],
-  readOnly: true,
-});
+import { read } from '../../redis/reads.ts';
 
 /** The position of each status in the life of a pairing. Statuses at position 3 are final. */
 const positions: Record<PairStatusWord, number> = { pending: 1, scanned: 2, claimed: 3, denied: 3, expired: 3 };
@@ -38,8 +24,8 @@ export function pairFeed(scripts: ScriptRunner, now: () => number): Feed {
     fetch: (known) =>
       Promise.all(
         known.map(async ({ id, state: before }) => {
-          const [word, status, expiresAt, forgottenAt] = await scripts.run(readScript, { pair: pairKeys.pair(id) }, {});
-          if (word === 'pair_not_found' || now() >= Number(forgottenAt)) return undefined;
+          const [status, expiresAt, forgottenAt] = await read(scripts, 'HMGET', pairKeys.pair(id), 'status', 'expiresAt', 'forgottenAt');
+          if (status === '' || now() >= Number(forgottenAt)) return undefined;
           const open = status === 'pending' || status === 'scanned';
           const state = stateOf(open && now() >= Number(expiresAt) ? 'expired' : (status as PairStatusWord), Number(expiresAt));
           return { state: state.position === before?.position ? 'same' : state, relayed: 0 };

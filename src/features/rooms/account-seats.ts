@@ -1,20 +1,11 @@
 import type { z } from 'zod';
 import type { Config } from '../../config.ts';
-import { partsOf, readPart } from '../../redis/reads.ts';
+import { partsOf, read, readPart } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSets } from '../../redis/set-pages.ts';
 import { roomKeys, roomLibrary, ttlMsOf, weeksInPlace, weeksWithSeats, type Player, type Seat } from './model.ts';
 import { fieldsOf } from './record.ts';
-
-/** Counts the rooms in which an account has taken a seat. Answers count(number). */
-const countSeats = defineScript({
-  name: 'rooms/count-seats',
-  lua: `return {'count', string.format('%d', redis.call('SCARD', seats))}`,
-  keys: ['seats'],
-  answers: ['count'],
-  readOnly: true,
-});
 
 const vacateSeats = defineScript({
   file: new URL('vacate-seats.lua', import.meta.url),
@@ -143,7 +134,7 @@ export async function seatsPage(
     },
   };
   const page = await pageOfSets(sets, cursor, ROOMS_A_CALL, {
-    size: async ({ seats }) => Number((await scripts.run(countSeats, { seats }, {}))[1]),
+    size: async ({ seats }) => Number((await read(scripts, 'SCARD', seats))[0]),
     async part({ seats }, scan, count) {
       const { cursor: after, words } = await readPart(scripts, seats, scan, count);
       return { cursor: after, members: words };

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { SettingError } from '../../config.ts';
 import { refuse } from '../../errors.ts';
-import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Provider } from '../../stores/openid/provider.ts';
+import { readHash } from '../../redis/reads.ts';
 
 /** The Redis key of a hash: of each provider of OPENID_PROVIDERS with which accounts were opened, the name and the issuer. */
 export const PROVIDER_NAMES = '{providers}';
@@ -15,15 +15,6 @@ const noteProvider = defineScript({
   args: ['name', 'issuer'],
   answers: ['noted', 'known'],
   durable: true,
-});
-
-const readProviders = defineScript({
-  name: 'sign-in/read-providers',
-  lua: `return {'names', unpack(redis.call('HGETALL', names))}`,
-  keys: ['names'],
-  args: [],
-  answers: ['names'],
-  readOnly: true,
 });
 
 /**
@@ -48,8 +39,7 @@ export class ProviderNames {
    */
   async check(): Promise<void> {
     if (this.#rows.length === 0) return;
-    const [, ...words] = await this.#scripts.run(readProviders, { names: PROVIDER_NAMES }, {}).catch(() => ['names']);
-    const known = new Map(pairsOf(words));
+    const known = new Map(await readHash(this.#scripts, PROVIDER_NAMES).catch(() => []));
     const problems = this.#rows.flatMap(({ name, key }) => {
       const issuer = known.get(name) ?? key;
       return issuer === key ? [] : [`OPENID_PROVIDERS ${name} has accounts of the issuer ${issuer}: ${key} needs another name`];

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { leaseLibrary } from '../../redis/lease.ts';
+import { read } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { EventType } from '../events/model.ts';
@@ -35,14 +36,6 @@ const listHooks = defineScript({
   args: ['id'],
   answers: ['hooks'],
   library: leaseLibrary,
-  readOnly: true,
-});
-
-const readAttempts = defineScript({
-  file: new URL('read-attempts.lua', import.meta.url),
-  keys: ['delivered', 'failed'],
-  args: ['limit'],
-  answers: ['attempts'],
   readOnly: true,
 });
 
@@ -213,9 +206,9 @@ export class Hooks {
 
   /** @param limit the most successful attempts, and the most failed attempts, that are read */
   async #attempts(id: string, limit: number): Promise<Attempted[]> {
-    const keys = { delivered: hookKeys.delivered(id), failed: hookKeys.failed(id) };
-    const [, _deliveredCount, ...texts] = await this.#options.scripts.run(readAttempts, keys, { limit });
-    const all = texts.map((text) => JSON.parse(text) as Attempted);
+    const lists = [hookKeys.delivered(id), hookKeys.failed(id)];
+    const texts = await Promise.all(lists.map((list) => read(this.#options.scripts, 'LRANGE', list, 0, limit - 1)));
+    const all = texts.flat().map((text) => JSON.parse(text) as Attempted);
     return all.toSorted((one, other) => other.at - one.at);
   }
 
