@@ -235,7 +235,7 @@ describe.skipIf(noBrowser)('the console', () => {
       await shows(page, 'h2', 'Granted');
       await desk.press('Save the report');
       const report = readFileSync((await (await saved).path())!, 'utf8');
-      expect(report).toContain('line,accountId,outcome,movedTo,balanceAfterCoins,code\r\n');
+      expect(report).toContain('line,accountId,outcome,balanceAfterCoins,movedTo,detail\r\n');
       expect(['granted', 'repeated', 'banned'].map((outcome) => report.split(`,${outcome},`).length - 1)).toEqual([10, 1, 1]);
       const balances = await Promise.all(players.map(async ({ accountId }) => (await shown(accountId)).balanceCoins));
       expect(new Set(balances)).toEqual(new Set([21]));
