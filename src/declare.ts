@@ -29,7 +29,6 @@ import type { Sandbox } from './apart/sandbox/sandbox.ts';
 import type { ProviderNames } from './features/sign-in/provider-names.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
 import type { Providers } from './stores/openid/providers.ts';
-import type { PurchaseHint } from './stores/store.ts';
 import type { Stores } from './stores/stores.ts';
 import type { BrowserModules } from './web/browser-modules.ts';
 import type { StyleSheet } from './web/style/style-sheet.ts';
@@ -98,11 +97,6 @@ export interface Services {
   readonly purchases: PurchaseJournal;
   readonly purchaseCounts: PurchaseCounts;
   readonly keptNotices: KeptNotices;
-  /**
-   * Called when an app store notifies the service of a purchase.
-   * @returns whether the service has a record of the purchase, or keeps the notification
-   */
-  readonly purchaseNoticed: (store: string, hint: PurchaseHint) => Promise<boolean>;
   /** The sandbox store. Undefined unless STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   /** The playground's part of the pages. Undefined unless PLAYGROUND=on. */

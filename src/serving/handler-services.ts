@@ -32,7 +32,6 @@ import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/guest-moves/move-journal.ts';
 import { ProviderNames } from '../features/sign-in/provider-names.ts';
-import { purchaseNoticed } from '../features/purchases/notices.ts';
 import { Hooks } from '../features/webhooks/hooks.ts';
 import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
@@ -177,7 +176,6 @@ export function servicesOf(
     purchases,
     purchaseCounts,
     keptNotices,
-    purchaseNoticed: (store, hint) => purchaseNoticed(store, hint, { scripts, now, stores, keptNotices }),
     sandbox,
     playground: doors.playground,
     pageModules: [

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { endpoint, type Services } from '../../declare.ts';
-import type { NotificationEndpoint, StoreDeclaration } from '../../stores/store.ts';
+import { endpoint, type ScriptServices, type Services } from '../../declare.ts';
+import type { NotificationEndpoint, PurchaseHint, StoreDeclaration } from '../../stores/store.ts';
 import { storeUnconfigured } from '../../stores/store-token.ts';
+import type { StoreName } from '../../stores/stores.ts';
 import { table } from '../../stores/table.ts';
+import { checkSoon, subscriptionNoticed } from './subscription/notices.ts';
 
 type Declared = Extract<(typeof table)[number], { readonly notifications: unknown }>['notifications'];
 
@@ -22,14 +24,28 @@ function notificationEndpoint<const Intake extends NotificationEndpoint>(name: s
       }),
     }),
     errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
-    async handle({ body, meta }, { stores, purchaseNoticed }: Pick<Services, 'stores' | 'purchaseNoticed'>) {
-      const notifications = stores.named(name)?.notifications;
+    async handle({ body, meta }, services: NotifiedServices) {
+      const notifications = services.stores.named(name)?.notifications;
       if (notifications === undefined) return storeUnconfigured();
       let checks = false;
       for (const hint of await notifications.read(body as object, meta.authorization)) {
-        checks = (await purchaseNoticed(name, hint)) || checks;
+        checks = (await noticed(name, hint, services)) || checks;
       }
       return { checks };
     },
   });
+}
+
+type NotifiedServices = ScriptServices & Pick<Services, 'stores' | 'keptNotices'>;
+
+/**
+ * Handles the part of a notification about one purchase.
+ * @returns whether the service has a record of the purchase, or keeps the notification until it has one
+ * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
+ */
+async function noticed(name: string, { kind, id, packageName, mayBeNew }: PurchaseHint, services: NotifiedServices): Promise<boolean> {
+  const store = name as StoreName;
+  const of = { store, id, packageName };
+  if (kind !== 'product' && (await (mayBeNew ? subscriptionNoticed(of, services) : checkSoon(of, services)))) return true;
+  return kind !== 'subscription' && services.keptNotices.noticed(store, id, packageName, mayBeNew);
 }

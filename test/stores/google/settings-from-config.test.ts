@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SettingError } from '../../../src/config.ts';
+import { checkStores } from '../../../src/stores/stores.ts';
 import { googleSettings } from '../../../src/stores/google/settings-from-config.ts';
 import { start } from '../../harness.ts';
 import { testConfig } from '../../environment.ts';
@@ -105,4 +106,8 @@ test.each<[what: string, settings: Record<string, string>, warnings: string[]]>(
   await using _service = await start({ settings: { ...production, GOOGLE_SERVICE_ACCOUNT_FILE, ...settings }, logLines });
   const lines = logLines.map((line) => JSON.parse(line) as { level: number; msg: string });
   expect(lines.filter(({ level, msg }) => level === 40 && /store|sandbox/.test(msg)).map(({ msg }) => msg)).toEqual(warnings);
+});
+
+test.each(['amazon', 'apple', 'google,google', 'google,off', 'sandbox,google'])('STORE=%s is a problem', (STORE) => {
+  expect(checkStores(testConfig({ STORE })).problems).toEqual(['STORE must be google, sandbox or off']);
 });

@@ -91,7 +91,7 @@ export const claimSubscription = endpoint({
     // the call, whatever the purchase is.
     const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
     if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
-    const { word: owned } = await claimOf(caller, document, scripts);
+    const owned = await claimOf(caller, document, scripts);
     if (owned === 'purchase_owned') return refuse('purchase_owned', { field });
     if (owned === 'retired') return currentSubscription(caller, services);
 
@@ -118,16 +118,12 @@ type ClaimServices = PurchaseServices & { subscriptions: Subscriptions };
  * Whether the caller may claim a purchase, by the purchase's record. A guest's purchase moves to another account that sends its token,
  * unless the app gave the store the guest's id. A store account keeps its purchases. A replaced purchase stays with its owner.
  */
-async function claimOf(
-  { accountId }: Caller,
-  document: PurchaseDocument | undefined,
-  scripts: Services['scripts'],
-): Promise<{ word: 'free' | 'yours' | 'others' | 'retired' | 'purchase_owned' }> {
-  if (document === undefined || document.owner === '') return { word: 'free' };
+async function claimOf({ accountId }: Caller, document: PurchaseDocument | undefined, scripts: Services['scripts']) {
+  if (document === undefined || document.owner === '') return 'free';
   const owner = await ownerOf(document.owner, scripts);
   const isRetired = document.retiredBy !== '';
-  if (owner.accountId === accountId) return { word: isRetired ? 'retired' : 'yours' };
-  return { word: isRetired || document.isBound || owner.isStoreAccount ? 'purchase_owned' : 'others' };
+  if (owner.accountId === accountId) return isRetired ? 'retired' : 'yours';
+  return isRetired || document.isBound || owner.isStoreAccount ? 'purchase_owned' : 'others';
 }
 
 /**
@@ -165,7 +161,7 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
   const stated = purchaseArguments(store, purchase, firstCheckAt(purchase, now()));
   return untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
-    const { word } = await claimOf(caller, document, scripts);
+    const word = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };
     const { isOthers, isBound } = await claimByStore(caller, bought, services);
     // A purchase that the caller owns already stays with the caller, whatever the store's answer says: an operator may have moved the
