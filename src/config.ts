@@ -322,6 +322,10 @@ const Environment = z.object({
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
   /** The most ledger entries that one client address may write in a day without a server key, over all workers. 0: no limit. */
   LEDGER_ENTRIES_PER_DAY: wholeNumber(0, 1_000_000_000).default(100_000),
+  /** The most bytes of one save, as compact JSON in UTF-8. */
+  SAVE_BYTES: wholeNumber(1, 65_536).default(65_536),
+  /** The most bytes of saves that one client address may write in a day without a server key, over all workers. 0: no limit. */
+  SAVE_BYTES_PER_DAY: wholeNumber(0, 1_000_000_000_000).default(67_108_864),
   /** Number of days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   /** The effect of a refund of coins that are already spent. `debt`: the balance becomes negative. `floor`: the balance stays at 0. */

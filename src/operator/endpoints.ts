@@ -94,7 +94,7 @@ const DEADLINE_MS = 20_000;
 export const operatorApi: readonly Endpoint<OperatorServices>[] = operations.map(endpointOf);
 
 export function endpointOf(declared: Operation): Endpoint<OperatorServices> {
-  const { method, path, operationId, summary, description = '', role, reach, input, reply, example, bodyLimitBytes } = declared;
+  const { method, path, operationId, summary, description = '', role, reach, input, reply, example, keyedBodyBytes } = declared;
   const inPath = namesIn(path);
   const isInPath = (name: string): boolean => inPath.includes(name);
   const [params, rest] = [fieldsOf(input, isInPath), fieldsOf(input, (name) => !isInPath(name))];
@@ -115,7 +115,7 @@ export function endpointOf(declared: Operation): Endpoint<OperatorServices> {
     example,
     deadlineMs: DEADLINE_MS,
     ...(declared.costly === true ? { costly: true } : {}),
-    ...(bodyLimitBytes === undefined ? {} : { bodyLimitBytes }),
+    ...(keyedBodyBytes === undefined ? {} : { keyedBodyBytes }),
     handle(call, services) {
       const {
         params: ofPath,

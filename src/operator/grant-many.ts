@@ -46,7 +46,7 @@ export const grantMany = operation({
     'Repeat a call that failed in the middle with the same key: accounts that already have the coins are `replayed`. The coins of a guest ' +
     'that has moved go to its account, and both together get them once. Accounts that do not exist get nothing. A process grants to 1,000 ' +
     'accounts a second, in all calls together, and lets 10,000 wait. The body may have 128 KiB.',
-  bodyLimitBytes: BODY_BYTES,
+  keyedBodyBytes: BODY_BYTES,
   input: z.object({
     entries: z
       .array(

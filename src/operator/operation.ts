@@ -51,7 +51,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   /** As for an endpoint: the operation reads much, in parts. The process stops once the operator has gone (`Operator.isGone`). */
   readonly costly?: boolean;
   /** The longest body over HTTP, if it may be longer than for other endpoints. */
-  readonly bodyLimitBytes?: number;
+  readonly keyedBodyBytes?: number;
   /** The tool makes the change also where no service has run yet. */
   readonly needsNoService?: boolean;
   /** How the tool shows the reply. Default: by its fields. */

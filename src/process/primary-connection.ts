@@ -1,4 +1,4 @@
-import type { Granted, Reservations, Reserved } from '../server/reservations.ts';
+import type { Daily, Granted, Reservations, Reserved } from '../server/reservations.ts';
 import type { Answered, Asked, Message, Settled, Unwritten, WorkerSettings } from './worker-messages.ts';
 
 /** The worker's end of the message channel to the primary. The primary counts the worker's reservations. */
@@ -47,22 +47,22 @@ export class PrimaryConnection implements Reservations {
   }
 
   take(kind: Reserved, group: string): Promise<number> {
-    return this.#ask(kind, group).then(([, waitMs]) => waitMs);
+    return this.#ask((id) => [id, kind, group]).then(([, waitMs]) => waitMs);
   }
 
-  takeEntries(group: string): Promise<Granted> {
-    return this.#ask('entries', group).then(([, waitMs, count = 0]) => ({ count, waitMs }));
+  takeDaily(kind: Daily, group: string, least: number, most: number): Promise<Granted> {
+    return this.#ask((id) => [id, kind, group, least, most]).then(([, waitMs, count = 0]) => ({ count, waitMs }));
   }
 
-  giveBackEntries(group: string, count: number): void {
+  giveBackDaily(kind: Daily, group: string, count: number): void {
     this.#sendSoon();
-    this.#unwritten.push([group, count]);
+    this.#unwritten.push([kind, group, count]);
   }
 
-  #ask(kind: Asked[1], group: string): Promise<Answered> {
+  #ask(askedWith: (id: number) => Asked): Promise<Answered> {
     const id = this.#nextId++;
     this.#sendSoon();
-    this.#asked.push([id, kind, group]);
+    this.#asked.push(askedWith(id));
     return new Promise((resolve) => this.#reserving.set(id, resolve));
   }
 

@@ -1,5 +1,5 @@
 import type { RedisLocation } from '../redis/connect.ts';
-import type { Reserved } from '../server/reservations.ts';
+import type { Daily, Reserved } from '../server/reservations.ts';
 
 /** Settings that the primary sends to a new worker. */
 export interface WorkerSettings {
@@ -20,10 +20,10 @@ export type Message =
   | { kind: 'metrics-part'; id: number; part: unknown }
   | { kind: 'metrics'; id: number; text: string };
 
-/** A request for a reservation. The kind `entries` asks for a bundle of ledger entries. */
-export type Asked = [id: number, kind: Reserved | 'entries', group: string];
-/** The answer to a request. `waitMs` 0: it was granted. `count`: the number of ledger entries in a granted bundle. */
+/** A request for a reservation. A daily kind asks for units of a daily budget. */
+export type Asked = [id: number, kind: Reserved, group: string] | [id: number, kind: Daily, group: string, least: number, most: number];
+/** The answer to a request. `waitMs` 0: it was granted. `count`: the number of granted units of a daily budget. */
 export type Answered = [id: number, waitMs: number, count?: number];
-/** Ledger entries that a worker gives back, because it has not written them. */
-export type Unwritten = [group: string, count: number];
+/** Units of a daily budget that a worker gives back, because it has not written them. */
+export type Unwritten = [kind: Daily, group: string, count: number];
 export type Settled = [kind: Reserved, group: string, isSpent: boolean];

@@ -87,15 +87,17 @@ export class WorkerPool {
       else this.#reservations.giveBack(kind, group);
       if (kind !== 'creations') held[kind].count(group, -1);
     }
-    for (const [group, count] of unwritten) this.#reservations.giveBackEntries(group, count);
+    for (const [kind, group, count] of unwritten) this.#reservations.giveBackDaily(kind, group, count);
     const answers: Answered[] = [];
-    for (const [id, kind, group] of asked) {
-      if (kind === 'entries') {
-        // If the worker dies, its entries stay used, because the worker may have written them.
-        const { count, waitMs } = this.#reservations.takeEntries(group);
+    for (const wanted of asked) {
+      if (wanted.length === 5) {
+        const [id, ...budget] = wanted;
+        // If the worker dies, its units stay used, because the worker may have written them.
+        const { count, waitMs } = this.#reservations.takeDaily(...budget);
         answers.push([id, waitMs, count]);
         continue;
       }
+      const [id, kind, group] = wanted;
       const answer = (waitMs: number): Answered => {
         if (kind !== 'creations' && waitMs === 0) held[kind].count(group, 1);
         return [id, waitMs];

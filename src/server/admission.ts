@@ -1,7 +1,7 @@
 import { Refusal, type ErrorCode } from '../errors.ts';
-import type { EntryBudget } from './entry-budget.ts';
+import type { DailyBudget } from './daily-budget.ts';
 import { RateLimit } from './rate-limit.ts';
-import type { Reservations, Reserved } from './reservations.ts';
+import type { Daily, Reservations, Reserved } from './reservations.ts';
 
 export interface AdmissionOptions {
   /** The limit on requests of one client address. Undefined with RATE_LIMIT=off: no address, server key or channel has a limit then. */
@@ -15,15 +15,15 @@ export interface AdmissionOptions {
   /** The most requests that may be in flight at the same time (MAX_IN_FLIGHT). */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
-  /** The daily budget of ledger entries of each address. Undefined: ledger entries are not limited. */
-  readonly entries: EntryBudget | undefined;
+  /** The daily budgets of each address. Undefined: no limit. */
+  readonly daily: Readonly<Record<Daily, DailyBudget | undefined>>;
   /** The present time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
 }
 
 /**
  * The limits on requests, requests in flight, creations (new accounts, logins, rooms and the like), misses (wrong guesses of room codes and
- * tokens), sockets and ledger entries. HTTP and the live channels ask this class before they do any work. A `group` is an IPv4 address or
+ * tokens), sockets and daily budgets. HTTP and the live channels ask this class before they do any work. A `group` is an IPv4 address or
  * an IPv6 /64 (`addressGroup`).
  *
  * Other files hold the limits on connections (`open-connections.ts`), bodies (`http/server.ts`), watchers of a room
@@ -113,27 +113,27 @@ export class Admission {
     this.#inFlight--;
   }
 
-  /** The daily budget of ledger entries of each address. Undefined: ledger entries are not limited. */
-  get entries(): EntryBudget | undefined {
-    return this.#options.entries;
+  /** A daily budget of each address. Undefined: no limit. */
+  daily(kind: Daily): DailyBudget | undefined {
+    return this.#options.daily[kind];
   }
 
   /**
-   * Reserves one of a kind for an address (`Reservations.take`, `EntryBudget.take`).
+   * Reserves one of a kind for an address, or as many units of a daily budget (`Reservations.take`, `DailyBudget.take`).
    * @returns 0 if it is reserved, else the milliseconds to wait
    */
-  reserve(kind: Reservable, group: string): number | Promise<number> {
-    if (kind === 'entries') return this.#options.entries?.take(group) ?? 0;
+  reserve(kind: Reservable, group: string, count = 1): number | Promise<number> {
+    if (isDaily(kind)) return this.#options.daily[kind]?.take(group, count) ?? 0;
     return this.#isLimited(kind) ? this.#options.reservations.take(kind, group) : 0;
   }
 
-  giveBack(kind: Reservable, group: string): void {
-    if (kind === 'entries') this.#options.entries?.giveBack(group);
+  giveBack(kind: Reservable, group: string, count = 1): void {
+    if (isDaily(kind)) this.#options.daily[kind]?.giveBack(group, count);
     else if (this.#isLimited(kind)) this.#options.reservations.giveBack(kind, group);
   }
 
   spend(kind: Reservable, group: string): void {
-    if (kind !== 'entries' && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
+    if (!isDaily(kind) && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
   /** Without a limit nothing is reserved: a worker would otherwise send its primary a message at every read of a room. */
@@ -142,14 +142,21 @@ export class Admission {
   }
 }
 
-/** What a request can reserve for its address before it does its work. `entries` is one ledger entry of the address's daily budget. */
-export type Reservable = Reserved | 'entries';
+/** What a request can reserve for its address before it does its work. */
+export type Reservable = Reserved | Daily;
+
+/** A kind, and how many of it a request reserves. Only of a daily budget it may be more than one. */
+export type Wanted = readonly [kind: Reservable, count: number];
+
+function isDaily(kind: Reservable): kind is Daily {
+  return kind === 'entries' || kind === 'saveBytes';
+}
 
 /** The reservations that one request, or one upgrade to a WebSocket, holds for its address. */
 export class Held {
   readonly #admission: Admission;
   readonly #group: string;
-  readonly #kinds: Reservable[] = [];
+  readonly #wanted: Wanted[] = [];
 
   constructor(admission: Admission, group: string) {
     this.#admission = admission;
@@ -157,23 +164,23 @@ export class Held {
   }
 
   /**
-   * Reserves one of this kind.
+   * Reserves this kind.
    * @returns 0 if it is reserved, else the milliseconds to wait; a promise only if a worker has to ask its primary, so that the pipeline
    * can otherwise answer within uWS's route handler
    */
-  reserve(kind: Reservable): number | Promise<number> {
-    const waitMs = this.#admission.reserve(kind, this.#group);
-    return waitMs instanceof Promise ? waitMs.then((found) => this.#add(kind, found)) : this.#add(kind, waitMs);
+  reserve(kind: Reservable, count = 1): number | Promise<number> {
+    const waitMs = this.#admission.reserve(kind, this.#group, count);
+    return waitMs instanceof Promise ? waitMs.then((found) => this.#add([kind, count], found)) : this.#add([kind, count], waitMs);
   }
 
   /**
-   * Reserves one of each kind in order.
+   * Reserves each kind in order.
    * @returns 0 if all are reserved, else the milliseconds to wait for the first kind that was refused
    */
-  reserveAll(kinds: readonly Reservable[], from = 0): number | Promise<number> {
-    for (let index = from; index < kinds.length; index++) {
-      const waitMs = this.reserve(kinds[index]!);
-      if (waitMs instanceof Promise) return waitMs.then((found) => (found > 0 ? found : this.reserveAll(kinds, index + 1)));
+  reserveAll(wanted: readonly Wanted[], from = 0): number | Promise<number> {
+    for (let index = from; index < wanted.length; index++) {
+      const waitMs = this.reserve(...wanted[index]!);
+      if (waitMs instanceof Promise) return waitMs.then((found) => (found > 0 ? found : this.reserveAll(wanted, index + 1)));
       if (waitMs > 0) return waitMs;
     }
     return 0;
@@ -181,12 +188,13 @@ export class Held {
 
   /** Gives back a reservation of this kind that was not needed. Does nothing if the request has reserved none. */
   giveBack(kind: Reservable): void {
-    if (this.#drop(kind)) this.#admission.giveBack(kind, this.#group);
+    const dropped = this.#drop(kind);
+    if (dropped !== undefined) this.#admission.giveBack(kind, this.#group, dropped[1]);
   }
 
   /** Uses up a reservation of this kind. Does nothing if the request has reserved none. */
   spend(kind: Reservable): void {
-    if (this.#drop(kind)) this.#admission.spend(kind, this.#group);
+    if (this.#drop(kind) !== undefined) this.#admission.spend(kind, this.#group);
   }
 
   /** Ends the reserved miss (a wrong guess): uses the miss up if the answer is a refusal with one of the codes, else gives it back. */
@@ -195,14 +203,13 @@ export class Held {
     else this.giveBack('misses');
   }
 
-  #drop(kind: Reservable): boolean {
-    const index = this.#kinds.indexOf(kind);
-    if (index >= 0) this.#kinds.splice(index, 1);
-    return index >= 0;
+  #drop(kind: Reservable): Wanted | undefined {
+    const index = this.#wanted.findIndex(([reserved]) => reserved === kind);
+    return index < 0 ? undefined : this.#wanted.splice(index, 1)[0];
   }
 
-  #add(kind: Reservable, waitMs: number): number {
-    if (waitMs === 0) this.#kinds.push(kind);
+  #add(wanted: Wanted, waitMs: number): number {
+    if (waitMs === 0) this.#wanted.push(wanted);
     return waitMs;
   }
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
-import { EntryBudget } from './entry-budget.ts';
+import { DailyBudget } from './daily-budget.ts';
 import { Admission } from './admission.ts';
-import { OwnReservations, type ReservationBounds, type Reservations } from './reservations.ts';
+import { OwnReservations, type Daily, type DailyBounds, type ReservationBounds, type Reservations } from './reservations.ts';
 
 /**
  * @param reservations counts for all workers of the service together; default: this process counts for itself
@@ -9,7 +9,8 @@ import { OwnReservations, type ReservationBounds, type Reservations } from './re
  */
 export function admissionOf(config: Config, reservations: Reservations | undefined, monotonic: () => number): Admission {
   const counted = reservations ?? new OwnReservations(reservationBounds(config), monotonic);
-  const entriesPerDay = entriesOf(config);
+  const bounds = dailyBounds(config);
+  const budget = (kind: Daily) => (bounds[kind] === undefined ? undefined : new DailyBudget(kind, bounds[kind], counted));
   return new Admission({
     requests: unlessOff(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
     actsPerSecond: config.RATE_LIMIT_ACTS_PER_SECOND,
@@ -17,7 +18,7 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
     uncountedPerSecond: config.RATE_LIMIT_UNCOUNTED_PER_SECOND,
     maxInFlight: config.MAX_IN_FLIGHT,
     reservations: counted,
-    entries: entriesPerDay === undefined ? undefined : new EntryBudget(entriesPerDay, counted),
+    daily: { entries: budget('entries'), saveBytes: budget('saveBytes') },
     monotonic,
   });
 }
@@ -25,11 +26,13 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
 /** The bounds on what client addresses may reserve, which hold for all workers of a service together. */
 export function reservationBounds(config: Config): ReservationBounds {
   const { RATE_LIMIT_CREATIONS_PER_MINUTE: creations, RATE_LIMIT_MISSES_PER_MINUTE: misses, SOCKETS_PER_ADDRESS: sockets } = config;
-  return { perMinute: unlessOff(config, { creations, misses }), sockets, entriesPerDay: entriesOf(config) };
+  return { perMinute: unlessOff(config, { creations, misses }), sockets, perDay: dailyBounds(config) };
 }
 
-function entriesOf(config: Config): number | undefined {
-  return config.LEDGER_ENTRIES_PER_DAY === 0 ? undefined : unlessOff(config, config.LEDGER_ENTRIES_PER_DAY);
+/** The daily budgets, without those whose setting is 0. */
+function dailyBounds(config: Config): DailyBounds {
+  const bound = (perDay: number) => (perDay === 0 ? undefined : unlessOff(config, perDay));
+  return { entries: bound(config.LEDGER_ENTRIES_PER_DAY), saveBytes: bound(config.SAVE_BYTES_PER_DAY) };
 }
 
 /** The given limits of a client address, or undefined with RATE_LIMIT=off. */

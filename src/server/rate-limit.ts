@@ -37,16 +37,16 @@ export class RateLimit {
   }
 
   /**
-   * Counts as many requests as may pass, `most` at most.
-   * @returns the number of requests that may pass; if it is 0, `waitMs` is the time until one may pass
+   * Counts as many requests as may pass, `least` at least and `most` at most.
+   * @returns the number of requests that may pass; if it is 0, `waitMs` is the time until `least` may pass
    */
-  takeUpTo(address: string, now: number, most: number): { readonly count: number; readonly waitMs: number } {
-    const waitMs = this.take(address, now);
+  takeUpTo(address: string, now: number, least: number, most: number): { readonly count: number; readonly waitMs: number } {
+    const waitMs = this.#take(address, now, least);
     if (waitMs > 0) return { count: 0, waitMs };
     const left = this.#toleranceMs - (this.#theoreticalArrival.get(address)! - now);
-    const more = Math.min(most - 1, Math.floor((left + ROUNDING_MS) / this.#intervalMs));
+    const more = Math.min(most - least, Math.floor((left + ROUNDING_MS) / this.#intervalMs));
     if (more > 0) this.#take(address, now, more);
-    return { count: 1 + Math.max(0, more), waitMs: 0 };
+    return { count: least + Math.max(0, more), waitMs: 0 };
   }
 
   #take(address: string, now: number, count: number): number {

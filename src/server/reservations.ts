@@ -19,13 +19,16 @@ export interface Reservations {
   giveBack(kind: Reserved, group: string): void;
   /** Uses up a reserved miss, so that calls that wait for it are refused. Does nothing for the other kinds. */
   spend(kind: Reserved, group: string): void;
-  /** Takes ledger entries from the address's daily budget: as many as a bundle has (entry-budget.ts), or as are left. */
-  takeEntries(group: string): Granted | Promise<Granted>;
-  /** Gives back ledger entries that were not written. */
-  giveBackEntries(group: string, count: number): void;
+  /** Takes from the address's daily budget of this kind (daily-budget.ts): `least` at least, and `most` at most. */
+  takeDaily(kind: Daily, group: string, least: number, most: number): Granted | Promise<Granted>;
+  /** Gives back units of a daily budget that were not written. */
+  giveBackDaily(kind: Daily, group: string, count: number): void;
 }
 
-/** The number of ledger entries that an address may write now. If it is 0: the milliseconds until it may write one. */
+/** What an address may write in a day without a server key: `entries` of ledgers, and `saveBytes`, bytes of saves. */
+export type Daily = 'entries' | 'saveBytes';
+
+/** The units that an address may write now. If `count` is 0: the milliseconds until it may write the least that was asked for. */
 export interface Granted {
   readonly count: number;
   readonly waitMs: number;
@@ -35,8 +38,8 @@ export interface ReservationBounds {
   /** The limits of each address per minute. Undefined with RATE_LIMIT=off. */
   readonly perMinute: { readonly creations: number; readonly misses: number } | undefined;
   readonly sockets: number;
-  /** The most ledger entries of an address per day. Undefined with RATE_LIMIT=off or LEDGER_ENTRIES_PER_DAY=0. */
-  readonly entriesPerDay: number | undefined;
+  /** The daily budgets of each address. Undefined: no limit. */
+  readonly perDay: DailyBounds;
 }
 
 /**
@@ -45,13 +48,7 @@ export interface ReservationBounds {
  */
 const SOCKET_WAIT_MS = 10_000;
 
-/**
- * How many ledger entries a process takes from an address's daily budget at a time: a thousandth, so 100 of 100,000. With a small budget it
- * is one, so that several workers together use exactly the budget.
- */
-export function bundleOf(entriesPerDay: number): number {
-  return Math.max(1, Math.floor(entriesPerDay / 1000));
-}
+export type DailyBounds = Readonly<Record<Daily, number | undefined>>;
 
 const DAY_MS = 86_400_000;
 
@@ -61,15 +58,15 @@ export class OwnReservations implements Reservations {
   readonly #creations: RateLimit | undefined;
   readonly #misses: Misses | undefined;
   readonly #sockets = new Map<string, number>();
-  readonly #entries: RateLimit | undefined;
+  readonly #daily: Readonly<Record<Daily, RateLimit | undefined>>;
   readonly #monotonic: () => number;
 
   /** @param monotonic a monotonic clock, in milliseconds */
   constructor(bounds: ReservationBounds, monotonic: () => number) {
     this.#bounds = bounds;
     this.#monotonic = monotonic;
-    const { entriesPerDay } = bounds;
-    if (entriesPerDay !== undefined) this.#entries = new RateLimit(entriesPerDay, DAY_MS, entriesPerDay);
+    const limit = (perDay: number | undefined) => (perDay === undefined ? undefined : new RateLimit(perDay, DAY_MS, perDay));
+    this.#daily = { entries: limit(bounds.perDay.entries), saveBytes: limit(bounds.perDay.saveBytes) };
     if (bounds.perMinute === undefined) return;
     const { creations, misses } = bounds.perMinute;
     this.#creations = new RateLimit(creations, 60_000, creations);
@@ -85,13 +82,12 @@ export class OwnReservations implements Reservations {
     return 0;
   }
 
-  takeEntries(group: string): Granted {
-    const most = bundleOf(this.#bounds.entriesPerDay ?? 0);
-    return this.#entries?.takeUpTo(group, this.#monotonic(), most) ?? { count: most, waitMs: 0 };
+  takeDaily(kind: Daily, group: string, least: number, most: number): Granted {
+    return this.#daily[kind]?.takeUpTo(group, this.#monotonic(), least, most) ?? { count: most, waitMs: 0 };
   }
 
-  giveBackEntries(group: string, count: number): void {
-    this.#entries?.giveBack(group, count);
+  giveBackDaily(kind: Daily, group: string, count: number): void {
+    this.#daily[kind]?.giveBack(group, count);
   }
 
   giveBack(kind: Reserved, group: string): void {

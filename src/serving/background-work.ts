@@ -28,7 +28,7 @@ export interface BackgroundWork {
 export function startBackgroundWork(
   config: Config,
   runAudit: ServiceOptions['audit'],
-  { entries: budget }: Admission,
+  admission: Admission,
   services: Services,
   mayWrite: () => boolean,
 ): BackgroundWork {
@@ -70,6 +70,7 @@ export function startBackgroundWork(
     return waiting;
   });
   const audit = runAudit && backgroundAudit(config, runAudit, services);
+  const budget = admission.daily('entries');
   const growth = budget && new AddressGrowth({ ...services, budget });
   return {
     closeQueues: () => Promise.all(queues.map((queue) => queue.close())),

@@ -50,8 +50,8 @@ export interface NotificationEndpoint {
   readonly summary: string;
   readonly description: string;
   readonly body: z.ZodObject;
-  /** The most bytes of a notification. Default: as for other requests. */
-  readonly bodyLimitBytes?: number;
+  /** How long a notification may be. Default: as other requests. */
+  readonly bodyBounds?: { readonly bytes: number };
   readonly deadlineMs: number;
   readonly example: string;
 }

@@ -8,7 +8,7 @@ import { all, count, credit, roomy } from './connection-lines.ts';
 describe('OwnReservations', () => {
   let now = 1_000_000;
   const reservationsOf = (perMinute: { creations: number; misses: number }): OwnReservations =>
-    new OwnReservations({ perMinute, sockets: 2, entriesPerDay: undefined }, () => now);
+    new OwnReservations({ perMinute, sockets: 2, perDay: { entries: undefined, saveBytes: undefined } }, () => now);
 
   // Each number stands for a guess. A guess passes, waits, or is refused with the time of its next try.
   test.each([

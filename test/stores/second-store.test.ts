@@ -39,7 +39,7 @@ const moon = {
     summary: 'Receives the notifications of the moon.',
     description: 'Signed by the moon.',
     body: z.object({ signature: z.string().startsWith('moon'), kind: z.enum(['subscription', 'product']), number: z.string() }),
-    bodyLimitBytes: 64 * 1024,
+    bodyBounds: { bytes: 64 * 1024 },
     deadlineMs: 20_000,
     example: 'curl -s $base/v1/store/moon/notifications',
   },

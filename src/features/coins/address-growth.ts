@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { EntryBudget } from '../../server/entry-budget.ts';
+import type { DailyBudget } from '../../server/daily-budget.ts';
 import { dayOf } from './model.ts';
 
 const addressGrowth = defineScript({
@@ -26,7 +26,7 @@ export const addressGrowthKey = (day: string): string => `{grown}:${day}`;
 export const ADDRESS_GROWTH_KEYS = /^\{grown\}:\d{4}-\d\d-\d\d$/;
 
 interface AddressGrowthOptions {
-  readonly budget: EntryBudget;
+  readonly budget: DailyBudget;
   readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
@@ -49,10 +49,10 @@ export class AddressGrowth {
     const { budget, scripts, log, now } = this.#options;
     const grown = budget.grown().slice(0, AT_ONCE);
     if (grown.length === 0) return;
-    const entries = grown.map(({ group, entries: count }) => `${group} ${count}`).join(' ');
+    const entries = grown.map(({ group, count }) => `${group} ${count}`).join(' ');
     try {
       await scripts.run(addressGrowth, { grown: addressGrowthKey(dayOf(now())) }, { entries });
-      for (const { group, entries: count } of grown) budget.told(group, count);
+      for (const { group, count } of grown) budget.told(group, count);
     } catch (error) {
       log.debug({ err: error }, 'the addresses that make ledgers grow could not be written down');
     }

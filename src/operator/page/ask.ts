@@ -29,7 +29,7 @@ export const ask = endpoint({
   // `perform` checks the operation.
   reach: 'own',
   summary: 'Describes a change in a sentence, and checks whether the operator may make it.',
-  bodyLimitBytes: BODY_BYTES,
+  keyedBodyBytes: BODY_BYTES,
   body: z.object({ operation: z.string().max(40), input: z.looseObject({}) }),
   reply: z.object({
     /** Left out if there is nothing to do. */

@@ -37,18 +37,10 @@ export class Answers {
    */
   settle(exchange: Exchange, answer: unknown): void {
     exchange.reserved?.settleMiss(answer, this.#endpoint.misses);
-    if (this.#endpoint.writesEntry !== undefined) this.#settleEntry(exchange, answer);
+    const { writesEntry, writesBytes } = this.#endpoint;
+    if (writesEntry !== undefined && !mayHaveWritten(answer, writesEntry)) exchange.reserved?.giveBack('entries');
+    if (writesBytes !== undefined && !mayHaveWritten(answer, writesBytes.hasWritten)) exchange.reserved?.giveBack('saveBytes');
     this.reply(exchange, answer);
-  }
-
-  /** Gives the reserved ledger entry back if no entry was written. */
-  #settleEntry(exchange: Exchange, answer: unknown): void {
-    const reply = answer instanceof Reply ? answer.body : answer;
-    const mayBeWritten =
-      answer instanceof Refusal
-        ? answer.code === 'internal' || answer.details['outcome'] === 'unknown'
-        : this.#endpoint.writesEntry!(reply as never);
-    if (!mayBeWritten) exchange.reserved?.giveBack('entries');
   }
 
   /** Replies to a request whose handling threw an error, with the refusal for this error (`refusalOf`), and settles the reservations. */
@@ -79,7 +71,7 @@ export class Answers {
 
   /**
    * Charges the client for a large answer, and refuses the request if the client is past its limit. A POST has already done its work, so
-   * its answer is never refused. No answer to a POST is much larger than the state of a room.
+   * its answer is never refused. No answer to a POST is much larger than the state of a room, except the refusal of a stale save, which charges for itself.
    */
   #refuseLarge(exchange: Exchange, body: string | Buffer, cors: Headers): boolean {
     const { method, unlimited } = this.#endpoint;
@@ -89,6 +81,12 @@ export class Answers {
     if (waitMs > 0) sendRefusal(exchange, rateLimited(waitMs), cors);
     return waitMs > 0;
   }
+}
+
+/** Whether the call with this answer may have used what it reserved of a daily budget. @param hasWritten whether the call with this reply has */
+function mayHaveWritten(answer: unknown, hasWritten: (reply: never) => boolean): boolean {
+  if (answer instanceof Refusal) return answer.code === 'internal' || answer.details['outcome'] === 'unknown';
+  return hasWritten((answer instanceof Reply ? answer.body : answer) as never);
 }
 
 /** The same answer, with these cookies added. A refusal gets no cookies. */

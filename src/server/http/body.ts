@@ -1,27 +1,40 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
-import type { EndpointDeclaration } from './endpoint.ts';
+import type { BodyBounds, EndpointDeclaration } from './endpoint.ts';
 import { parseJson } from './json.ts';
-import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
+import { JSON_BOUNDS, tooNestedField } from './json-depth.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
-/** The most bytes of a request's body, except for endpoints with a `bodyLimitBytes`. Chunked bodies have the same limit. */
+/** The most bytes of a request's body, except where an endpoint declares other bounds. Chunked bodies have the same limit. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
+
+const BODY_BOUNDS: BodyBounds = { bytes: BODY_LIMIT_BYTES, ...JSON_BOUNDS };
 
 /** Milliseconds that a client may take to send its body. After that the server closes the connection. */
 export const BODY_DEADLINE_MS = 10_000;
 
 type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
 
-/** The most bytes of the body of this request. An endpoint for server keys takes longer bodies only with a key of its scope. */
-export function bodyLimitOf({ bodyLimitBytes, keyScope }: EndpointDeclaration, key: ServerKey | undefined): number {
-  const mayBeLonger = keyScope === undefined || key?.scopes.includes(keyScope) === true;
-  return mayBeLonger ? (bodyLimitBytes ?? BODY_LIMIT_BYTES) : BODY_LIMIT_BYTES;
+/** The bounds of the body of this request: an endpoint may take longer bodies with a server key. */
+export function bodyBoundsOf({ bodyBounds, keyedBodyBytes, keyScope }: EndpointDeclaration, key: ServerKey | undefined): BodyBounds {
+  const mayBeLonger = keyedBodyBytes !== undefined && keyScope !== undefined && key?.scopes.includes(keyScope) === true;
+  return mayBeLonger ? { ...BODY_BOUNDS, bytes: keyedBodyBytes } : { ...BODY_BOUNDS, ...bodyBounds };
+}
+
+/** The requests as which a body counts for its address, beside its own: one for each further 16 KiB, as for large answers. */
+export function furtherRequests(bytes: Buffer): number {
+  return Math.max(0, Math.ceil(bytes.length / BODY_LIMIT_BYTES) - 1);
+}
+
+export function refuseLength({ bytes }: BodyBounds): Refusal<'payload_too_large'> {
+  return bytes === BODY_LIMIT_BYTES
+    ? refuse('payload_too_large')
+    : refuse('payload_too_large', { message: `The body is larger than ${Math.floor(bytes / 1024)} KiB.` });
 }
 
 /** Refuses a body by its headers alone: for its media type or its length. */
-export function refuseBodyOf(headers: RequestHeaders, { form }: BodyRules, limitBytes: number): Refusal | undefined {
+export function refuseBodyOf(headers: RequestHeaders, { form }: BodyRules, bounds: BodyBounds): Refusal | undefined {
   const { contentType, contentEncoding, contentLength } = headers;
   if (!NOT_ENCODED.test(contentEncoding))
     return refuse('unsupported_media_type', {
@@ -29,18 +42,18 @@ export function refuseBodyOf(headers: RequestHeaders, { form }: BodyRules, limit
       field: 'content-encoding',
     });
   if (!(form === true ? FORM_MEDIA_TYPE : JSON_MEDIA_TYPE).test(contentType)) return refuse('unsupported_media_type');
-  if (contentLength !== '' && Number(contentLength) > limitBytes) return refuse('payload_too_large');
+  if (contentLength !== '' && Number(contentLength) > bounds.bytes) return refuseLength(bounds);
   return undefined;
 }
 
 /** Parses a body that arrived whole. The result has the types of JSON; the endpoint's shape is checked later. */
-export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRules): unknown {
+export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRules, bounds = BODY_BOUNDS): unknown {
   if (headers.transferEncoding !== '' && CHUNK_FRAMING.test(bytes.toString('latin1')))
     return refuse('invalid_json', { message: 'The body contains chunk framing.' });
   if (bytes.length === 0 && rules.emptyBody === true) return {};
   if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
-  const nestedField = tooNestedField(bytes);
-  if (nestedField !== undefined) return refuseNesting(nestedField, rules);
+  const nestedField = tooNestedField(bytes, bounds);
+  if (nestedField !== undefined) return refuseNesting(nestedField, rules, bounds);
   if (rules.form === true) return parseForm(bytes.toString());
   try {
     return parseJson(bytes.toString());
@@ -49,8 +62,9 @@ export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRul
   }
 }
 
-function refuseNesting(field: string, { body }: BodyRules): Refusal {
-  const message = `Must nest at most ${MAX_JSON_DEPTH} levels deep, the body included, with at most ${MAX_JSON_CONTAINERS} lists and objects`;
+function refuseNesting(field: string, { body }: BodyRules, { depth, containers }: BodyBounds): Refusal {
+  const most = containers === Infinity ? '' : `, with at most ${containers} lists and objects`;
+  const message = `Must nest at most ${depth} levels deep, the body included${most}`;
   return body === undefined ? refuse('invalid_json', { message: `${message}.` }) : invalid(field || 'body', message);
 }
 

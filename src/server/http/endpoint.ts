@@ -83,11 +83,10 @@ export interface EndpointDeclaration {
   readonly body?: z.ZodObject;
   /** Whether the body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
   readonly form?: boolean;
-  /**
-   * The most bytes of a body, for an endpoint with a `keyScope` only with a server key of the scope. All other requests, and all other
-   * endpoints, have `BODY_LIMIT_BYTES`.
-   */
-  readonly bodyLimitBytes?: number;
+  /** The bounds of a body that differ from those of other endpoints (`BODY_BOUNDS`). */
+  readonly bodyBounds?: Partial<BodyBounds>;
+  /** The most bytes of a body with a server key of the endpoint's scope, if such a body may be longer than others. */
+  readonly keyedBodyBytes?: number;
   /** Whether an empty body is read as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
   readonly emptyBody?: boolean;
   /** The shape of the reply, without the field `ok`. */
@@ -101,6 +100,11 @@ export interface EndpointDeclaration {
    * the daily budget of the client's address.
    */
   readonly writesEntry?: (reply: never) => boolean;
+  /**
+   * The most bytes that the call with this body writes of a player's saves, and whether the call with this reply has written them. They are
+   * taken from the daily budget of the client's address.
+   */
+  readonly writesBytes?: { readonly most: (body: never) => number; readonly hasWritten: (reply: never) => boolean };
   /**
    * The error codes that mean a wrong guess, such as the code for an unknown room. Each answer with one of them counts as one miss of the
    * client's address, which limits guessing.
@@ -138,6 +142,15 @@ export interface EndpointDeclaration {
    * parameter.
    */
   readonly variants?: readonly OperationVariant[];
+}
+
+/** What a body may cost before its JSON is parsed. */
+export interface BodyBounds {
+  readonly bytes: number;
+  /** The most levels to which the JSON nests, the body included. */
+  readonly depth: number;
+  /** The most lists and objects. Infinity: as many as the bytes allow. */
+  readonly containers: number;
 }
 
 /** How OpenAPI describes an endpoint for one value of its last path parameter, as an operation with a path of its own. */

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { errors, type Refusal } from '../../errors.ts';
 import type { CostlyTurn } from '../costly-work.ts';
 import { addressGroup, addressText, type ClientAddresses } from '../address.ts';
-import { Held, type Admission, type Reservable } from '../admission.ts';
+import { Held, type Admission, type Wanted } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import { statusLine } from './response-headers.ts';
@@ -198,10 +198,10 @@ export class Exchange {
    * Reserves one of each kind for the client's address. A second call does nothing.
    * @returns 0 if all are reserved, else the milliseconds to wait
    */
-  reserve(kinds: readonly Reservable[]): number | Promise<number> {
+  reserve(wanted: readonly Wanted[]): number | Promise<number> {
     if (this.#held !== undefined) return 0;
     this.#held = new Held(this.#route.admission, this.group);
-    return this.#held.reserveAll(kinds);
+    return this.#held.reserveAll(wanted);
   }
 
   /** The reservations made by `reserve`. */

@@ -11,6 +11,13 @@ export const MAX_JSON_DEPTH = 32;
  */
 export const MAX_JSON_CONTAINERS = 4096;
 
+interface JsonBounds {
+  readonly depth: number;
+  readonly containers: number;
+}
+
+export const JSON_BOUNDS: JsonBounds = { depth: MAX_JSON_DEPTH, containers: MAX_JSON_CONTAINERS };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** The bit that, once set, makes `[` equal to `{`, and `]` equal to `}`. */
@@ -19,14 +26,13 @@ const OPENING = 0x5b | CASE_BIT;
 const CLOSING = 0x5d | CASE_BIT;
 
 /**
- * Finds JSON that exceeds MAX_JSON_DEPTH or MAX_JSON_CONTAINERS before it is parsed. Takes a nanosecond per byte. The bytes need not be
- * JSON.
+ * Finds JSON that exceeds these bounds before it is parsed. Takes a nanosecond per byte. The bytes need not be JSON.
  * @returns the field of the outermost object within which the JSON exceeds the limit, '' if there is no such field; undefined if the JSON
  * exceeds no limit
  */
-export function tooNestedField(bytes: Uint8Array): string | undefined {
+export function tooNestedField(bytes: Uint8Array, most: JsonBounds = JSON_BOUNDS): string | undefined {
   // A shorter body cannot nest too deep.
-  if (bytes.length <= 2 * MAX_JSON_DEPTH) return undefined;
+  if (bytes.length <= 2 * most.depth) return undefined;
   let depth = 0;
   let containers = 0;
   let fieldStart = 0;
@@ -42,7 +48,7 @@ export function tooNestedField(bytes: Uint8Array): string | undefined {
         fieldEnd = at;
       }
     } else if ((byte | CASE_BIT) === OPENING) {
-      if (++depth > MAX_JSON_DEPTH || ++containers > MAX_JSON_CONTAINERS)
+      if (++depth > most.depth || ++containers > most.containers)
         return Buffer.from(bytes.subarray(fieldStart, Math.min(fieldEnd, fieldStart + 64))).toString();
     } else if ((byte | CASE_BIT) === CLOSING) depth--;
   }

@@ -1,6 +1,6 @@
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
-import type { Admission, Reservable } from '../admission.ts';
+import type { Admission, Wanted } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { CostlyTurn, CostlyWork } from '../costly-work.ts';
 import type { ConsoleSessions } from '../identity/console-sessions.ts';
@@ -8,7 +8,7 @@ import type { CookieScope } from '../identity/cookies.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import { sessionCookie } from '../identity/sessions.ts';
 import { Answers, withCookies, type AnswersOptions } from './answers.ts';
-import { BODY_DEADLINE_MS, bodyLimitOf, parseBody, refuseBodyOf } from './body.ts';
+import { BODY_DEADLINE_MS, bodyBoundsOf, furtherRequests, parseBody, refuseBodyOf, refuseLength } from './body.ts';
 import { ClientCredentials, type ClientCredentialsOptions } from './client-credential.ts';
 import type { Credential, Identified, PlainCall } from './credential.ts';
 import { Unchecked, type Call, type Endpoint } from './endpoint.ts';
@@ -58,7 +58,7 @@ export class Pipeline<Services> {
   readonly #takesInstallId: boolean;
   readonly #redisDeadlineMs: number;
   /** What each call reserves for its client's address before the handler runs. */
-  readonly #reserves: readonly Reservable[];
+  readonly #reserves: readonly Wanted[];
 
   constructor(endpoint: Endpoint<Services>, options: PipelineOptions<Services>) {
     this.#endpoint = endpoint;
@@ -70,9 +70,9 @@ export class Pipeline<Services> {
     this.#redisDeadlineMs = options.redisDeadlineMs ?? REDIS_DEADLINE_MS;
     this.#takesInstallId = 'installId' in (endpoint.body?.shape ?? {});
     this.#reserves = [
-      ...(endpoint.misses === undefined ? [] : ['misses' as const]),
-      ...(endpoint.creates === true ? ['creations' as const] : []),
-      ...(endpoint.writesEntry === undefined || options.admission.entries === undefined ? [] : ['entries' as const]),
+      ...(endpoint.misses === undefined ? [] : [['misses', 1] as const]),
+      ...(endpoint.creates === true ? [['creations', 1] as const] : []),
+      ...(endpoint.writesEntry === undefined || options.admission.daily('entries') === undefined ? [] : [['entries', 1] as const]),
     ];
   }
 
@@ -86,15 +86,18 @@ export class Pipeline<Services> {
     // A browser attaches cookies by itself, and a bearer only if a page of an allowed origin does (CORS).
     if (headers.cookie !== '' && this.#options.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)
       return this.#answers.reply(exchange, refuse('cross_site'));
-    const limitBytes = bodyLimitOf(this.#endpoint, exchange.key);
-    const bodyRefusal = refuseBodyOf(headers, this.#endpoint, limitBytes);
+    const bounds = bodyBoundsOf(this.#endpoint, exchange.key);
+    const bodyRefusal = refuseBodyOf(headers, this.#endpoint, bounds);
     if (bodyRefusal !== undefined) return this.#answers.reply(exchange, bodyRefusal);
     // Under overload most requests are refused at this step, before their bodies are read. uWS drops the body of an answered request.
     if (this.#endpoint.probe !== true && this.#options.overload.refusesUnread(exchange)) return;
     exchange.setDeadline(BODY_DEADLINE_MS);
-    exchange.readBody(limitBytes, (bytes) => {
-      if (bytes === undefined) return this.#answers.reply(exchange, refuse('payload_too_large'));
-      const body = parseBody(bytes, headers, this.#endpoint);
+    exchange.readBody(bounds.bytes, (bytes) => {
+      if (bytes === undefined) return this.#answers.reply(exchange, refuseLength(bounds));
+      const further = exchange.key === undefined ? furtherRequests(bytes) : 0;
+      const waitMs = further === 0 ? 0 : exchange.chargeMore(further);
+      if (waitMs > 0) return this.#answers.reply(exchange, rateLimited(waitMs));
+      const body = parseBody(bytes, headers, this.#endpoint, bounds);
       if (body instanceof Refusal) return this.#answers.reply(exchange, body);
       this.#admit({ exchange, params, body });
     });
@@ -165,18 +168,25 @@ export class Pipeline<Services> {
     call.caller = caller;
     exchange.identified(caller?.accountId);
     // A request with a server key reserves nothing for its address.
-    if (this.#reserves.length === 0 || exchange.key !== undefined) this.#handle(request, credential, call);
-    else this.#reserve(request, credential, call);
+    const wanted = exchange.key === undefined ? this.#wantedFor(call) : [];
+    if (wanted.length === 0) this.#handle(request, credential, call);
+    else this.#reserve(request, credential, call, wanted);
+  }
+
+  #wantedFor({ body }: PlainCall): readonly Wanted[] {
+    const { writesBytes } = this.#endpoint;
+    if (writesBytes === undefined || this.#options.admission.daily('saveBytes') === undefined) return this.#reserves;
+    return [...this.#reserves, ['saveBytes', writesBytes.most(body as never)]];
   }
 
   /** Reserves what the call needs for the client's address, then handles the call; refuses it if the address has reached a limit. */
-  #reserve(request: Request, credential: Credential, call: PlainCall): void {
+  #reserve(request: Request, credential: Credential, call: PlainCall, wanted: readonly Wanted[]): void {
     const { exchange } = request;
     const goOn = (waitMs: number): void => {
       if (waitMs > 0) this.#answers.settle(exchange, rateLimited(waitMs));
       else this.#handle(request, credential, call);
     };
-    const waitMs = exchange.reserve(this.#reserves);
+    const waitMs = exchange.reserve(wanted);
     if (!(waitMs instanceof Promise)) return goOn(waitMs);
     waitMs.then(
       // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later.

@@ -1,7 +1,7 @@
 import { notFoundPage } from '../../../src/web/pages/not-found.ts';
 import { pino } from 'pino';
 import { Admission } from '../../../src/server/admission.ts';
-import { EntryBudget } from '../../../src/server/entry-budget.ts';
+import { DailyBudget } from '../../../src/server/daily-budget.ts';
 import { ClientAddresses } from '../../../src/server/address.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { LoggedRequests } from '../../../src/server/http/answer-log.ts';
@@ -50,8 +50,9 @@ export async function startServer(
       keyedPerSecond: perSecond,
       uncountedPerSecond: 10_000,
       maxInFlight,
-      entries: reservations && new EntryBudget(100, reservations),
-      reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100, entriesPerDay: undefined }, monotonic),
+      daily: { entries: reservations && new DailyBudget('entries', 100, reservations), saveBytes: undefined },
+      reservations:
+        reservations ?? new OwnReservations({ perMinute, sockets: 100, perDay: { entries: undefined, saveBytes: undefined } }, monotonic),
       monotonic,
     }),
     noteSession: async () => {},

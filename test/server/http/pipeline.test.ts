@@ -219,11 +219,11 @@ class SlowReservations implements Reservations {
     this.#open.push(reservation);
     return reservation.promise;
   }
-  takeEntries(): { count: number; waitMs: number } {
+  takeDaily(): { count: number; waitMs: number } {
     this.settled.push('took');
     return { count: 1, waitMs: 0 };
   }
-  giveBackEntries(_: string, count: number): void {
+  giveBackDaily(_kind: string, _group: string, count: number): void {
     this.settled.push(`gave back ${count}`);
   }
   giveBack(kind: string): void {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { EntryBudget } from '../../src/server/entry-budget.ts';
-import { OwnReservations, type Granted } from '../../src/server/reservations.ts';
+import { DailyBudget } from '../../src/server/daily-budget.ts';
+import { OwnReservations, type Daily, type Granted } from '../../src/server/reservations.ts';
 import { all } from './connection-lines.ts';
 
 const DAY_MS = 86_400_000;
@@ -12,20 +12,20 @@ beforeEach(() => void (now = 5000));
 class Primary extends OwnReservations {
   questions = 0;
   readonly givenBack = new Map<string, number>();
-  constructor(entriesPerDay: number) {
-    super({ perMinute: undefined, sockets: 1, entriesPerDay }, () => now);
+  constructor(perDay: number) {
+    super({ perMinute: undefined, sockets: 1, perDay: { entries: perDay, saveBytes: perDay } }, () => now);
   }
-  worker(entriesPerDay: number): EntryBudget {
-    const takeEntries = async (group: string): Promise<Granted> => {
+  worker(perDay: number): DailyBudget {
+    const takeDaily = async (kind: Daily, group: string, least: number, most: number): Promise<Granted> => {
       this.questions++;
-      return this.takeEntries(group);
+      return this.takeDaily(kind, group, least, most);
     };
-    const giveBackEntries = (group: string, entries: number): void => {
-      this.givenBack.set(group, entries);
-      this.giveBackEntries(group, entries);
+    const giveBackDaily = (kind: Daily, group: string, count: number): void => {
+      this.givenBack.set(group, count);
+      this.giveBackDaily(kind, group, count);
     };
-    const reservations = { take: () => 0, giveBack() {}, spend() {}, takeEntries, giveBackEntries };
-    return new EntryBudget(entriesPerDay, reservations);
+    const reservations = { take: () => 0, giveBack() {}, spend() {}, takeDaily, giveBackDaily };
+    return new DailyBudget('entries', perDay, reservations);
   }
 }
 
@@ -41,6 +41,16 @@ describe('the budget of ledger entries', () => {
     for (let round = 0; round < 130; round++) sum += await passed(1000, (index) => workers[(index * 7) % 4]!.take('a'));
     expect(sum).toBeLessThanOrEqual(100_000);
     expect(sum).toBeGreaterThan(100_000 - 4 * 100);
+  });
+
+  test('of many units at once lets no more through than it has, at once or not, and fewer units after a refusal', async () => {
+    const primary = new Primary(100_000);
+    const workers = Array.from({ length: 2 }, () => primary.worker(100_000));
+    expect(await passed(50, (index) => workers[index % 2]!.take('a', 3000))).toBe(33);
+    expect([await workers[0]!.take('a', 3000), await workers[0]!.take('a', 900)]).toEqual([2000 * (DAY_MS / 100_000), 0]);
+    workers[0]!.giveBack('a', 3000);
+    expect(await workers[1]!.take('a', 3000)).toBe(0);
+    expect(await workers[1]!.take('b', 100_001)).toBeGreaterThan(0);
   });
 
   test('costs a worker one question in a hundred entries, at once or not, and none for replays', async () => {
@@ -75,19 +85,19 @@ describe('the budget of ledger entries', () => {
   });
 
   test('reports each address that used up a hundredth of it once, those with the most entries first', () => {
-    const budget = new EntryBudget(10_000, new Primary(10_000));
+    const budget = new DailyBudget('entries', 10_000, new Primary(10_000));
     const take = (group: string, times: number) => Array.from({ length: times }, () => budget.take(group));
     take('light', 90);
     take('busy', 300);
     take('busiest', 505);
     expect(budget.grown()).toEqual([
-      { group: 'busiest', entries: 505 },
-      { group: 'busy', entries: 300 },
+      { group: 'busiest', count: 505 },
+      { group: 'busy', count: 300 },
     ]);
-    for (const { group, entries } of budget.grown()) budget.told(group, entries);
+    for (const { group, count } of budget.grown()) budget.told(group, count);
     expect(budget.grown()).toEqual([]);
     take('busy', 7);
     budget.giveBack('busy');
-    expect(budget.grown()).toEqual([{ group: 'busy', entries: 6 }]);
+    expect(budget.grown()).toEqual([{ group: 'busy', count: 6 }]);
   });
 });
