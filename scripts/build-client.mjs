@@ -1,5 +1,5 @@
-// `npm run build:client` bundles src/client into src/web/client/bundle: client.js and rooms.js for pages, minified, and server.js for
-// game servers; react.js with hooks of React; and in client/ the modules that client.js imports when a page first needs them.
+// `npm run build:client` bundles src/client into src/web/client/bundle: client.js, rooms.js and saves.js for pages, minified, and
+// server.js for game servers; react.js with hooks of React; and in client/ the modules that client.js imports when a page first needs them.
 // The bundles are committed, because the service runs without a build step and without a bundler among its packages.
 // With `--check` it writes nothing, and ends with exit code 1 if a bundle differs from the sources.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { project } from './problem.mjs';
 const bundles = [
   { name: 'client', minify: true },
   { name: 'rooms', minify: true },
+  { name: 'saves', minify: true },
   { name: 'server', minify: false },
   { name: 'react', minify: false },
 ];

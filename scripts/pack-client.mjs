@@ -2,12 +2,12 @@
 //
 // Games cannot use the repository as a package: it has the service's dependencies, for Linux only, and Node does not strip the types of
 // files in node_modules. So the package is a separate folder, dist/, with plain JavaScript and declarations that need no other file.
-// `coinop/client` and `coinop/client/rooms` are the files that the service serves at /client.js and /rooms.js; `coinop/client/server` is
-// for game servers. The declarations come from the types that the service infers from its endpoints.
+// `coinop/client`, `coinop/client/rooms` and `coinop/client/saves` are the files that the service serves at /client.js, /rooms.js and
+// /saves.js; `coinop/client/server` is for game servers. The declarations come from the types that the service infers from its endpoints.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientModule, clientParts, reactModule, roomsModule, serverModule } from '../src/web/client/client-module.ts';
+import { clientModule, clientParts, reactModule, roomsModule, savesModule, serverModule } from '../src/web/client/client-module.ts';
 import { cache, project } from './problem.mjs';
 
 const dist = join(project, 'dist');
@@ -21,6 +21,7 @@ writeFileSync(join(dist, 'client.js'), clientModule());
 mkdirSync(join(dist, 'client'));
 for (const [name, text] of Object.entries(clientParts)) writeFileSync(join(dist, 'client', name), text());
 writeFileSync(join(dist, 'rooms.js'), roomsModule());
+writeFileSync(join(dist, 'saves.js'), savesModule());
 writeFileSync(join(dist, 'server.js'), serverModule());
 writeFileSync(join(dist, 'react.js'), reactModule());
 writeDeclarations();
@@ -43,6 +44,7 @@ writeFileSync(
       exports: {
         './client': { types: './types/client.d.ts', default: './client.js' },
         './client/rooms': { types: './types/rooms.d.ts', default: './rooms.js' },
+        './client/saves': { types: './types/saves.d.ts', default: './saves.js' },
         './react': { types: './types/react.d.ts', default: './react.js' },
         './client/server': { types: './types/server.d.ts', default: './server.js' },
       },
@@ -75,6 +77,7 @@ export const actionName = written<ActionName>();
         'written.ts',
         '../../src/client/client.ts',
         '../../src/client/rooms.ts',
+        '../../src/client/saves.ts',
         '../../src/client/server.ts',
         '../../src/client/react.ts',
         '../../src/client/react-module.d.ts',

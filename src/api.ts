@@ -1,6 +1,7 @@
 import { clientLibrary } from './web/client/client-endpoint.ts';
 import { clientPart } from './web/client/module-endpoint.ts';
 import { roomsLibrary } from './web/client/rooms-endpoint.ts';
+import { savesLibrary } from './web/client/saves-endpoint.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/home-endpoint.ts';
@@ -47,6 +48,10 @@ import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
 import { storeNotifications } from './features/purchases/notifications.ts';
+import { deleteSave } from './features/saves/delete.ts';
+import { listSaves } from './features/saves/list.ts';
+import { load } from './features/saves/load.ts';
+import { save } from './features/saves/save.ts';
 import { endSession } from './features/sessions/end.ts';
 import { listSessions } from './features/sessions/list.ts';
 import { login } from './features/sessions/login.ts';
@@ -78,6 +83,7 @@ export const features = {
     clientLibrary,
     clientPart,
     roomsLibrary,
+    savesLibrary,
     pagesStyle,
     ownStyle,
     pageModule,
@@ -92,6 +98,7 @@ export const features = {
   catalogue: [catalogue, products],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
   rooms: [createRoom, listRooms, matchRoom, readRoom, actInRoom, roomTicket, verifyTicket],
+  saves: [listSaves, load, save, deleteSave],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, claimSubscription],
   purchases: [claimPurchase, listPurchases, storeIds],

@@ -201,6 +201,17 @@ export const errors = {
     message: "The room's state is not the one that `ifStateSeq` names.",
     advice: 'Make the change again from `error.state`, and send it with `error.stateSeq`.',
   },
+  stale_save: {
+    status: 409,
+    message: 'Another version of the save stands than the one that `ifVersion` names.',
+    advice:
+      'Merge your data with `error.data`, which stands, and send the result with `ifVersion: error.version`. Version 0: no such save stands.',
+  },
+  save_limit: {
+    status: 409,
+    message: 'The save is too large, or the player has too many saves.',
+    advice: 'Save less, or delete a save that nobody needs. `error.message` says which limit is reached.',
+  },
   nonce_used: {
     status: 409,
     message: 'The nonce is unknown, expired or already used.',
@@ -215,6 +226,11 @@ export const errors = {
     status: 404,
     message: 'The catalogue has no such product.',
     advice: 'Keep the purchase and send it again later. Whoever runs the service adds the product to `products` of the catalogue.',
+  },
+  save_not_found: {
+    status: 404,
+    message: 'There is no such save.',
+    advice: 'Begin the game anew: nothing was saved under this name. Of older versions only the last five are kept.',
   },
   purchase_not_found: {
     status: 404,
@@ -255,7 +271,7 @@ export const errors = {
   payload_too_large: {
     status: 413,
     message: 'The body is larger than 16 KiB.',
-    advice: 'Send less: a body has at most 16 KiB.',
+    advice: 'Send less: a body has at most 16 KiB, that of a save 80 KiB.',
   },
   unsupported_media_type: {
     status: 415,
@@ -324,6 +340,7 @@ export interface RequiredDetails {
   integrity_failed: { failed: string[] };
   rate_limited: { retryAfterMs: number };
   stale_state: { stateSeq: number; state: unknown };
+  stale_save: { version: number; updatedAt?: string; data?: unknown };
 }
 
 /** The type of the parameter with which `refuse` takes the details of a code. */

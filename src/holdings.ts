@@ -6,6 +6,7 @@ import { scoreHolding } from './features/highscores/holdings.ts';
 import { nameHolding } from './features/names/holdings.ts';
 import { purchaseHolding } from './features/purchases/coins/holdings.ts';
 import { seatHolding } from './features/rooms/holdings.ts';
+import { saveHolding } from './features/saves/holdings.ts';
 import { sessionHolding } from './features/sessions/holdings.ts';
 import { guestMoveHolding } from './features/guest-moves/holdings.ts';
 import { installProofHolding } from './features/install-proof/holdings.ts';
@@ -28,6 +29,7 @@ export const holdings = [
   nameHolding,
   scoreHolding,
   seatHolding,
+  saveHolding,
   subscriptionHolding,
   purchaseHolding,
   coinHolding,

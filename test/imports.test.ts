@@ -175,5 +175,5 @@ test('a module of the pages imports from the browser folders and the client only
   ).toEqual([]);
   for (const file of inBrowsers)
     for (const [, name] of readFileSync(join(src, file), 'utf8').matchAll(/^import (?!type )[^;]*?\bfrom '([^.'][^']*)'/gm))
-      expect([file, name]).toEqual([file, expect.stringMatching(/^\/(client|rooms)\.js$/)]);
+      expect([file, name]).toEqual([file, expect.stringMatching(/^\/(client|rooms|saves)\.js$/)]);
 });

@@ -96,11 +96,13 @@ test('every sample in TypeScript, JavaScript and HTML compiles under tsc --stric
     const paths = {
       'coinop/client': from('client.ts'),
       'coinop/client/rooms': from('rooms.ts'),
+      'coinop/client/saves': from('saves.ts'),
       'coinop/client/server': from('server.ts'),
       ...Object.fromEntries(
         ['https://coinop.example', 'http://127.0.0.1:3000'].flatMap((url) => [
           [`${url}/client.js`, from('client.ts')],
           [`${url}/rooms.js`, from('rooms.ts')],
+          [`${url}/saves.js`, from('saves.ts')],
         ]),
       ),
       jose: [join(project, 'node_modules/jose/dist/types/index.d.ts')],

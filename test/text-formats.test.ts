@@ -10,6 +10,7 @@ import { boardMember, playerEntry } from '../src/features/highscores/entry-forma
 import { seasonThreshold } from '../src/features/highscores/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
 import { playerRecord, privatePart } from '../src/features/rooms/record.ts';
+import { endedSave, saveVersion } from '../src/features/saves/model.ts';
 import { ScriptRunner } from '../src/redis/script-runner.ts';
 import { defineScript } from '../src/redis/script.ts';
 import { snakeCase } from '../src/redis/script-text.ts';
@@ -28,6 +29,8 @@ const formats: readonly Declared[] = [
     sessionEntry,
     purchaseLine,
     toldSubscription,
+    saveVersion,
+    endedSave,
     ...Object.values(standingFormats),
   ],
 ];

@@ -2,13 +2,13 @@ import type { WatchedAccount } from './account.ts';
 import type { Calls } from './call-types.ts';
 import { callsOf } from './calls.ts';
 import { guarded } from './guarded.ts';
-import { identityOf, type Credential, type Me } from './identity.ts';
+import { identityOf, type Credential, type Identity, type Me } from './identity.ts';
 import { operateBy } from './operate.ts';
 import { outboxOf, type Kept, type Operation, type Purchase } from './pending-operations.ts';
 import { failure, repeat, sendOnce, TRY_MS, type Fetch, type SendOnce } from './request.ts';
 import { operations, routes, type CallOptions, type CoinopError, type Failure, type PairStatus, type Result, type Room } from './routes.ts';
 import type { Send, SpecialCall } from './sign-ins.ts';
-import { pageStore, safeStore, type Exclusive, type Store } from './storage.ts';
+import { pageStore, safeStore, type Exclusive, type SafeStore, type Store } from './storage.ts';
 import { watch, type Watch, type Watcher } from './watch.ts';
 import type { Followed, SocketClass, WatchState } from './watched.ts';
 import type { OnPairStatus, Pairing, WatchedPairing } from './pairing.ts';
@@ -90,7 +90,7 @@ export interface Client extends Calls {
    * device, a refund, a prize, an operator.
    */
   watchAccount(onAccount: (account: WatchedAccount) => void, options?: { onState?: (state: WatchState) => void }): Watch;
-  /** The parts of the client that `coinop/client/rooms` uses. */
+  /** The parts of the client that `coinop/client/rooms` and `coinop/client/saves` use. */
   readonly parts: ClientParts;
   /** Tries everything again at once, because the device woke up or has a network again. A page does that by itself. */
   wake(): void;
@@ -98,13 +98,16 @@ export interface Client extends Calls {
   close(): void;
 }
 
-/** The parts of a client that `coinop/client/rooms` uses. */
+/** The parts of a client that `coinop/client/rooms` and `coinop/client/saves` use. */
 export interface ClientParts {
   readonly name: string;
   readonly to: SendOnce;
   readonly call: Send;
-  readonly credential: () => Promise<Credential>;
   follow(followed: Followed, onState: RoomWatchOptions['onState']): Watch;
+  readonly store: SafeStore;
+  readonly exclusive: Exclusive;
+  readonly identity: Identity;
+  readonly closed: AbortSignal;
 }
 
 /** Makes a client of one service for one player. */
@@ -211,7 +214,7 @@ export function coinop(options: Options): Client {
   outbox.wake();
 
   return Object.assign(calls, {
-    parts: { name, to, call, credential, follow },
+    parts: { name, to, call, follow, store, exclusive, identity, closed },
     wake,
     who: identity.load,
     discardHeld: outbox.discard,

@@ -23,14 +23,14 @@ const SAME_SEAT_MS = 10_000;
  * old one.
  */
 export function playRoom<G extends Game = Game>(client: Client, code: string): PlayedRoom<G> {
-  const { name, follow, to, credential } = client.parts;
+  const { name, follow, to, identity } = client.parts;
   const storage = pageStorage();
   const ofActs = `${name}:acts:${code}`;
   const last = keptSeat(name);
   const { room, left } = playedRoom({
     code,
     to,
-    credential,
+    credential: identity.credential,
     follow,
     pace: paceOfSeat(),
     kept: actsIn(storage.get(ofActs)),
@@ -69,9 +69,9 @@ export async function quickMatch<G extends Game = Game>(
   wanted: Match['input'],
   options: CallOptions = {},
 ): Promise<Result<QuickMatch<G>, Match['code']>> {
-  const { name, call, credential } = client.parts;
+  const { name, call, identity } = client.parts;
   const timeoutMs = Math.min(options.timeoutMs ?? SAME_SEAT_MS, SAME_SEAT_MS);
-  const reply = await call('POST /v1/rooms/match', wanted, { ...options, timeoutMs }, credential);
+  const reply = await call('POST /v1/rooms/match', wanted, { ...options, timeoutMs }, identity.credential);
   if (!reply.ok) return reply as never;
   const { room, you, created } = reply as unknown as Match['reply'];
   keepSeat(name, room.code, `${room.createdAt} ${you.playerId}`);

@@ -19,6 +19,7 @@ import type { ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
 import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
+import { bringBackSave } from './saves.ts';
 import { explain, show, showHistory } from './show-account.ts';
 import { listSeasons } from './seasons.ts';
 import { find } from './find-account.ts';
@@ -58,6 +59,7 @@ export const operations: readonly Operation[] = [
   restartTrial,
   restoreTrial,
   deleteAccount,
+  bringBackSave,
   listBoard,
   listSeasons,
   removeEntry,

@@ -95,6 +95,9 @@ export const word: Kind<string> = { ...characters, js: '[^\\t-\\r ]', lua: '%S',
 /** The rest of the text. */
 export const rest: Kind<string> = { ...characters, js: '[^]', lua: '.', length: '*' };
 
+/** The rest of the line, or no character. */
+export const restOfLine: Kind<string> = { ...characters, js: '[^\\n]', lua: '[^\n]', length: '*' };
+
 /** The rest of the text, at least one character. */
 export const filled: Kind<string> = { ...rest, length: '+' };
 

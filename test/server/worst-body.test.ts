@@ -52,6 +52,7 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   [MERGES]: { server: 2000, reason: 'parses the patch and the state, 1,500 members together, and answers with the room of 43 KB' },
   'a long body of a grant to many': { server: 12_000, reason: 'parses 128 KiB, of a key that may grant coins' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
+  'POST /v1/saves/{game}/{name}': { server: 5 * BOUND, reason: 'parses 80 KiB, which count as five requests' },
 };
 
 let folder: string;

@@ -7,7 +7,7 @@ const ASKED = 'no-cache';
 const MINUTE = 'public, max-age=60';
 const [JS, CSS, HTML] = ['javascript', 'css', 'html'].map((type) => `text/${type}; charset=utf-8`) as [string, string, string];
 
-/** The bound is in bytes, gzipped: /client.js is for everybody, its parts for pages that need them, and /rooms.js for pages that play in rooms or watch boards. */
+/** The bound is in bytes, gzipped: /client.js is for everybody, its parts, /rooms.js and /saves.js for pages that need them. */
 describe.each<[path: string, type: string, caching: string, mostBytes: number]>([
   ['/client.js', JS, MINUTE, 6144],
   ['/client/account.js', JS, MINUTE, 1024],
@@ -15,6 +15,7 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/client/patch.js', JS, MINUTE, 1024],
   ['/client/sign-ins.js', JS, MINUTE, 1024],
   ['/rooms.js', JS, MINUTE, 4.2 * 1024],
+  ['/saves.js', JS, MINUTE, 2.2 * 1024],
   ['/pages/modules/docs.js', JS, ASKED, 16_000],
   ['/pages/style.css', CSS, ASKED, 4000],
   ['/pages/styles/home.css', CSS, ASKED, 4000],
@@ -22,13 +23,13 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/pages/styles/pairing.css', CSS, ASKED, 4000],
   ['/pages/styles/console.css', CSS, ASKED, 4000],
   ['/docs/style.css', CSS, ASKED, 4000],
-  ['/docs', HTML, MINUTE, 55_000],
+  ['/docs', HTML, MINUTE, 57_000],
   ['/docs/channels', HTML, MINUTE, 55_000],
   ['/docs/errors', HTML, MINUTE, 55_000],
 ])('GET %s', (path, type, caching, mostBytes) => {
   const from = { origin: 'https://game.example' };
   /** Games of any origin import only these. */
-  const origin = /^\/(client|rooms)\b/.test(path) ? '*' : null;
+  const origin = /^\/(client|rooms|saves)\b/.test(path) ? '*' : null;
 
   test('is one text of a bounded size, gzipped for clients that accept it', async () => {
     const [zipped, plain] = await Promise.all(

@@ -12,6 +12,7 @@ export const imported = [
   'players',
   'coins',
   'board',
+  'saves',
   'room',
   'shop',
   'open-rooms',

@@ -6,7 +6,7 @@ export function section({ sandbox }: { readonly sandbox: boolean }): Html {
     <div>
       <h2 id="playground-title">Playground</h2>
       <p class="lead">
-        Five real flows, no login, no build. Each button sends a real request, and beside it stands the same request as curl, with the
+        Six real flows, no login, no build. Each button sends a real request, and beside it stands the same request as curl, with the
         answer. Your players live in this browser only.
       </p>
       <p><button type="button" class="small" id="restart">Start over with new players</button></p>
@@ -14,8 +14,8 @@ export function section({ sandbox }: { readonly sandbox: boolean }): Html {
     </div>
     <ol class="steps">
       ${step('coins', 'Coins that count once', coins(sandbox))} ${step('board', 'A board that reorders', board)}
-      ${step('room', 'A room on two screens', room, 'Requests and live messages')} ${step('pairing', 'Sign in with a phone', pairing)}
-      ${step('access', 'Trial, purchase, entitlement', access(sandbox))}
+      ${step('saves', 'A game on two devices', saves)} ${step('room', 'A room on two screens', room, 'Requests and live messages')}
+      ${step('pairing', 'Sign in with a phone', pairing)} ${step('access', 'Trial, purchase, entitlement', access(sandbox))}
     </ol>
   </section>`;
 }
@@ -115,6 +115,26 @@ const board: Demo = {
     <ol class="lines ranks" id="board-top" aria-label="Top ten">
       <li class="none">No scores yet</li>
     </ol>`,
+};
+
+const saver = (device: string): Html =>
+  html`<section class="pane stack" aria-labelledby="saves-${device}-name">
+    <h4 id="saves-${device}-name">Ada’s ${device}</h4>
+    <p>
+      <span class="label" id="saves-${device}-label">Levels won</span
+      ><output id="saves-${device}" aria-labelledby="saves-${device}-label">none</output>
+    </p>
+    <div class="row">
+      <button type="button" class="primary" id="saves-${device}-play">Win a level</button
+      ><label class="row"><input type="checkbox" id="saves-${device}-offline" />Offline</label>
+    </div>
+  </section>`;
+
+const saves: Demo = {
+  about: html`Each device saves what its game keeps, with the version on which it is based. Take one offline, win levels on both, and bring
+  it back: the service refuses the stale save, and the game merges both.`,
+  demo: html`<div class="grid panes">${saver('phone')}${saver('laptop')}</div>
+    ${said('saves', 'One player, two devices. Each keeps its save while it is offline.')}`,
 };
 
 const STEPS = [

@@ -43,7 +43,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
     summary: 'All that is kept about the caller, in pages.',
     description:
       'The first page has the account, its trial link, given access and name, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
-      'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
+      'taken in the last week at least, the saves of games with their versions, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
       'of the ledger; most accounts have one page, and any page may be short. Send `nextCursor` as `cursor` for the next one, ' +
       'until there is none. The pages are no snapshot: what happens meanwhile may be missing. Kept elsewhere and not listed: installIds and ' +
       'deviceIds, of which only hashes are kept; sessions of `POST /v1/login`, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +

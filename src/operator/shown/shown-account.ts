@@ -169,6 +169,20 @@ export const seats: Listing<ShownAccount['rooms'][number]> = {
   },
 };
 
+export const saves: Listing<ShownAccount['saves'][number]> = {
+  title: 'Saves',
+  none: 'No game keeps anything of the player.',
+  columns: {
+    Game: ({ game }) => game,
+    Save: (save) => save.name,
+    Version: ({ version }) => version,
+    Bytes: ({ sizeBytes }) => coins(sizeBytes),
+    'Saved (UTC)': ({ updatedAt }) => time(updatedAt),
+    Device: ({ device }) => name(device),
+    'Older (UTC)': ({ versions }) => joined(versions.map((older) => [`${older.version}: `, time(older.updatedAt)])),
+  },
+};
+
 export const scores: Listing<ShownAccount['boards']['scores'][number]> = {
   title: 'Best scores',
   none: 'No score.',
@@ -256,6 +270,7 @@ export function accountParts(shown: ShownAccount): Part[] {
     ...some(coinPurchases, shown.coinPurchases),
     ...some(sessions, shown.sessions.listed),
     signedOut(shown.sessions.signOutsEverywhere),
+    ...some(saves, shown.saves),
     ...some(scores, shown.boards.scores),
     ...(games.length === 0 ? [] : [`Other boards: ${games.join(', ')}${more === 0 ? '' : ` and ${more} more`}`]),
     ...some(seats, shown.rooms),

@@ -22,6 +22,7 @@ const described: readonly Group[] = [
   { name: 'purchases', summary: 'coins and subscriptions bought in an app store' },
   { name: 'boards', summary: 'the boards of games' },
   { name: 'rooms', summary: 'rooms and who sits in them' },
+  { name: 'saves', summary: 'what games keep of a player' },
   { name: 'trials', summary: 'trials of devices', note: 'DEVICE is a deviceId, or its hash, which accounts show has.' },
   { name: 'webhooks', summary: 'where events are sent' },
   { name: 'keys', summary: 'the keys of your own servers' },

@@ -2,7 +2,7 @@ import { refuse, type Refusal } from '../../errors.ts';
 import type { Role } from './roles.ts';
 
 /** The scopes of server keys: each allows a group of calls. */
-export const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'events', 'admin'] as const;
+export const scopes = ['coins', 'scores', 'rooms', 'saves', 'accounts:read', 'events', 'admin'] as const;
 
 export type Scope = (typeof scopes)[number];
 
@@ -24,7 +24,7 @@ export interface ServerKey {
  * Which data a server key of one game reaches by an endpoint or an operation. The endpoint or operation declares it; without a declaration
  * a key of one game may not use it.
  *
- * - `game`: the board or the rooms of the game that the field `game` names.
+ * - `game`: the board, the rooms or the saves of the game that the field `game` names.
  * - `room`: the room that the field `code` names, if it belongs to the game. `perform` checks that for operators, and the room's scripts
  * for game servers.
  * - `accounts`: accounts and their coins, which belong to no game (docs/authority.md).
@@ -44,7 +44,7 @@ export function refuseBeyondGame(
 ): Refusal<'forbidden'> | undefined {
   if (game === undefined) return undefined;
   if (reach === undefined)
-    return refuse('forbidden', { message: `This server key is for the game ${game}, and reaches its boards and rooms only.` });
+    return refuse('forbidden', { message: `This server key is for the game ${game}, and reaches its boards, rooms and saves only.` });
   const isNamed = input.game !== undefined || reach === 'game';
   return isNamed && input.game !== game ? refuseOtherGame(game, 'game') : undefined;
 }

@@ -26,6 +26,11 @@ export function reactModule(): string {
   return bundle('react');
 }
 
+/** The part of the library that keeps saves. It is a separate module, `/saves.js`, for the same reason. */
+export function savesModule(): string {
+  return bundle('saves');
+}
+
 /** The client library for game servers, which only the npm package has. */
 export function serverModule(): string {
   return bundle('server');

@@ -100,6 +100,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   catalogue: 'The apps and games of the portfolio, and the coins that the app stores sell.',
   pairing: 'Signing a browser in with an app that scans its QR code.',
   rooms: 'Rooms in which players meet and share the public state of a game. `/v1/rooms/{code}/live` of the AsyncAPI document watches one.',
+  saves: 'Data that a game keeps of a player, with versions.',
   trial: "A device's trial, started once.",
   subscription: 'Subscriptions that the app store confirmed or an app reported.',
   purchases: 'Coins bought in an app store: verified there, booked once, and taken back exactly.',

@@ -1,12 +1,37 @@
 import { accountKey } from '../../../src/accounts/account-keys.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { saveKeys } from '../../../src/features/saves/model.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { deviceHash, trialKeys } from '../../../src/features/trial/model.ts';
 import { freshId } from '../../harness.ts';
-import { accountWith, linkedTrial, ofAccount, ofCoins, paired, pairing, redis, type Damage, type Damages } from './data.ts';
+import { accountWith, linkedTrial, ofAccount, ofCoins, paired, pairing, redis, service, type Damage, type Damages } from './data.ts';
 
 const wrongPairing = (damage: (key: string) => Promise<unknown>): Damage => ({ kind: 'wrong_pairing', lasting: () => pairing(damage) });
 
+/** An account with a save of two pieces. */
+const saver = async () => {
+  const installId = freshId();
+  await service.post('/v1/saves/tetris/slot', { installId, data: 'a'.repeat(20_000) });
+  return { id: accountIdOf(installId) };
+};
+
 export const deviceDamages: Damages = {
+  'a save whose data is lost in part': {
+    kind: 'lost_save',
+    lasting: ofAccount(saver, ({ id }) => redis.hdel(saveKeys.texts(id), 'tetris/slot/1/1')),
+  },
+  'data of a save that has no version': {
+    kind: 'save_without_version',
+    mended: ofAccount(saver, ({ id }) => redis.hset(saveKeys.texts(id), 'tetris/slot/9/0', '{}')),
+  },
+  'a save that no list names': {
+    kind: 'save_without_name',
+    lasting: ofAccount(saver, ({ id }) => redis.hdel(saveKeys.saves(id), 'tetris')),
+  },
+  'saves whose bytes are counted wrong': {
+    kind: 'wrong_save_bytes',
+    mended: ofAccount(saver, ({ id }) => redis.hincrby(saveKeys.saves(id), ':bytes', 5)),
+  },
   'a trial of a device that was moved': {
     kind: 'trial_differs',
     lasting: ofAccount(linkedTrial, ({ device }) => redis.hincrby(trialKeys.device(device), 'trialStartedAt', 86_400_000)),

@@ -61,6 +61,7 @@ describe('GET /v1/account/export', () => {
       subscriptionReport: { subscribed: true, at: text },
       balanceCoins: 1,
       scores: [{ game: 'pebble-drop', playerId: text, name: 'Ada', score: 7, at: text }],
+      saves: [],
       seats: [{ code: room.code, game: 'pebble-drop', phase: 'lobby', playerId: 'p2', name: 'Ada', joinedAt: text }],
       purchases: [{ productId: text, packageName: text, state: 'active', expiresAt: text, willRenew: true, checkedAt: text }],
       entries: [{ id: '1', type: 'credit', coins: 1, balanceAfterCoins: 1, key: 'a', at: text }],
@@ -73,7 +74,7 @@ describe('GET /v1/account/export', () => {
     const installId = freshId();
     const accountId = accountIdOf(installId);
     const account = { kind: 'guest', guests: [], signOutsEverywhere: 0 };
-    const lists = { scores: [], seats: [], coinPurchases: [], purchases: [], entries: [] };
+    const lists = { scores: [], seats: [], saves: [], coinPurchases: [], purchases: [], entries: [] };
     const { body } = await service.get('/v1/account/export', by(installId));
     expect(body).toEqual({ ok: true, accountId, account, balanceCoins: 0, ...lists });
     expect(await service.service.redis.keys(`{${accountId}}:*`)).toEqual([]);

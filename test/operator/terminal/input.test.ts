@@ -12,7 +12,7 @@ const [accounts, keys, log] = ['accounts', 'keys', 'log'].map((name) => groups.f
   CommandGroup,
 ];
 
-const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'events', 'admin'].map((scope) => `"${scope}"`).join('|');
+const scopes = ['coins', 'scores', 'rooms', 'saves', 'accounts:read', 'events', 'admin'].map((scope) => `"${scope}"`).join('|');
 const expiry = '--expires takes a time such as 90d, 12h or 30m, at most ten years.';
 const create = (...more: string[]) => ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--yes', ...more];
 test.each<[words: string[], error: string]>([

@@ -97,11 +97,17 @@ const CREATING = [
   'POST /v1/subscription/purchase',
   'POST /v1/purchases',
   'POST /v1/entitlement/first-run',
+  'POST /v1/saves/{game}/{name}',
 ];
 /** Gives an install its account too. The nonce has counted as the creation. */
 const OF_PROOF = 'POST /v1/account/store-install';
 /** Their requests need what only an account has, or move the account. */
-const OF_ACCOUNTS = ['POST /v1/sessions/end', 'POST /v1/rooms/{code}/ticket', 'POST /v1/account/store-provision'];
+const OF_ACCOUNTS = [
+  'POST /v1/sessions/end',
+  'GET /v1/saves/{game}/{name}',
+  'POST /v1/rooms/{code}/ticket',
+  'POST /v1/account/store-provision',
+];
 
 /** Sends a request that needs nothing but credentials. Another process prepares it, so that this one knows no credential before. */
 const send = async (endpoint: Identifying, credentials: Credentials, to = service): Promise<TestReply> =>

@@ -33,6 +33,7 @@ const needed: { readonly [Route in keyof DeclaredWire]?: (service: TestService) 
     return { fields: { code: room.code, action: 'join' } };
   },
   'POST /v1/rooms/{code}/ticket': (service) => ({ fieldsOf: async (credentials) => ({ code: await aRoomOf(credentials, service) }) }),
+  'GET /v1/saves/{game}/{name}': (service) => ({ fieldsOf: (credentials) => aSaveOf(credentials, service) }),
   'POST /v1/trial/link': async (service) => {
     const deviceId = freshId('device');
     await service.post('/v1/trial/touch', { deviceId });
@@ -56,6 +57,12 @@ const needed: { readonly [Route in keyof DeclaredWire]?: (service: TestService) 
     return { fields: { nonce, integrityToken } };
   },
 };
+
+/** A save of the caller. */
+async function aSaveOf({ installId, ...options }: Credentials, service: TestService): Promise<Fields> {
+  await service.post('/v1/saves/pebble-drop/slot-1', { installId, data: 1 }, options);
+  return { game: 'pebble-drop', name: 'slot-1' };
+}
 
 /** The code of a room in which the caller has a seat. */
 async function aRoomOf({ installId, ...options }: Credentials, service: TestService): Promise<string> {

@@ -8,7 +8,7 @@ export interface Case {
   readonly request: Buffer;
 }
 
-/** The largest body that the service reads, and the longest URL or header that uWS takes beside the other headers. */
+/** The largest body that the service reads at most endpoints, and the longest URL or header that uWS takes beside the other headers. */
 const BODY_BYTES = 16 * 1024;
 const HEADER_BYTES = 3400;
 
@@ -53,14 +53,14 @@ function hostileValues(bytes: number): [name: string, json: string][] {
 }
 
 /** Bodies that are hostile to every endpoint. */
-function hostileBodies(): [name: string, json: string][] {
+function hostileBodies(bytes: number): [name: string, json: string][] {
   const fields = Array.from({ length: 1100 }, (_, index) => `"field${index}":[]`).join(',');
   return [
-    ['nothing but brackets', fill('[', BODY_BYTES)],
+    ['nothing but brackets', fill('[', bytes)],
     ['a thousand fields', `{${fields}}`],
-    ['one field a thousand times', `{${fill('"installId":1,', BODY_BYTES - 20)}"a":1}`],
-    ['a field name of 16 KB', `{"${fill('\u0301', BODY_BYTES - 20)}":1}`],
-    ['no JSON', fill('{"a', BODY_BYTES)],
+    ['one field a thousand times', `{${fill('"installId":1,', bytes - 20)}"a":1}`],
+    ['a field name that fills the body', `{"${fill('\u0301', bytes - 20)}":1}`],
+    ['no JSON', fill('{"a', bytes)],
   ];
 }
 
@@ -73,10 +73,11 @@ export function bodyCases(endpoint: Endpoint<Services>, path: string, valid: Fie
       request: post(path, fill(unit, BODY_BYTES), {}, mediaType),
     }));
   }
-  const cases = hostileBodies().map(([name, json]) => ({ name, request: post(path, json) }));
+  const { bytes = BODY_BYTES } = endpoint.bodyBounds ?? {};
+  const cases = hostileBodies(bytes).map(([name, json]) => ({ name, request: post(path, json) }));
   for (const field of Object.keys(endpoint.body?.shape ?? {})) {
     const others = JSON.stringify({ ...valid, [field]: undefined }).slice(1, -1);
-    for (const [name, json] of hostileValues(BODY_BYTES - others.length - field.length - 20))
+    for (const [name, json] of hostileValues(bytes - others.length - field.length - 20))
       cases.push({ name: `${field}: ${name}`, request: post(path, `{${others}${others === '' ? '' : ','}"${field}":${json}}`) });
   }
   return cases;

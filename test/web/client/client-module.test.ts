@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import * as source from '../../../src/client/client.ts';
 import * as roomsSource from '../../../src/client/rooms.ts';
-import { clientModule, roomsModule } from '../../../src/web/client/client-module.ts';
+import * as savesSource from '../../../src/client/saves.ts';
+import { clientModule, roomsModule, savesModule } from '../../../src/web/client/client-module.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 
 const service = await forFile(start());
@@ -15,11 +16,13 @@ const addressOf = (text: string): string => `data:text/javascript;base64,${Buffe
 test('the served modules export what their sources export, and work together', async () => {
   const client = (await import(addressOf(clientModule()))) as typeof source;
   const rooms = (await import(addressOf(roomsModule()))) as typeof roomsSource;
+  const { savesOf } = (await import(addressOf(savesModule()))) as typeof savesSource;
   expect(Object.keys(client)).toEqual(Object.keys(source));
   expect(Object.keys(rooms).sort()).toEqual(Object.keys(roomsSource).sort());
   const ada = client.coinop({ url: service.url, store: null, installId: freshId() });
   expect(await ada.coins.credit({ coins: 5 })).toEqual({ ok: true, balanceAfterCoins: 5 });
   expect(await ada.coins.debit({ coins: 9 })).toMatchObject({ ok: false, error: { code: 'insufficient_coins', balanceCoins: 5 } });
+  expect(await savesOf(ada).save({ game: 'tetris', name: 'slot', data: 1 })).toMatchObject({ ok: true, version: 1 });
   const opened = await ada.rooms.create({ name: 'Ada' });
   if (!opened.ok) throw new Error(opened.error.code);
   const seen: string[] = [];

@@ -4,10 +4,12 @@ import { showCoins } from './coins.ts';
 import { byId } from '../../../web/browser/dom.ts';
 import { showPairing } from './pairing.ts';
 import { forgetPlayers } from '../../../web/browser/kept-players.ts';
+import { showSaves } from './saves.ts';
 import { showRoom } from './room.ts';
 
 showCoins();
 showBoard();
+showSaves();
 showRoom();
 showPairing();
 showAccess();

@@ -54,6 +54,13 @@ export async function accountView(asked: Asked): Promise<Shown> {
       ),
       section('Sessions', sessions(account, asked), row(change('sign-out'))),
       section('Ledger', ledger(page, words, ledgerFilter, cursor)),
+      section(
+        'Saves',
+        listed(shown.saves, account.saves, {
+          act: ({ game, name: save }) =>
+            changeButton('saves bring-back', { accountId, game, name: save }, asked, `the save ${game}/${save}`),
+        }),
+      ),
       section('Purchases of coins', listed(shown.coinPurchases, account.coinPurchases)),
       section('Subscriptions', subscriptions(account, asked)),
       make('div', { className: 'grid' }, section('Rooms', listed(shown.seats, account.rooms)), section('Boards', boards(account))),

@@ -1,0 +1,62 @@
+import type { Client } from '/client.js';
+import { savesOf, type Saves } from '/saves.js';
+import { byId, onPress } from '../../../web/browser/dom.ts';
+import { explain } from '../../../web/browser/problems.ts';
+import { player } from './players.ts';
+import { wireOf } from './wire.ts';
+
+/** What the game keeps: the levels that were won, and on which device. */
+type Progress = Readonly<Record<string, number>>;
+
+const SLOT = { game: 'playground', name: 'slot-1' } as const;
+const DEVICES = ['phone', 'laptop'] as const;
+
+/** The step about saves: one player on two devices, of which each can be offline. */
+export function showSaves(): void {
+  const [wire, said] = [wireOf('saves'), byId('saves-said')];
+  const first = player('saver-phone', wire);
+
+  for (const device of DEVICES) {
+    const [levels, offline] = [byId(`saves-${device}`), byId<HTMLInputElement>(`saves-${device}-offline`)];
+    let progress: Progress = {};
+    const show = (data: Progress): void => {
+      progress = data;
+      levels.textContent = DEVICES.map((each) => `${data[each] ?? 0} on the ${each}`).join(', ');
+    };
+    let saves: Saves<Progress> | undefined;
+    /** Not before the first press: a page that nobody uses sends no request. */
+    const opened = async (): Promise<Saves<Progress>> => {
+      saves ??= savesOf<Progress>(await open(device, offline, first), {
+        device: `Ada’s ${device}`,
+        onConflict(mine, theirs) {
+          said.textContent = `A conflict: the ${device} merged its save with version ${theirs.version}.`;
+          return Object.fromEntries(DEVICES.map((each) => [each, Math.max(mine.data[each] ?? 0, theirs.data[each] ?? 0)]));
+        },
+      });
+      const loaded = await saves.load(SLOT);
+      if (loaded.ok) show(loaded.data);
+      return saves;
+    };
+    onPress(byId(`saves-${device}-play`), async () => {
+      const mine = saves ?? (await opened());
+      show({ ...progress, [device]: (progress[device] ?? 0) + 1 });
+      said.textContent = '';
+      const saved = await mine.save({ ...SLOT, data: progress });
+      if (saved.ok) show(saved.data);
+      const more = saved.ok
+        ? `Saved as version ${saved.version}.`
+        : saved.pending
+          ? 'Kept on this device until it is online.'
+          : explain(saved.error);
+      said.textContent = `${said.textContent} ${more}`.trim();
+    });
+    offline.addEventListener('change', () => void (saves && opened()));
+  }
+
+  /** The client of a device. Both devices have the install of the first. */
+  async function open(device: string, offline: HTMLInputElement, ofPlayer: Client): Promise<Client> {
+    const { installId } = await ofPlayer.who();
+    const fetch: typeof wire.fetch = (url, init) => (offline.checked ? Promise.reject(new TypeError('offline')) : wire.fetch(url, init));
+    return player(`saver-${device}`, { ...wire, fetch }, { installId });
+  }
+}

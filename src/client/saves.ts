@@ -1,0 +1,255 @@
+import type { Client } from './client.ts';
+import { guarded } from './guarded.ts';
+import type { Credential, Owner } from './identity.ts';
+import { backoff, failure, isTemporary, sleep, within } from './request.ts';
+import type { CallOptions, CoinopError, Failure, Result } from './routes.ts';
+import type { Wire } from './wire.ts';
+
+type Loaded = Wire['GET /v1/saves/{game}/{name}']['reply'];
+type SaveCode = Wire['POST /v1/saves/{game}/{name}']['code'];
+type LoadCode = Wire['GET /v1/saves/{game}/{name}']['code'];
+
+/** The name of a save in a game. */
+export interface SaveName {
+  game: string;
+  name: string;
+}
+
+/** A save as it stands on the service, or as this device has it: then without `version`, `updatedAt` and `device`. */
+export interface SavedData<Data = unknown> {
+  data: Data;
+  version?: number;
+  updatedAt?: string;
+  device?: string;
+}
+
+export type SaveResult<Data = unknown> = Result<{ version: number; updatedAt: string; data: Data }, SaveCode>;
+export type LoadResult<Data = unknown> = Result<
+  Omit<Loaded, 'data' | 'other' | 'updatedAt'> & {
+    data: Data;
+    updatedAt?: string;
+    /** The service does not answer: this is the save that the client has kept and will send. */
+    pending?: true;
+  },
+  LoadCode | SaveCode
+>;
+
+export interface SavesOptions<Data = unknown> {
+  /** The name of the device, which the player sees: `Ada’s tablet`. */
+  device?: string;
+  /**
+   * Merges two saves that come from two devices, or from a guest and the account that the guest moved into. Returns the data to keep.
+   * Without it this device's data stays, and what it replaces is among the last five versions.
+   * @param mine what this device wants to save, or the account's save
+   * @param theirs what stands on the service, or the guest's save
+   */
+  onConflict?: (mine: SavedData<Data>, theirs: SavedData<Data>, of: SaveName) => Data | Promise<Data>;
+  /** Gets the result of every save that is sent later than its call, such as after a crash. */
+  onSaved?: (of: SaveName, result: SaveResult<Data>) => void;
+}
+
+export interface Saves<Data = unknown> {
+  /** Reads a save. A save that waits to be sent is sent first. */
+  load(of: SaveName, options?: CallOptions): Promise<LoadResult<Data>>;
+  /**
+   * Keeps data as the newest save of the name, and sends it. The client sends it later if the service does not answer (`pending`), and never
+   * after a newer one.
+   */
+  save(save: SaveName & { data: Data }): Promise<SaveResult<Data>>;
+  /** Sends all saves that wait. A page does that by itself when it has a network again. */
+  wake(): void;
+}
+
+/** What the store keeps of a save. */
+interface Kept extends SaveName {
+  owner: Owner;
+  /** The version on which the data is based. 0: none. */
+  version: number;
+  /** The data as JSON. Undefined: nothing waits to be sent. */
+  text?: string | undefined;
+  /** When that version was written. */
+  updatedAt?: string;
+  /** Marks of the texts that were sent, and whose outcome is not known. */
+  sent: number[];
+}
+
+/** The most milliseconds for which a call of `save` waits. The client goes on sending after that. */
+const CALL_MS = 15_000;
+
+/** The most texts of unknown outcome that are remembered. */
+const MOST_SENT = 16;
+
+/** The saves of a client's player. Make one for each client: it also sends the saves that an earlier start has left. */
+export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Data> = {}): Saves<Data> {
+  const { name: prefix, call, to, store, exclusive, identity, closed } = client.parts;
+  const ofSaves = `${prefix}:save:`;
+  const onSaved = guarded(options.onSaved);
+  /** The last result of each save, for calls whose data a newer call has replaced. */
+  const results = new Map<string, SaveResult<Data>>();
+  const turns = new Map<string, Promise<unknown>>();
+  const changes = new Map<string, Promise<unknown>>();
+  let waiting: Promise<void> | undefined;
+  let tries = 0;
+
+  const keyOf = async ({ game, name }: SaveName): Promise<[key: string, owner: Owner]> => {
+    const owner = await identity.owner();
+    return [`${ofSaves}${markOf(owner)}:${game}/${name}`, owner];
+  };
+  const read = async (key: string): Promise<Kept | undefined> => {
+    try {
+      return JSON.parse((await store.get(key))!) as Kept;
+    } catch {
+      return undefined;
+    }
+  };
+  /** Changes what is kept under the key, after all earlier changes of it: a change that was read before another would undo the other. */
+  const change = (key: string, changed: (kept: Kept | undefined) => Kept | undefined): Promise<Kept | undefined> => {
+    const turn = (changes.get(key) ?? Promise.resolve()).then(async () => {
+      const next = changed(await read(key));
+      if (next) await store.put(key, JSON.stringify(next));
+      return next;
+    });
+    changes.set(key, turn);
+    return turn;
+  };
+
+  /** Lets the game merge, and gives the JSON of the data to keep. */
+  const merged = async (mine: SavedData<Data>, theirs: SavedData<Data>, { game, name }: SaveName): Promise<string> =>
+    JSON.stringify(options.onConflict ? await options.onConflict(mine, theirs, { game, name }) : mine.data);
+
+  /** Sends what is kept under the key once. @returns undefined: something newer is kept */
+  const sendOnce = async (key: string, kept: Kept, credential: Credential): Promise<SaveResult<Data> | undefined> => {
+    const { game, name, version, sent } = kept;
+    const text = kept.text!;
+    const data = JSON.parse(text) as Data;
+    const mark = markOf(text);
+    await change(key, (now = kept) => ({ ...now, sent: [...now.sent.filter((other) => other !== mark), mark].slice(-MOST_SENT) }));
+    const input = { game, name, data, ifVersion: version, device: options.device };
+    const result = (await to('POST /v1/saves/{game}/{name}', input, credential, closed)) as SaveResult<Data>;
+    /** Notes the version that stands, and what there is to send: a save that the game has made since is newer than `left`. */
+    const settle = async (stands: Partial<Kept>, left?: string, of = text): Promise<boolean> => {
+      const now = await change(key, (latest = kept) => ({ ...latest, sent: [], ...stands, text: latest.text === of ? left : latest.text }));
+      return now!.text === undefined;
+    };
+    if (result.ok) return (await settle({ version: result.version, updatedAt: result.updatedAt })) ? { ...result, data } : undefined;
+    const { error } = result;
+    if (error.code === 'stale_save') {
+      const theirs = error as unknown as SavedData<Data> & { version: number };
+      const latest = (await read(key))?.text ?? text;
+      // An earlier save of this device stands, whose answer was lost. Or the save was deleted on another device: then this one begins anew.
+      const isOwn = theirs.version === 0 || sent.includes(markOf(JSON.stringify(theirs.data)));
+      const left = isOwn ? latest : await merged({ data: JSON.parse(latest) as Data }, theirs, kept);
+      await settle({ version: theirs.version }, left, latest);
+      return undefined;
+    }
+    if (isTemporary(error) || result.status === 401) return result;
+    // A final refusal: the same data would be refused again.
+    return (await settle({})) ? result : undefined;
+  };
+
+  /** Sends what is kept under the key, until it stands or cannot be sent now. */
+  const send = async (key: string): Promise<SaveResult<Data> | undefined> => {
+    for (;;) {
+      const kept = await read(key);
+      if (kept?.text === undefined) return results.get(key);
+      if (closed.aborted) return { ...failure('aborted'), pending: true };
+      const credential = await identity.credentialOf(kept.owner);
+      const result: SaveResult<Data> | undefined = credential ? await sendOnce(key, kept, credential) : signInNeeded();
+      if (!result) continue;
+      const waits = !result.ok && (isTemporary(result.error) || result.status === 401);
+      const told: SaveResult<Data> = waits ? { ...result, pending: true } : result;
+      if (waits) retry(result);
+      else tries = 0;
+      results.set(key, told);
+      onSaved({ game: kept.game, name: kept.name }, told);
+      return told;
+    }
+  };
+
+  /** Does `send` after all earlier ones of the key. Tabs take turns too, where the browser has locks. */
+  const flush = (key: string): Promise<SaveResult<Data> | undefined> => {
+    const turn = (turns.get(key) ?? Promise.resolve()).then(() => exclusive(key, () => send(key)));
+    const caught = turn.catch((error: unknown) => (console.error(error), { ...failure('aborted', String(error)), pending: true as const }));
+    turns.set(key, caught);
+    return caught;
+  };
+
+  const flushAll = async (): Promise<void> => {
+    for (const key of await store.keys(ofSaves)) await flush(key);
+  };
+  /** Sends all saves again after a while. */
+  const retry = ({ error }: Failure): void => {
+    waiting ??= sleep(backoff(tries++, error, 60_000), closed).then(() => {
+      waiting = undefined;
+      if (!closed.aborted) void flushAll();
+    });
+  };
+
+  const saves: Saves<Data> = {
+    async save({ game, name, data }) {
+      const [key, owner] = await keyOf({ game, name });
+      await change(key, (kept) => ({ version: 0, sent: [], ...kept, owner, game, name, text: JSON.stringify(data) }));
+      const result = await within(CALL_MS, [], (whole) => {
+        const late = new Promise<SaveResult<Data>>((resolve) => {
+          whole.onabort = () => resolve({ ...failure('timeout'), pending: true });
+        });
+        return Promise.race([flush(key), late]);
+      });
+      if (result) return result;
+      // Another tab has sent it.
+      const { version: stands = 0, updatedAt = '' } = (await read(key)) ?? {};
+      return { ok: true, version: stands, updatedAt, data };
+    },
+
+    async load({ game, name }, more = {}) {
+      const [key, owner] = await keyOf({ game, name });
+      if ((await read(key))?.text !== undefined) await flush(key);
+      const kept = await read(key);
+      const route = 'GET /v1/saves/{game}/{name}';
+      const reply = (await call(route, { game, name }, more, identity.credential)) as Result<Loaded, LoadCode>;
+      if (kept?.text !== undefined)
+        return reply.ok || isTemporary(reply.error)
+          ? { ok: true, name, version: kept.version, data: JSON.parse(kept.text) as Data, pending: true }
+          : (reply as LoadResult<Data>);
+      const version = reply.ok ? reply.version : (reply.error as CoinopError).code === 'save_not_found' ? 0 : undefined;
+      // A save that the game has made meanwhile stays based on what it was based on.
+      if (version !== undefined) await change(key, (now) => (now?.text === undefined ? { owner, game, name, version, sent: [] } : now));
+      if (!reply.ok || !reply.other) return reply as LoadResult<Data>;
+      const found = (await call(route, { game, name, version: reply.other.version }, more, identity.credential)) as Result<
+        Loaded,
+        LoadCode
+      >;
+      if (!found.ok) return reply as unknown as LoadResult<Data>;
+      const text = await merged(reply as SavedData<Data>, found as SavedData<Data>, { game, name });
+      await change(key, (now) => (now?.text === undefined ? { owner, game, name, version: reply.version, sent: [], text } : now));
+      const settled = await flush(key);
+      return {
+        ...(settled?.ok ? settled : { ok: true, version: reply.version, data: JSON.parse(text) as Data, pending: true }),
+        name,
+      } as LoadResult<Data>;
+    },
+
+    wake: () => void flushAll(),
+  };
+
+  const platform = globalThis as unknown as EventTarget & { document?: EventTarget };
+  if (platform.document) {
+    platform.addEventListener('online', saves.wake, { signal: closed });
+    platform.document.addEventListener('visibilitychange', saves.wake, { signal: closed });
+  }
+  saves.wake();
+  return saves;
+}
+
+const signInNeeded = () => ({ ...failure('sign_in_required' as never), status: 401 });
+
+/** A number of 53 bits that tells texts apart. */
+function markOf(text: string): number {
+  let [high, low] = [0xdeadbeef, 0x41c6ce57];
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    high = Math.imul(high ^ unit, 2654435761);
+    low = Math.imul(low ^ unit, 1597334677);
+  }
+  return (high >>> 11) * 2 ** 32 + (low >>> 0);
+}

@@ -1,0 +1,65 @@
+-- Writes a save, unless its data is what stands.
+-- KEYS saves, texts
+-- ARGV game, name, text, size_bytes, sum, if_version ('' without one), device, same_as, differs_from, is_bounded
+-- Prologue prologue-open.lua: account, open_account, answer
+-- Library saves.lua: whole, parse_versions, put_versions, name_save, count_names, text_of, put_text, drop_text, last_version, counted, count_bytes
+-- Answers saved(version, at) unchanged(version, at) compare(version, text) stale_save(version, at, text) save_limit(what is full) rate_limited
+--
+-- JSON with the members of objects in another order is the same data, and has the same bytes. So a text with the same size and sum may be
+-- the same data: the service compares it with the answer `compare`, and calls again with `same_as` or `differs_from`, the version that it
+-- has compared.
+local save = game .. '/' .. name
+local lines, game_bytes, account_bytes = unpack(redis.call('HMGET', saves, save, game .. '/', ':bytes'))
+local own = parse_versions(lines)
+local current = own[1]
+local version = current and current.version or 0
+size_bytes = tonumber(size_bytes)
+
+if current and current.size_bytes == size_bytes and current.sum == sum and tonumber(differs_from) ~= version then
+  local standing = tonumber(same_as) == version and text or text_of(texts, save, version, size_bytes)
+  if standing and standing ~= text then return {'compare', whole(version), standing} end
+  if standing then
+    -- A game that keeps what stands has settled a merge too.
+    if current.other > 0 and tonumber(if_version) == version then
+      current.other = 0
+      put_versions(saves, game, name, own)
+    end
+    return {'unchanged', whole(version), current.at}
+  end
+end
+
+if if_version ~= '' and tonumber(if_version) ~= version then
+  if not current then return {'stale_save', '0'} end
+  return {'stale_save', whole(version), current.at, text_of(texts, save, version, current.size_bytes)}
+end
+
+local dropped = own[KEPT_VERSIONS]
+local game_grows = size_bytes - (current and current.size_bytes or 0)
+local account_grows = counted(size_bytes) - (dropped and counted(dropped.size_bytes) or 0)
+-- After a move an account may be above a limit: it may then write what takes no more than before.
+if is_bounded == '1' then
+  if not current and count_names(saves, game) >= MOST_NAMES then return {'save_limit', 'names'} end
+  if game_grows > 0 and (game_bytes or 0) + game_grows > MOST_GAME_BYTES then return {'save_limit', 'game'} end
+  if account_grows > 0 and (account_bytes or 0) + account_grows > MOST_ACCOUNT_BYTES then return {'save_limit', 'account'} end
+end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
+
+local other = 0
+if current then
+  if if_version == '' then other = current.other end
+  current.other = 0
+else
+  version = last_version(saves, save)
+  name_save(saves, game, name)
+end
+if dropped then
+  drop_text(texts, save, dropped.version, dropped.size_bytes)
+  own[KEPT_VERSIONS] = nil
+  -- The version that a merge put behind the account's own is no longer kept.
+  if dropped.version == other then other = 0 end
+end
+table.insert(own, 1, {version = version + 1, size_bytes = size_bytes, at = now, sum = sum, other = other, device = device})
+put_text(texts, save, version + 1, text)
+put_versions(saves, game, name, own)
+count_bytes(saves, game, game_grows, account_grows)
+return answer('saved', whole(version + 1), now)

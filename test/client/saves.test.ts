@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import type { Fetch } from '../../src/client/request.ts';
+import { savesOf, type SavedData, type SavesOptions } from '../../src/client/saves.ts';
+import { forFile, freshId, start } from '../harness.ts';
+import { issue } from '../store.ts';
+import { done, player, TestStore } from './player.ts';
+
+const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
+
+const SLOT = { game: 'tetris', name: 'slot' } as const;
+
+/** A fetch that loses saves before the service gets them, or their answers, until the test says `never`. */
+function losing(when: 'before' | 'after' | 'never') {
+  const send = async (...[url, init]: Parameters<Fetch>) => {
+    if (init.method === 'GET' && losses.when === 'before') throw new TypeError('offline');
+    if (init.method === 'GET' || !url.includes('/v1/saves/')) return fetch(url, init);
+    losses.sent.push((JSON.parse(init.body!) as { data: unknown }).data);
+    if (losses.when === 'before') throw new TypeError('offline');
+    const answer = await fetch(url, init);
+    if (losses.when === 'after') throw new TypeError('the answer is lost');
+    return answer;
+  };
+  const losses = Object.assign(send, { when, sent: [] as unknown[] });
+  return losses;
+}
+
+/** A device of a player, with the conflicts that its game has seen. */
+function device(installId = freshId(), fetch: Fetch = losing('never'), store = new TestStore(), more: SavesOptions = {}) {
+  const client = player(service.url, { installId, fetch }, store);
+  const conflicts: [mine: SavedData, theirs: SavedData][] = [];
+  const saves = savesOf(client, {
+    device: 'phone',
+    onConflict: (mine, theirs) => (conflicts.push([mine, theirs]), `${String(theirs.data)}+${String(mine.data)}`),
+    ...more,
+  });
+  const save = (data: unknown) => saves.save({ ...SLOT, data });
+  return { ...saves, client, conflicts, installId, store, save, load: () => saves.load(SLOT), [Symbol.dispose]: () => client.close() };
+}
+
+const stands = async (installId: string) => {
+  const { body } = await service.get('/v1/saves/tetris/slot', { headers: { 'x-install-id': installId } });
+  return [body.version, body.data];
+};
+
+describe('saves', () => {
+  test('are read and written, each version after the one before', async () => {
+    using one = device();
+    expect(await one.load()).toMatchObject({ ok: false, error: { code: 'save_not_found' } });
+    expect(await one.save('a')).toMatchObject({ ok: true, version: 1, data: 'a' });
+    expect(await one.save('b')).toMatchObject({ version: 2 });
+    expect(await one.load()).toMatchObject({ ok: true, version: 2, data: 'b', device: 'phone' });
+    expect(await Promise.all(['c', 'd', 'e'].map((data) => one.save(data)))).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
+    expect([(await stands(one.installId))[1], one.conflicts]).toEqual(['e', []]);
+  });
+
+  test('of two devices meet in `onConflict`, once each, and both devices end with the merge', async () => {
+    const installId = freshId();
+    using one = device(installId);
+    using other = device(installId);
+    await one.save('a');
+    await other.load();
+    await one.save('b');
+    expect(await other.save('c')).toMatchObject({ ok: true, version: 3, data: 'b+c' });
+    expect(other.conflicts).toMatchObject([[{ data: 'c' }, { data: 'b', version: 2 }]]);
+    using fresh = device(installId);
+    expect(await fresh.save('x')).toMatchObject({ version: 4, data: 'b+c+x' });
+    expect(await one.load()).toMatchObject({ version: 4, data: 'b+c+x' });
+    expect(await one.save('d')).toMatchObject({ version: 5 });
+    expect(one.conflicts).toEqual([]);
+  });
+
+  test('without `onConflict` keep this device’s data', async () => {
+    const installId = freshId();
+    using one = device(installId);
+    await one.save('a');
+    using other = device(installId, undefined, undefined, { onConflict: undefined as never });
+    expect(await other.save('b')).toMatchObject({ ok: true, version: 2, data: 'b' });
+  });
+
+  test('survive a crash while the service is away: the next start sends the newest only', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    const send = losing('never');
+    {
+      using crashed = device(installId, send, store);
+      await crashed.save('a');
+      send.when = 'before';
+      for (const data of ['b', 'c', 'd']) expect(await crashed.save(data)).toMatchObject({ ok: false, pending: true });
+      expect(await crashed.load()).toMatchObject({ ok: true, data: 'd', pending: true });
+    }
+    const later = losing('never');
+    using next = device(installId, later, store);
+    await expect.poll(() => stands(installId)).toEqual([2, 'd']);
+    expect([later.sent, next.conflicts]).toEqual([['d'], []]);
+    expect(await next.save('e')).toMatchObject({ version: 3 });
+  });
+
+  test('whose answers were lost are no conflict with the ones after them', async () => {
+    const send = losing('never');
+    using one = device(freshId(), send);
+    await one.save('a');
+    send.when = 'after';
+    expect(await one.save('b')).toMatchObject({ ok: false, pending: true });
+    expect(await stands(one.installId)).toEqual([2, 'b']);
+    expect(await one.save('c')).toMatchObject({ ok: false, pending: true });
+    send.when = 'never';
+    expect(await one.save('d')).toMatchObject({ ok: true, version: 3, data: 'd' });
+    expect(one.conflicts).toEqual([]);
+  });
+
+  test('that are made during a merge are newer than the merge', async () => {
+    const installId = freshId();
+    using one = device(installId);
+    await one.save('a');
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+    using other = device(installId, undefined, undefined, { onConflict: () => (asked.resolve(), answer.promise) });
+    const first = other.save('b');
+    await asked.promise;
+    const second = other.save('c');
+    await expect.poll(() => [...other.store.kept.values()].some((kept) => kept.includes(String.raw`"text":"\"c\""`))).toBe(true);
+    answer.resolve('merged');
+    expect([await first, await second]).toMatchObject([
+      { version: 2, data: 'c' },
+      { version: 2, data: 'c' },
+    ]);
+  });
+
+  test('of a guest that moves into an account are handed to the game by the next load', async () => {
+    const { token } = await issue(service, { kind: 'id_token', subject: freshId('subject') });
+    using account = device();
+    await done(account.client.store.provision({ token }));
+    await account.save('a');
+    using guest = device();
+    await guest.save('g');
+    expect(await done(guest.client.store.provision({ token }))).toMatchObject({ moved: true });
+    expect(await guest.load()).toMatchObject({ ok: true, version: 4, data: 'g+a' });
+    expect(guest.conflicts).toMatchObject([
+      [
+        { data: 'a', version: 3 },
+        { data: 'g', version: 2 },
+      ],
+    ]);
+    expect(await account.load()).toMatchObject({ version: 4, data: 'g+a' });
+  });
+
+  test('end with a final refusal', async () => {
+    const results: unknown[] = [];
+    using one = device(freshId(), undefined, undefined, { onSaved: (of, { ok }) => void results.push([of, ok]) });
+    expect(await one.save('a'.repeat(70_000))).toMatchObject({ ok: false, error: { code: 'save_limit' } });
+    expect([...one.store.kept.values()].join('')).not.toContain('aaaa');
+    expect(results).toEqual([[SLOT, false]]);
+    expect(await one.save('b')).toMatchObject({ ok: true, version: 1 });
+  });
+
+  test('wait for the player who made them', async () => {
+    const [ada, bob] = [freshId('subject'), freshId('subject')];
+    const tokenOf = async (subject: string) => (await issue(service, { kind: 'id_token', subject })).token as string;
+    const send = losing('never');
+    const client = player(service.url, { fetch: send });
+    using _ = client;
+    const saves = savesOf(client);
+    const signIn = async (subject: string) => done(client.store.provision({ token: await tokenOf(subject) }));
+    await signIn(ada);
+    await saves.save({ ...SLOT, data: 'first' });
+    send.when = 'before';
+    expect(await saves.save({ ...SLOT, data: 'late' })).toMatchObject({ pending: true });
+    send.when = 'never';
+    await done(client.sessions.logout());
+    await signIn(bob);
+    expect(await saves.load(SLOT)).toMatchObject({ ok: false, error: { code: 'save_not_found' } });
+    expect(await saves.save({ ...SLOT, data: 'of bob' })).toMatchObject({ ok: true, version: 1 });
+    saves.wake();
+    using other = device();
+    await done(other.client.store.provision({ token: await tokenOf(ada) }));
+    expect(await other.load()).toMatchObject({ data: 'first' });
+    await done(client.sessions.logout());
+    await signIn(ada);
+    saves.wake();
+    await expect.poll(() => other.load()).toMatchObject({ version: 2, data: 'late' });
+  });
+});
