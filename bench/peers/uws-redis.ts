@@ -124,14 +124,15 @@ function answering(run: () => Promise<string>): (response: HttpResponse) => void
   };
 }
 
-/** Runs after the whole body has arrived. */
-function afterBody(run: () => Promise<string>): (response: HttpResponse) => void {
+/** Runs after the whole body has arrived. A body of the load comes in one piece. */
+function afterBody(run: (body: Buffer) => Promise<string>): (response: HttpResponse) => void {
   return (response) => {
     let isAborted = false;
     response.onAborted(() => (isAborted = true));
-    response.onData((_, isLast) => {
+    response.onData((piece, isLast) => {
       if (!isLast) return;
-      void run().then((body) => {
+      // uWS reuses the memory of the piece.
+      void run(Buffer.from(Buffer.from(piece))).then((body) => {
         if (isAborted) return;
         response.cork(() => response.writeHeader('content-type', 'application/json').end(body));
       });
@@ -139,8 +140,16 @@ function afterBody(run: () => Promise<string>): (response: HttpResponse) => void
   };
 }
 
+/** The text of a save: SET, and GET. */
+const saveKeys = accounts.map(({ id }) => `{${id}}:save`);
+const setSave = (body: Buffer): Promise<string> => redis.set(saveKeys[count++ % ACCOUNTS]!, body).then(() => '{"ok":true,"version":1}');
+const getSave = (): Promise<string> =>
+  redis.get(saveKeys[count++ % ACCOUNTS]!).then((data) => `{"ok":true,"name":"slot-1","version":1,"data":${data}}`);
+
 uws
   .App()
+  .post('/v1/saves/:game/:name', afterBody(setSave))
+  .get('/v1/saves/:game/:name', answering(getSave))
   .post('/v1/coins/credit', afterBody(credit))
   .post('/replay', afterBody(replay))
   .get('/v1/balance', answering(balance))

@@ -18,6 +18,7 @@ import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
 import { purchases } from './purchases.ts';
 import { roomList } from './room-list.ts';
+import { saves } from './saves.ts';
 import { seatData } from './seat-data.ts';
 import { signed } from './signed.ts';
 import { tails } from './tail.ts';
@@ -33,6 +34,7 @@ export const scenarios: readonly Scenario[] = [
   creditSession,
   creditReplay,
   mixedDay,
+  saves,
   ledgerMemory,
   fanOutRoom,
   fanOutRooms,

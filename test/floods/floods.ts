@@ -163,6 +163,13 @@ const match = (installId: string | undefined, tags: object, target: Target): str
   return requestOf('POST /v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
 };
 
+/** A save of 64 KiB that differs from the one before. The lists are the worst JSON of that length. */
+const save = ({ game: { players }, host }: Target, connection: number, count: number): string => {
+  const data = `[${count}${',[]'.repeat(21_000)}]`;
+  const body = `{"installId":"${players[connection % players.length]}","data":${data}}`;
+  return requestOf('POST /v1/saves/flood/slot-1', [json, `content-length: ${body.length}`])({ host } as Target) + body;
+};
+
 const wholeList = (target: Target): string =>
   requestOf(`GET /v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target);
 
@@ -239,6 +246,7 @@ export const floods: readonly Flood[] = [
   pipelined('upgrades to live lists that no room fits', (target) =>
     requestOf(`GET /v1/lobby/live?${futileQuery(target)}`, upgradeLines)(target),
   ),
+  pipelined('saves of 64 KiB', save),
   watchingList('live lists of other tags each'),
   watchingList('live lists of other tags each, unread', { isDeaf: true }),
   {

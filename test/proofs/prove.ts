@@ -31,7 +31,7 @@ const HELP = `npm run prove:PROOF -- [flags]
 const SCENARIOS = './scenarios.ts';
 const FLOODS = '../floods/prove.ts';
 const modules: Readonly<Record<string, string>> = {
-  ...{ cluster: SCENARIOS, realtime: SCENARIOS, seasons: SCENARIOS, purchases: SCENARIOS, events: SCENARIOS },
+  ...{ cluster: SCENARIOS, realtime: SCENARIOS, seasons: SCENARIOS, purchases: SCENARIOS, events: SCENARIOS, saves: SCENARIOS },
   audit: '../consistency/prove.ts',
   boards: '../features/highscores/prove.ts',
   ...{ grants: FLOODS, floods: FLOODS },

@@ -5,17 +5,18 @@ import { credits } from './credits.ts';
 import { Events } from './events.ts';
 import { cutSubscribers, dying, inTurn, kill, killProcess, killRedis, partition, reshard, standStill } from './faults.ts';
 import { Moves } from './moves.ts';
-import { AFTER_THE_SCRIPT, CURSOR_BY_TIME, GRANT_BEFORE_CLAIM, REFUND_BY_ADD, STATE_OF_CLIENT, UNGUARDED } from './mutants.ts';
+import { AFTER_THE_SCRIPT, BLIND_SAVES, CURSOR_BY_TIME, GRANT_BEFORE_CLAIM, REFUND_BY_ADD, STATE_OF_CLIENT, UNGUARDED } from './mutants.ts';
 import type { PlaceOptions } from './place.ts';
 import type { Part } from './proof.ts';
 import { Purchases, SHOP } from './purchases.ts';
+import { PlayedSaves } from './saves.ts';
 import { partOf, type Fault, type Scenario } from './scenario.ts';
 import { CUPS, Season } from './seasons.ts';
 import { SignOuts } from './sign-outs.ts';
 import { WatchedRooms } from './watched-rooms.ts';
 
 /**
- * The rows of `prove:cluster`, `prove:realtime`, `prove:seasons`, `prove:purchases` and `prove:events`: which load meets which fault, where, and what its books
+ * The rows of `prove:cluster`, `prove:realtime`, `prove:seasons`, `prove:purchases`, `prove:events` and `prove:saves`: which load meets which fault, where, and what its books
  * may differ in. Nothing that is not named in `allows` may.
  */
 
@@ -239,6 +240,24 @@ const events: Rows = {
   },
 };
 
-export const parts: readonly Part[] = Object.entries({ cluster, realtime, seasons, purchases, events }).flatMap(([proof, rows]) =>
+const UNBOUND = { SAVE_BYTES_PER_DAY: '0' };
+const played = { takes: 60, seconds: 20, load: (...at) => new PlayedSaves(...at) } satisfies Partial<Scenario>;
+
+const saves: Rows = {
+  'save-kill': {
+    about: 'players on two devices go offline in turns and crash, while the service, its workers and their Redis die again and again',
+    ...{ ...played, place: { settings: { ...UNBOUND, WORKERS: '2' } }, fault: dying({ betweenMs: 1500 }) },
+  },
+  'save-failover': {
+    about: 'the same with three processes on a Cluster of which a primary dies, with REDIS_WAIT_REPLICAS=1',
+    ...{ ...played, place: { ...WAITING, processes: 3, settings: { ...UNBOUND, ...WAIT } }, fault: dying({ betweenMs: 1500 }) },
+  },
+  'save-blind': {
+    about: 'a mutant that writes a save whatever stands: the checks find lost marks',
+    ...{ ...played, takes: 120, place: { settings: UNBOUND }, mutant: BLIND_SAVES },
+  },
+};
+
+export const parts: readonly Part[] = Object.entries({ cluster, realtime, seasons, purchases, events, saves }).flatMap(([proof, rows]) =>
   Object.entries(rows).map(([name, row]) => partOf({ proof, name, ...row })),
 );
