@@ -10,6 +10,7 @@ import { boardMember, playerEntry } from '../src/features/highscores/entry-forma
 import { seasonThreshold } from '../src/features/highscores/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
 import { playerRecord, privatePart } from '../src/features/rooms/record.ts';
+import { served } from '../src/features/rooms/served-time.ts';
 import { endedSave, saveVersion } from '../src/features/saves/model.ts';
 import { ScriptRunner } from '../src/redis/script-runner.ts';
 import { defineScript } from '../src/redis/script.ts';
@@ -26,6 +27,7 @@ const formats: readonly Declared[] = [
     roomSummary,
     playerRecord,
     privatePart,
+    served,
     sessionEntry,
     purchaseLine,
     toldSubscription,

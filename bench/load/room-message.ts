@@ -34,6 +34,7 @@ export function roomDoc(code: string, seq: number): RoomDoc {
     minPlayers: 1,
     maxPlayers: 8,
     locked: false,
+    seatGraceSeconds: null,
     writers: 'host',
     public: false,
     tags: {},

@@ -44,6 +44,7 @@ export interface WebSocket<Data> {
   send(message: string, isBinary?: boolean): number;
   end(code: number, reason?: string): void;
   close(): void;
+  ping(): number;
   getBufferedAmount(): number;
   subscribe(topic: string): boolean;
   unsubscribe(topic: string): boolean;

@@ -123,6 +123,7 @@ export function servicesOf(
   const watchingCallers = new WatchingCallers();
   watchingCallers.addTo(metrics);
   const roomList = new RoomList({ scripts, log, now, metrics });
+  const presence = new Presence({ subscriber, scripts, config, roomList, log, now, isDraining: ofServer.isDraining });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
   const rows = providersOf(config);
@@ -142,8 +143,8 @@ export function servicesOf(
       account: accountFeed({ scripts, callers: watchingCallers, config, log, now }),
     },
     watchingCallers,
-    presence: new Presence({ subscriber, scripts, config, log, now }),
-    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
+    presence,
+    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList, presence }),
     roomList,
     firstPages: new FirstPages({ scripts, now }),
     matches: new Matches({ scripts, config, now, roomList, log, metrics }),

@@ -155,6 +155,7 @@ const KEYS: Rights['keys'] = {
     ...behind('listed:game', ':untils :rooms :version :free :reserved :taken :match:mode'),
     '{room:CODE}',
     ...behind('room:CODE', ':leases :ticket:id'),
+    '{served:0}',
     '{operator-log}',
     ...behind('operator-log', ':corrected:2026-01-01'),
     '{server-keys}',

@@ -45,7 +45,7 @@ describe('hello with a sessionToken', () => {
     const guest = await room.join();
     const watcher = await watchRoom(service, room.code);
     const welcome = await watcher.hello({ sessionToken: await tokenFor(service, room.host), installId: guest });
-    expect(welcome).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true } });
+    expect(welcome).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true }, now: expect.any(Number) });
     await onlyConnected(room, 'p1');
     await watcher.close();
   });

@@ -83,7 +83,7 @@ describe('presence', () => {
     const room = await open(service);
     const guest = await room.join();
     const [player, other] = await Promise.all([watch(room), watch(room)]);
-    expect(await player.hello(guest)).toEqual({ type: 'welcome', you: { playerId: 'p2', host: false } });
+    expect(await player.hello(guest)).toEqual({ type: 'welcome', you: { playerId: 'p2', host: false }, now: expect.any(Number) });
     const shown = await other.reaches(3);
     // A host who never connected stays host.
     expect([connectedOf(shown), shown.hostId]).toEqual([{ p1: false, p2: true }, 'p1']);
@@ -100,7 +100,11 @@ describe('presence', () => {
   test('a session cookie marks its player connected without a hello', async () => {
     const room = await open(service);
     const watcher = await watch(room, { cookies: await signIn(service, room.host) });
-    expect(await watcher.until(({ type }) => type === 'welcome')).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true } });
+    expect(await watcher.until(({ type }) => type === 'welcome')).toEqual({
+      type: 'welcome',
+      you: { playerId: 'p1', host: true },
+      now: expect.any(Number),
+    });
     expect(connectedOf(await watcher.reaches(2))).toEqual({ p1: true });
   });
 
@@ -177,7 +181,7 @@ describe('presence', () => {
     expect(passed.players.map(({ host: isHost }: Message) => isHost)).toEqual([false, false, true, false]);
     // The old host has kept the seat, but not the role.
     const back = await watch(room, {}, timed);
-    expect(await back.hello(room.host)).toEqual({ type: 'welcome', you: { playerId: 'p1', host: false } });
+    expect(await back.hello(room.host)).toEqual({ type: 'welcome', you: { playerId: 'p1', host: false }, now: expect.any(Number) });
   });
 
   test.each([
@@ -193,7 +197,7 @@ describe('presence', () => {
     if (isRefused) expect((await guest.hello(installs[1]!)).error.code).toBe('not_in_room');
     await room.act('join', installs[1]!);
     if (!isRefused) await isBack();
-    expect(await guest.hello(installs[1]!)).toEqual({ type: 'welcome', you: { playerId: 'p3', host: false } });
+    expect(await guest.hello(installs[1]!)).toEqual({ type: 'welcome', you: { playerId: 'p3', host: false }, now: expect.any(Number) });
     await isBack();
     // The hello is not answered again as long as the player keeps the seat.
     guest.send({ type: 'hello', installId: installs[1]! });

@@ -3,7 +3,7 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { refuse } from '../../errors.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { actFields, actionNames, actionOf, actions, bodyOf, isAction } from './actions.ts';
-import { RoomCode, seatedReply, SeatedReply } from './model.ts';
+import { awayText, RoomCode, seatedReply, SeatedReply } from './model.ts';
 import { actCodes } from './room-acts.ts';
 
 const OPEN_A_ROOM =
@@ -62,9 +62,9 @@ export const actInRoom = endpoint({
     const by = key ?? caller;
     if (by === undefined) return refuse('identity_required');
     const sent = action === 'join' ? { ...body, name: names.shown(caller?.accountId, body.name) } : body;
-    const { fields, you, isReplayed } = await actCounts.counted(action, 'http', () =>
+    const { fields, you, isReplayed, away } = await actCounts.counted(action, 'http', () =>
       roomActs.perform({ code, action, body: sent, by, isWhole: true, address: meta.address }),
     );
-    return seatedReply(fields, you, isReplayed);
+    return seatedReply(fields, you, isReplayed, awayText(away));
   },
 });

@@ -10,6 +10,7 @@ import {
   Order,
   PlayerCount,
   PlayerId,
+  SeatGrace,
   STATE_LIMIT_BYTES,
   StateText,
   Tab,
@@ -78,6 +79,7 @@ export const actFields = {
   minPlayers: PlayerCount.optional(),
   maxPlayers: PlayerCount.optional(),
   writers: Writers.optional(),
+  seatGraceSeconds: SeatGrace.optional(),
   order: Order.optional(),
   tab: Tab.optional(),
 } as const;
@@ -117,7 +119,7 @@ const OF_SEATED = ['room_not_found', 'not_in_room'] as const;
 const OF_HOST = [...OF_SEATED, 'not_host'] as const;
 
 const otherPlayer = { fields: ['playerId'], required: ['playerId'], example: { playerId: 'p2' } } as const;
-const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'] as const;
+const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers', 'seatGraceSeconds'] as const;
 
 /** Every action that players and servers may perform in a room, by its name. */
 export const actions = {

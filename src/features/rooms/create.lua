@@ -16,7 +16,7 @@ for line in string.gmatch(fields, '([^\n]*)\n') do words[#words + 1] = line end
 redis.call('HSET', room, unpack(words))
 redis.call('PEXPIRE', room, ttl_ms)
 if account_id ~= '' then
-  redis.call('HSET', room, 'given', 1, 'p1:account', account_id)
+  redis.call('HSET', room, 'given', 1, 'p1:account', account_id, 'p1:acted', now)
   list_in_account(seats, code, seats_kept_seconds)
-else redis.call('HSET', room, 'given', 0) end
+else redis.call('HSET', room, 'given', 0, 'server:acted', now) end
 return answer('created')

@@ -5,7 +5,7 @@ import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
 import { invalid, refuse } from '../../errors.ts';
 import { openRoom, type NewRoomServices } from './new-room.ts';
-import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText, Tags, Writers } from './model.ts';
+import { MAX_PLAYERS, PlayerCount, SeatGrace, seatedReply, SeatedReply, StateText, Tags, Writers } from './model.ts';
 
 export const createRoom = endpoint({
   method: 'POST',
@@ -31,6 +31,15 @@ export const createRoom = endpoint({
       writers: Writers.default('host'),
       public: z.boolean().default(false).meta({ description: 'Whether lists show the room.' }),
       tags: Tags.prefault({}),
+      seatGraceSeconds: SeatGrace.optional(),
+      startWhenFull: z
+        .boolean()
+        .default(false)
+        .meta({
+          description:
+            'Whether the room starts once all seats are taken and no player is away, judged when a player joins and when one is welcomed on a ' +
+            'channel. A player who never had a channel is not away.',
+        }),
       seatless: z.boolean().optional().meta({ description: "With a server key only: a server's room, without a host." }),
     })
     .refine(({ minPlayers, maxPlayers }) => minPlayers <= maxPlayers, { path: ['minPlayers'], message: 'Must not be above maxPlayers' }),
@@ -44,7 +53,7 @@ export const createRoom = endpoint({
     if (key !== undefined && !isSeatless) return invalid('seatless', 'Must be true with a server key, which takes no seat');
     const name = services.names.shown(caller?.accountId, sent);
     const game = settings.game ?? key?.game;
-    const fields = await openRoom(isSeatless ? undefined : caller, name, { ...settings, game, stateText, startWhenFull: false }, services);
+    const fields = await openRoom(isSeatless ? undefined : caller, name, { ...settings, game, stateText }, services);
     return seatedReply(fields, isSeatless ? { playerId: 'server', host: true } : { playerId: 'p1', host: true });
   },
 });

@@ -4,15 +4,14 @@ import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import { redisFailure } from '../../redis/script-runner.ts';
 import { invalidBearer, redisUnavailable } from '../../server/http/error-answer.ts';
 import { check } from '../../server/http/request-data.ts';
-import type { Caller } from '../../server/identity/caller.ts';
 import { refuseBadKey } from '../../server/identity/key-check.ts';
-import type { ServerKey } from '../../server/identity/server-keys.ts';
 import type { ActMessages, ChannelSocket } from '../../server/live/channel.ts';
 import { FRAMES_PER_SECOND } from '../../server/live/frame-limits.ts';
 import type { Services } from '../../declare.ts';
 import { actFields, actionNames, fieldsShapeOf, isAction, type ActBody } from './actions.ts';
-import { Order } from './model.ts';
-import type { Done } from './room-acts.ts';
+import { awayText, Order } from './model.ts';
+import { sendPart, sendPrivatePart, type ConnectedPlayer } from './private-part.ts';
+import type { Act, Done } from './room-acts.ts';
 
 /** The fields of an act on a channel, besides type, order and action. They are the fields of acts over HTTP. */
 const { name: _, order: __, ...fields } = actFields;
@@ -49,43 +48,58 @@ export const roomActMessages: ActMessages = {
   },
 };
 
-/** The player or server for whom a channel was welcomed after its `hello`. */
-export type Welcomed =
-  | {
-      readonly by: Caller;
-      readonly playerId: string;
-      readonly tab: string | undefined;
-      /** The name of the seat's budget of acts (`budgetOf`). */
-      readonly budget: string;
-    }
-  | { readonly by: ServerKey; readonly playerId: 'server'; readonly tab: string | undefined };
+export type ActServices = Pick<Services, 'roomActs' | 'seatBudgets' | 'actCounts' | 'serverKeys' | 'scripts' | 'log'>;
 
-export type ActServices = Pick<Services, 'roomActs' | 'seatBudgets' | 'actCounts' | 'serverKeys' | 'log'>;
+interface SentAct {
+  readonly order: number;
+  readonly action: string;
+  readonly tab?: string;
+}
 
-/** Performs an act that came on a channel, and sends the `acted` that answers the act. */
-export async function answerAct(
-  socket: ChannelSocket,
-  welcomed: Welcomed | undefined,
-  message: { readonly order: number; readonly action: string },
-  services: ActServices,
-): Promise<void> {
+/**
+ * Performs an act that came on a channel, and sends the `acted` that answers the act: after the state and the private part that show the
+ * act, so that the player does not act once more on an older state. A message changes no state, and is answered at once.
+ */
+export async function answerAct(socket: ChannelSocket<ConnectedPlayer>, message: SentAct, services: ActServices): Promise<void> {
   const { order, action } = message;
+  let body: ActBody = {};
   try {
-    const act = (): Promise<Done> => perform(socket, welcomed, message, services);
+    const act = (): Promise<Done> => {
+      const checked = checkedAct(socket, message, services);
+      body = checked.body;
+      return services.roomActs.perform(checked);
+    };
     // Only known actions are counted: an unknown action is any text of a client, and must not become a label of a metric.
-    const { seq, isReplayed } = await (isAction(action) ? services.actCounts.counted(action, 'channel', act) : act());
-    socket.sendWithPush(`{"type":"acted","order":${order},"seq":${seq}${isReplayed ? ',"replayed":true' : ''}}`);
+    const done = await (isAction(action) ? services.actCounts.counted(action, 'channel', act) : act());
+    const { seq, isReplayed, away } = done;
+    if (action === 'private') await sendDealt(socket, done, body, services);
+    const acted = `{"type":"acted","order":${order},"seq":${seq}${isReplayed ? ',"replayed":true' : ''}${awayText(away)}}`;
+    socket.sendAfter(action === 'message' ? 0 : seq, acted);
   } catch (error) {
     socket.send({ type: 'acted', order, error: errorOf(refusalOf(error, services)) });
   }
 }
 
-async function perform(
-  { id: code, address }: ChannelSocket,
-  welcomed: Welcomed | undefined,
-  message: { readonly order: number; readonly action: string; readonly tab?: string },
-  { roomActs, seatBudgets, serverKeys }: ActServices,
-): Promise<Done> {
+/**
+ * Sends the actor of `private` the own part of what it dealt. The part is known from the act; it is read from Redis only if the act may have
+ * been done before, or if another tab has acted.
+ */
+async function sendDealt(socket: ChannelSocket<ConnectedPlayer>, done: Done, body: ActBody, services: ActServices): Promise<void> {
+  const { welcomed } = socket.memory;
+  if (welcomed === undefined || welcomed.playerId === 'server') return;
+  const text = body.seats?.[welcomed.playerId];
+  if (text === undefined && !done.isReplayed) return;
+  const isKnown = text !== undefined && !done.isReplayed && done.you.playerId === welcomed.playerId && body.tab === welcomed.tab;
+  if (isKnown) sendPart(socket, { seq: done.seq, text }, body.order);
+  else await sendPrivatePart(socket, services);
+}
+
+/** The act of a message. @throws Refusal if it may not be performed */
+function checkedAct(
+  { id: code, address, memory: { welcomed } }: ChannelSocket<ConnectedPlayer>,
+  message: SentAct,
+  { seatBudgets, serverKeys }: ActServices,
+): Act {
   if (welcomed === undefined) throw refuse('not_in_room', { message: 'Send hello first, and act after its welcome.' });
   const { by, playerId } = welcomed;
   if (!('budget' in welcomed)) {
@@ -99,7 +113,7 @@ async function perform(
   if (!isAction(action) || action === 'join') throw refuse('unknown_action', { field: 'action' });
   if (tab === undefined) throw refuse('invalid_request', { message: 'tab: Is needed, in this act or in hello', field: 'tab' });
   const body = { ...(check(shapes.get(action), message) as Omit<ActBody, 'order'>), order, tab };
-  return roomActs.perform({ code, action, body, by, seatId: playerId === 'server' ? '' : playerId, isWhole: false, address });
+  return { code, action, body, by, seatId: playerId === 'server' ? '' : playerId, isWhole: false, address };
 }
 
 function refusalOf(error: unknown, { log }: Pick<Services, 'log'>): Refusal {

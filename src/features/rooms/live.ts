@@ -1,21 +1,15 @@
 import { z } from 'zod';
-import { refuse, type Refusal } from '../../errors.ts';
+import { refuse } from '../../errors.ts';
 import { channel, type Services } from '../../declare.ts';
-import { checksCaller } from '../../accounts/prologues.ts';
-import type { Caller } from '../../server/identity/caller.ts';
-import type { ChannelSocket } from '../../server/live/channel.ts';
 import { refuseBadKey } from '../../server/identity/key-check.ts';
-import type { Presence } from './presence.ts';
+import { SILENT_MS } from '../../server/live/frame-limits.ts';
+import { SERVER } from './presence.ts';
 import { InstallId } from '../../accounts/ids.ts';
 import { SessionToken } from '../sessions/model.ts';
-import { refuseKey } from '../../server/http/server-key-credential.ts';
-import { defineScript } from '../../redis/script.ts';
-import type { RoomState } from './feed.ts';
-import { ActMessage, answerAct, roomActMessages, type ActServices, type Welcomed } from './live-acts.ts';
-import { isRoomCode, Order, Room, RoomCode, roomKeys, roomLibrary, Tab, You, youJson } from './model.ts';
-import { privatePart, seatedIn, type Private } from './record.ts';
-import { budgetOf } from './seat-budgets.ts';
-import type { RoomList } from './list/room-list.ts';
+import { ActMessage, answerAct, roomActMessages, type ActServices } from './live-acts.ts';
+import { Away, isRoomCode, Order, Room, RoomCode, Tab, You } from './model.ts';
+import { sendPrivatePart, type ConnectedPlayer } from './private-part.ts';
+import { greet, greetAgain, greetServer, isAnswered, leaseholderOf, lose, type WelcomeServices } from './welcome.ts';
 
 const Hello = z
   .object({
@@ -30,16 +24,11 @@ const Hello = z
     message: 'Is needed, or a sessionToken',
   });
 
-const readPrivate = defineScript({
-  file: new URL('read-private.lua', import.meta.url),
-  keys: ['room'],
-  args: ['accountId', 'playerId', 'tab'],
-  answers: ['private', 'room_not_found', 'not_in_room'],
-  prologue: checksCaller,
-  slotOf: 'room',
-  library: roomLibrary,
-  readOnly: true,
-});
+/** What a client sends along with a ping, and gets back. */
+const PingTime = z.union([z.number(), z.string().max(64)]);
+
+/** A time of the service, with which clients count time as the service does. */
+const Now = z.number().int().meta({ description: 'The time by the clock of the service, in milliseconds since 1970.' });
 
 export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
@@ -84,8 +73,12 @@ export const liveRoom = channel({
       .meta({
         description: 'With `patch=1`: the changes, as a JSON Patch (RFC 6902). Applied in order it gives exactly the room of `seq`.',
       }),
-    welcome: z.object({ type: z.literal('welcome'), you: You, order: z.number().int().min(0).optional() }).meta({
+    welcome: z.object({ type: z.literal('welcome'), you: You, order: z.number().int().min(0).optional(), now: Now }).meta({
       description: 'The answer to `hello`, sent to this connection only. `order` is the last order of the tab that the hello names.',
+    }),
+    pong: z.object({ type: z.literal('pong'), t: PingTime.optional(), now: Now }).meta({
+      description:
+        'The answer to `ping`, with its `t`, sent at once. A time that a client measures between the two is the way there and back.',
     }),
     you: z
       .object({
@@ -108,11 +101,13 @@ export const liveRoom = channel({
           .looseObject({ code: z.string(), message: z.string() })
           .optional()
           .meta({ description: 'Why the act was refused, with the fields that the same refusal has over HTTP. The order is not used up.' }),
+        away: Away.optional(),
       })
       .meta({
         description:
           'The answer to the `act` of this order: the room’s `seq` after it, or the error that the action gives over HTTP. `replayed` marks ' +
-          'an act that was done before.',
+          'an act that was done before. It comes after a `room` or `patch` of at least this `seq`, and for `private` after the `you` of ' +
+          'the actor, so a player never moves on an older state. The answers to messages and refusals come at once.',
       }),
     message: z
       .object({
@@ -142,6 +137,11 @@ export const liveRoom = channel({
         '`sign_in_required`, `account_banned`, `account_deleted`, `bad_key`, `forbidden`, `rate_limited`, `store_unavailable`. A `hello` that ' +
         'repeats a welcomed one on the same connection gets no answer while its player keeps the seat.',
     }),
+    ping: z.object({ type: z.literal('ping'), t: PingTime.optional() }).meta({
+      description:
+        'Asks for the time of the service, and whether the connection is alive. It needs no `welcome`. `t` may be any number or short text, ' +
+        'such as the time at which the ping is sent.',
+    }),
     act: ActMessage.meta({
       description:
         'Performs an action, after `welcome`. The tab is that of `hello`, or of the act. The answer is `acted`. A seat acts 30 times a ' +
@@ -150,6 +150,7 @@ export const liveRoom = channel({
     }),
   },
   acts: roomActMessages,
+  answer: ({ type, t }, { now }: LiveServices) => (type === 'ping' ? { type: 'pong', t, now: Math.round(now()) } : undefined),
   errors: ['room_not_found'],
   misses: ['room_not_found'],
   notFound: 'room_not_found',
@@ -162,7 +163,7 @@ export const liveRoom = channel({
     if (caller !== undefined) await greet(socket, caller, undefined, services);
   },
   async received(socket, message, services: LiveServices) {
-    if (message.type === 'act') return answerAct(socket, socket.memory.welcomed, message as z.output<typeof ActMessage>, services);
+    if (message.type === 'act') return answerAct(socket, message as z.output<typeof ActMessage>, services);
     const { serverKey, tab, ...credentials } = message as z.output<typeof Hello>;
     if (serverKey !== undefined) return greetServer(socket, serverKey, tab, services);
     const caller = await socket.callerOf(credentials);
@@ -171,130 +172,28 @@ export const liveRoom = channel({
     if (typeof outcome === 'string') throw refuse(outcome);
     socket.memory.answered = socket.memory.welcomed;
   },
-  async sendPrivate(socket, { scripts }: LiveServices) {
-    const { welcomed } = socket.memory;
-    if (welcomed === undefined || !('accountId' in welcomed.by)) return;
-    const { by, playerId, tab } = welcomed;
-    const args = { accountId: by.accountId, playerId, tab: tab ?? '' };
-    // The script checks the caller too: the message that a session has ended may be lost, or arrive late.
-    const [word, field = '', order] = await scripts.runAs(by, readPrivate, { room: roomKeys.room(socket.id) }, args);
-    const own = word === 'private' ? privatePart.parse(field) : undefined;
-    // While the script ran, the caller may have lost the seat, or the connection may have sent a hello as another caller.
-    if (own === undefined || socket.memory.welcomed !== welcomed) return;
-    // The same part is not sent again. Its text is compared too, because after a failover a new change may have the seq of a lost change.
-    if (own.seq === socket.memory.sent?.seq && own.text === socket.memory.sent.text) return;
-    socket.memory.sent = own;
-    const orderText = tab === undefined ? '' : `,"order":${order}`;
-    socket.send(`{"type":"you","seq":${own.seq},"playerId":"${playerId}","private":${own.text}${orderText}}`);
-  },
-  checked(socket, { serverKeys, roomList }: LiveServices) {
+  sendPrivate: (socket, services: LiveServices) => sendPrivatePart(socket, services),
+  checked(socket, { serverKeys, roomList, presence }: LiveServices) {
     const by = socket.memory.welcomed?.by;
     if (by === undefined || !('scopes' in by)) return;
     const ended = serverKeys.problemOf(by);
     if (ended === undefined) return;
     lose(socket, roomList);
+    void presence.bye(socket.id, SERVER, socket.connectionId);
     socket.refuse(refuseBadKey(ended));
   },
-  async closed(socket, { presence, roomList }: LiveServices) {
+  async silent(socket, services: LiveServices, isHeard) {
+    const { welcomed } = socket.memory;
+    if (welcomed === undefined) return;
+    if (isHeard) return greetAgain(socket, welcomed, services);
+    services.roomList.absent(socket);
+    await services.presence.bye(socket.id, leaseholderOf(welcomed.by), socket.connectionId, SILENT_MS);
+  },
+  async closed(socket, { presence, roomList }: LiveServices, silentMs) {
     const { id, memory, connectionId } = socket;
-    const { welcomed } = memory;
     roomList.absent(socket);
-    if (welcomed !== undefined && 'accountId' in welcomed.by) await presence.bye(id, welcomed.by.accountId, connectionId);
+    if (memory.welcomed !== undefined) await presence.bye(id, leaseholderOf(memory.welcomed.by), connectionId, silentMs);
   },
 });
 
-type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts' | 'roomList'>;
-
-/** What a channel remembers of its connection. */
-interface ConnectedPlayer {
-  /** The player or server for whom the connection was welcomed, and for whom it acts. Undefined: the connection only watches. */
-  welcomed: Welcomed | undefined;
-  /** The player of the last `welcome` that answered a hello. A welcome for the session of the upgrade request is not remembered. */
-  answered: Welcomed | undefined;
-  /** The last private part that was sent to the connection. */
-  sent: Private | undefined;
-}
-
-/** Makes a connection a watcher that acts for nobody. */
-function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void {
-  roomList.absent(socket);
-  socket.memory.welcomed = socket.memory.answered = undefined;
-  socket.name(undefined);
-  socket.chargesTo(undefined);
-}
-
-/** Marks the caller connected, and sends `welcome`. @returns the seat, or the code of the refusal */
-async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, services: LiveServices) {
-  const { presence, roomList } = services;
-  const { id, memory, connectionId } = socket;
-  const lost = (reason: Refusal): void => {
-    const by = memory.welcomed?.by;
-    if (by === undefined || !('accountId' in by) || by.accountId !== caller.accountId) return;
-    lose(socket, roomList);
-    socket.refuse(reason);
-  };
-  const outcome = await presence.hello(id, caller, connectionId, lost, tab);
-  if (typeof outcome === 'string') return outcome;
-  const { playerId, private: own, order } = outcome;
-  const before = memory.welcomed?.by;
-  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
-  memory.sent = own;
-  socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
-  // A private part that changed after the script of the hello ran and before `welcomed` was set is not in the welcome, and has to be sent.
-  const { state } = socket;
-  if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();
-  await replace(before, socket, presence);
-  return outcome;
-}
-
-/** Welcomes a server whose hello has a server key. */
-async function greetServer(
-  socket: ChannelSocket<ConnectedPlayer>,
-  serverKey: string,
-  tab: string | undefined,
-  { presence, scripts, roomList }: LiveServices,
-): Promise<void> {
-  const key = socket.keyOf(serverKey);
-  const refusal = refuseKey(key, { keyScope: 'rooms' });
-  if (refusal !== undefined) throw refusal;
-  const { fields } = (socket.state as RoomState | undefined) ?? {};
-  if (fields === undefined) throw refuse('room_not_found');
-  if (key.game !== undefined && fields.get('game') !== key.game)
-    throw refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'serverKey' });
-  const args = { accountId: '', playerId: 'server', tab: tab ?? '' };
-  const [word, , order] = await scripts.runWithoutAccount(readPrivate, { room: roomKeys.room(socket.id) }, args);
-  if (word === 'room_not_found') throw refuse(word);
-  const before = socket.memory.welcomed?.by;
-  become(socket, { by: key, playerId: 'server', tab }, roomList);
-  const last = tab === undefined ? undefined : Number(order);
-  const orderText = last === undefined ? '' : `,"order":${last}`;
-  socket.send(`{"type":"welcome","you":${youJson({ playerId: 'server', host: true, order: last })}${orderText}}`);
-  await replace(before, socket, presence);
-}
-
-/** Makes a connection act for a player or a server. */
-function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, roomList: RoomList): void {
-  roomList.present(socket, welcomed.playerId);
-  socket.memory.welcomed = welcomed;
-  socket.name(welcomed.playerId);
-  socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);
-}
-
-/** Ends the lease of the caller that a connection acted for before its last hello, if the last hello is of another caller. */
-async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket<ConnectedPlayer>, presence: Presence): Promise<void> {
-  const now = socket.memory.welcomed?.by;
-  if (before === undefined || !('accountId' in before)) return;
-  if (now === undefined || !('accountId' in now) || now.accountId !== before.accountId)
-    await presence.bye(socket.id, before.accountId, socket.connectionId);
-}
-
-/**
- * Whether the connection has already been welcomed after a hello of the same caller and tab, and the welcomed player still has the seat. A
- * player who left and joined again has a new player id.
- */
-function isAnswered({ memory, state }: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined): boolean {
-  const { answered, welcomed } = memory;
-  if (welcomed === undefined || welcomed !== answered || !('accountId' in welcomed.by)) return false;
-  if (welcomed.by.accountId !== caller.accountId || welcomed.tab !== tab) return false;
-  return state !== undefined && seatedIn((state as RoomState).fields.get('players')!).includes(welcomed.playerId);
-}
+type LiveServices = ActServices & WelcomeServices & Pick<Services, 'feeds'>;

@@ -4,8 +4,8 @@
 -- Shared key_game, seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
--- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, was_kicked, kick_out, start_room, take_seat, vacate, settle, reply
--- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, 1 if it starts when full, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
+-- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, note_presence, set, keep, drop, was_kicked, kick_out, start_room, take_seat, vacate, settle, reply
+-- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, 1 if it starts when full, 1 if the grace of seats is that of a match, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
 -- key_game  for a server key its game, or '*' for all games; '' for a player. A server acts in the host's place (actor_in of room.lua)
 -- seat_id   the seat for which the caller's channel was welcomed, or '' (find_room_of of room.lua)
@@ -17,7 +17,11 @@ local actor, refusal, is_guests
 
 if action == 'join' then
   actor, is_guests = seat_of(found, account_id, guest_set(moved_in))
-  if actor then return reply('done', found, actor, is_whole) end
+  if actor then
+    note_presence(found, actor, is_whole)
+    settle(found, ttl_ms)
+    return reply('done', found, actor, is_whole)
+  end
 else
   actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
   if not actor then return {refusal} end
@@ -86,14 +90,15 @@ function actions.settings()
   if found.phase ~= 'lobby' then return 'room_started' end
   local new, before = {}, {}
   for field, value in string.gmatch(settings, '([^\n]+)\n([^\n]+)') do new[field] = value end
-  before.minPlayers, before.maxPlayers, before.public, before.tags, before.writers =
-    unpack(redis.call('HMGET', room, 'minPlayers', 'maxPlayers', 'public', 'tags', 'writers'))
+  before.minPlayers, before.maxPlayers, before.public, before.tags, before.writers, before.seatGraceSeconds =
+    unpack(redis.call('HMGET', room, 'minPlayers', 'maxPlayers', 'public', 'tags', 'writers', 'seatGraceSeconds'))
   local least, most = tonumber(new.minPlayers or before.minPlayers), tonumber(new.maxPlayers or before.maxPlayers)
   if least > most then return 'wrong_settings', 'minPlayers' end
   if most < count_seated(found) or has_data_above(data_limit(most)) then return 'wrong_settings', 'maxPlayers' end
   for field, value in pairs(new) do
     if before[field] ~= value then set(found, field, value) end
   end
+  if new.seatGraceSeconds then drop(found, 'graceOfMatch') end
 end
 
 local next_is_wanted = false
@@ -123,11 +128,16 @@ if word then return {word, field} end
 if next_is_wanted then
   local host = is_server and found.host or actor
   local account_in_seat = host ~= 'server' and redis.call('HGET', room, host .. ':account') or ''
-  return public_fields(room, {'lobby_wanted', host, account_in_seat, redis.call('HGET', room, 'startWhenFull') or ''})
+  local starts_when_full, of_match = unpack(redis.call('HMGET', room, 'startWhenFull', 'graceOfMatch'))
+  return public_fields(room, {'lobby_wanted', host, account_in_seat, starts_when_full or '', of_match or ''})
 end
--- If the act changes nothing and has no order to record, the script writes nothing.
 local changes = #found.public > 0
-if not changes and order == '' then return reply('done', found, actor, is_whole) end
+if action ~= 'join' and action ~= 'leave' then note_presence(found, actor, is_whole) end
+-- An act that changes nothing and has no order to record writes nothing else.
+if not changes and order == '' then
+  settle(found, ttl_ms)
+  return reply('done', found, actor, is_whole)
+end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 if is_guests and changes then keep(found, actor .. ':account', account_id) end
 -- After `leave` nobody has the seat, so the order is not recorded.

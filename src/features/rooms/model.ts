@@ -92,6 +92,8 @@ export const roomKeys = {
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The name of the queue of rooms: room codes by the time at which `presence.lua` has to run for the room. */
   due: 'rooms:due',
+  /** A hash by which processes know since when they could take channels (`served-time.ts`). The tags lie on all primaries of a Cluster. */
+  served: (tag: number) => `{served:${tag}}`,
 };
 
 /** Lua functions for every script that reads or changes a room. */
@@ -192,6 +194,20 @@ export const Writers = z.enum(['host', 'players', 'server']).meta({
   description: "Who may write the game's state: the host, every player, or only a server with a key.",
 });
 
+/** For how many seconds a player may be away before the seat is free. */
+export const SeatGrace = z
+  .number()
+  .int()
+  .min(1)
+  .max(3600)
+  .nullable()
+  .meta({
+    description:
+      'Seconds, 1 to 3600: a player who had a channel and has had none for that long loses the seat, as with `leave`. `null`: the player ' +
+      'keeps the seat. Time in which no process could take a channel does not count, and the grace begins anew after it.',
+    example: 30,
+  });
+
 export const Seat = z
   .object({
     code: z.string(),
@@ -219,6 +235,7 @@ export const Room = z
     minPlayers: PlayerCount,
     maxPlayers: PlayerCount,
     locked: z.boolean().meta({ description: 'Whether the room refuses new players.' }),
+    seatGraceSeconds: SeatGrace,
     writers: Writers,
     public: z.boolean().meta({ description: 'Whether lists show the room.' }),
     tags: Tags,
@@ -243,6 +260,7 @@ export const Room = z
       minPlayers: 2,
       maxPlayers: 4,
       locked: false,
+      seatGraceSeconds: null,
       writers: 'host',
       public: false,
       tags: {},
@@ -281,10 +299,19 @@ export const You = z
   });
 
 export const RoomReply = z.object({ room: Room }).meta({ id: 'RoomReply' });
+
+/** The receivers of a message whom it does not reach. */
+export const Away = z.array(z.string()).meta({
+  description:
+    'For `message`: the receivers without a welcomed channel, who miss it: those of `to`, else the other players. Left out if there are none.',
+  example: ['p2'],
+});
+
 export const SeatedReply = z
   .object({
     room: Room,
     you: You,
+    away: Away.optional(),
     replayed: z.literal(true).optional().meta({ description: 'The tab has already done this order: nothing changed.' }),
   })
   .meta({ id: 'SeatedReply' });
@@ -312,7 +339,16 @@ export function roomReply(fields: RoomFields): Encoded {
   return new Encoded(`{"ok":true,"room":${roomJson(fields)}}`);
 }
 
-/** The answer to an act. @param you the caller's seat; after `leave`, the seat that the caller gave up */
-export function seatedReply(fields: RoomFields, you: OwnSeat, isReplayed = false): Encoded {
-  return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)}${isReplayed ? ',"replayed":true' : ''}}`);
+/**
+ * The answer to an act.
+ * @param you the caller's seat; after `leave`, the seat that the caller gave up
+ * @param more further members of the JSON, as text: `awayText`
+ */
+export function seatedReply(fields: RoomFields, you: OwnSeat, isReplayed = false, more = ''): Encoded {
+  return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)}${isReplayed ? ',"replayed":true' : ''}${more}}`);
+}
+
+/** The member `away` of an answer to a message, as JSON text; '' if nobody is away. The ids need no escapes. */
+export function awayText(away: readonly string[] = []): string {
+  return away.length === 0 ? '' : `,"away":["${away.join('","')}"]`;
 }

@@ -36,24 +36,30 @@ export interface NewRoomSettings {
   tags: z.output<typeof Tags>;
   /** The game's public state as JSON text. */
   stateText: string;
-  /** Whether the room starts when its last free seat is taken. Clients do not see this setting. */
+  /** Whether the room starts when all seats are taken and no player is away. Clients do not see this setting. */
   startWhenFull: boolean;
+  seatGraceSeconds?: number | null | undefined;
 }
 
 export interface NewRoomServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS'>;
   readonly now: () => number;
-  readonly roomList: Pick<RoomList, 'changed' | 'touched'>;
+  readonly roomList: Pick<RoomList, 'changed' | 'touched' | 'opened'>;
 }
 
 /**
  * The settings of a room, for the lobby of a rematch.
  * @param fields the room's public fields
- * @param startWhenFull the setting that the public fields do not have
+ * @param more the setting that the public fields do not have, and whether the grace of seats is the default of a quick match
  */
-export function settingsOf(fields: RoomFields, startWhenFull: boolean): NewRoomSettings {
+export function settingsOf(
+  fields: RoomFields,
+  { startWhenFull, isGraceOfMatch }: { startWhenFull: boolean; isGraceOfMatch: boolean },
+): NewRoomSettings {
+  const grace = Number(fields.get('seatGraceSeconds'));
   return {
+    seatGraceSeconds: isGraceOfMatch || !(grace > 0) ? null : grace,
     game: fields.get('game'),
     minPlayers: Number(fields.get('minPlayers')),
     maxPlayers: Number(fields.get('maxPlayers')),
@@ -93,6 +99,7 @@ export function newRoomFields(
       createdAt: String(at),
       updatedAt: String(at),
       expiresAt: String(at + ttlMs),
+      ...(typeof settings.seatGraceSeconds === 'number' ? { seatGraceSeconds: String(settings.seatGraceSeconds) } : {}),
       ...(settings.startWhenFull ? { startWhenFull: '1' } : {}),
     }),
   );
@@ -123,7 +130,7 @@ export async function openRoom(
   for (let tries = 0; tries < CODE_TRIES; tries++) {
     const fields = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);
     if (fields === undefined) continue;
-    if (settings.public) roomList.changed(fields, creator === undefined ? 'server' : 'player');
+    if (settings.public) roomList.opened(fields);
     return fields;
   }
   throw refuse('overloaded', { retryAfterMs: 1000 });

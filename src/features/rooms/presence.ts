@@ -9,13 +9,15 @@ import { defineScript } from '../../redis/script.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { invalidBearer } from '../../server/http/error-answer.ts';
 import type { Caller } from '../../server/identity/caller.ts';
+import type { RoomList } from './list/room-list.ts';
 import { roomKeys, roomLibraries, ttlMsOf, type OwnSeat } from './model.ts';
-import { privatePart } from './record.ts';
+import { fieldsOf, privatePart } from './record.ts';
+import { ServedTime } from './served-time.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
   keys: ['room', 'leases'],
-  args: ['event', 'accountId', 'tab', 'members', 'leaseMs', 'graceMs', 'ttlMs'],
+  args: ['event', 'accountId', 'tab', 'members', 'leaseMs', 'graceMs', 'silentMs', 'servedSince', 'ttlMs'],
   answers: ['seated', 'checked', 'room_not_found', 'not_in_room'],
   prologue: checksCaller,
   slotOf: 'room',
@@ -54,6 +56,9 @@ export interface PresenceOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly now: () => number;
+  readonly roomList: Pick<RoomList, 'changed'>;
+  /** Whether this process takes no new channels any more. */
+  readonly isDraining?: () => boolean;
   /** How often this process renews its leases, in milliseconds. Default: RENEW_INTERVAL_MS. */
   readonly renewalMs?: number;
 }
@@ -66,9 +71,13 @@ type Lost = (reason: Refusal) => void;
 
 /** A connection with a lease of this process. */
 interface Connected {
-  readonly caller: Caller;
+  /** Undefined for a server. Its key is checked by its channel. */
+  readonly caller: Caller | undefined;
   readonly lost: Lost;
 }
+
+/** What stands in place of an account id for the connection of a server. No account has this id. */
+export const SERVER = 'server';
 
 /** A hello that is running. */
 interface Greeting {
@@ -83,7 +92,8 @@ interface Greeting {
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned', 'account_deleted']);
 
 /**
- * Keeps leases in Redis for the players that are connected to this process, and checks rooms whose leases ran out.
+ * Keeps leases in Redis for the players and servers that are connected to this process, and checks rooms whose leases ran out, or in which
+ * a player was away for too long.
  *
  * The rule: a room with leases is in the queue, due no later than the end of its first lease. When the room is due, any process checks it.
  * No script writes both the leases and the queue, so the order of the steps keeps the rule true if a process dies between two steps. Before
@@ -103,6 +113,7 @@ export class Presence {
   readonly #greetings = new Map<string, Set<Greeting>>();
   /** The published accounts whose rooms are being renewed. The value says whether the account was published again during the renewal. */
   readonly #toldAgain = new Map<string, boolean>();
+  readonly #served: ServedTime;
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: PresenceOptions) {
@@ -111,6 +122,7 @@ export class Presence {
     // A change of an account that is published takes effect at once. If the subscriber is disconnected, the next renewal finds the change.
     subscriber.on('message', (channel, accountId) => channel === STANDINGS_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(STANDINGS_CHANNEL).catch(() => {}));
+    this.#served = new ServedTime(options);
     this.#timer = setInterval(() => void this.#renew(), options.renewalMs ?? RENEW_INTERVAL_MS);
     this.#queue = new DueQueue({
       ...options,
@@ -145,45 +157,69 @@ export class Presence {
     this.#greetings.set(accountId, greetings.add(greeting));
     try {
       const member = memberOf(accountId, connectionId);
-      const { scripts, now } = this.#options;
-      await this.#queue.ahead(code, now() + LEASE_MS, connectionId);
-      const args = { ...this.#args('hello', [member]), accountId, tab: tab ?? '' };
-      const [word, playerId, isHost, handOverAt = '', own = '', order = ''] = await scripts.runAs(
-        caller,
-        presenceScript,
-        this.#keys(code),
-        args,
-      );
-      if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
-      await this.#checkRoom(code, handOverAt);
+      const seat = await this.#seat(code, caller, member, tab);
+      if (typeof seat === 'string') return seat;
       while (greeting.isTold) await this.#checkAgain(greeting, caller, code, member);
       // No `await` may follow in this function: the next published change has to find the connection and its caller in `#members`.
-      this.#drop(code, member);
-      const members = this.#members.get(code) ?? new Map<string, Connected>();
-      this.#members.set(code, members.set(member, { caller, lost }));
-      this.#counts.set(accountId, (this.#counts.get(accountId) ?? 0) + 1);
-      return {
-        playerId: playerId!,
-        host: isHost === '1',
-        private: privatePart.parse(own),
-        order: tab === undefined ? undefined : Number(order),
-      };
+      this.#keep(code, member, { caller, lost });
+      return seat;
     } finally {
       greetings.delete(greeting);
       if (greetings.size === 0) this.#greetings.delete(accountId);
     }
   }
 
-  /** Ends a connection's lease. The player stays connected while another connection of the account is open. */
-  async bye(code: string, accountId: string, connectionId: string): Promise<void> {
+  /** As `hello`, for a connection of a server, whose key its channel has checked. @returns the last order of the tab */
+  async helloServer(code: string, connectionId: string, tab?: string): Promise<number | undefined | 'room_not_found'> {
+    const member = memberOf(SERVER, connectionId);
+    const seat = await this.#seat(code, undefined, member, tab);
+    if (typeof seat === 'string') return 'room_not_found';
+    this.#keep(code, member, { caller: undefined, lost: () => {} });
+    return seat.order;
+  }
+
+  /** Runs the script of a hello. @param caller undefined for a server */
+  async #seat(code: string, caller: Caller | undefined, member: string, tab = ''): Promise<OwnSeat | 'not_in_room' | 'room_not_found'> {
+    const { scripts, now, roomList } = this.#options;
+    await this.#queue.ahead(code, now() + LEASE_MS, connectionOf(member));
+    const args = { ...this.#args('hello', [member]), accountId: caller?.accountId ?? '', tab };
+    const [word, playerId, isHost, dueAt = '', own = '', order = '', ...fields] = await scripts.runFor(
+      caller,
+      presenceScript,
+      this.#keys(code),
+      args,
+    );
+    if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
+    roomList.changed(fieldsOf(fields));
+    await this.#checkRoom(code, dueAt);
+    return {
+      playerId: playerId!,
+      host: isHost === '1',
+      private: privatePart.parse(own),
+      order: tab === '' ? undefined : Number(order),
+    };
+  }
+
+  /**
+   * Ends a connection's lease. The player stays connected while another connection of the account is open.
+   * @param accountId the id of the account, or SERVER
+   * @param silentMs for how long nothing had come from the connection, because its network was down
+   */
+  async bye(code: string, accountId: string, connectionId: string, silentMs = 0): Promise<void> {
     const member = memberOf(accountId, connectionId);
     this.#drop(code, member);
-    await this.#end(code, [member]);
+    await this.#end(code, [member], silentMs);
+  }
+
+  /** Makes a room due within a second, for a change of its settings that is about to be made. */
+  async checkSoon(code: string): Promise<void> {
+    await this.#queue.ahead(code, this.#options.now() + POLL_INTERVAL_MS);
   }
 
   /** Stops renewals and checks. Resolves when the running checks of rooms have ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    this.#served.close();
     await this.#queue.close();
   }
 
@@ -242,12 +278,12 @@ export class Presence {
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
     const connected = new Map(members.flatMap((member) => this.#connected(code, member) ?? []));
-    const callers = new Map([...connected.values()].map(({ caller }) => [keyOf(caller), caller]));
+    const callers = new Map([...connected.values()].flatMap(({ caller }) => (caller === undefined ? [] : [[keyOf(caller), caller]])));
     const refusals = [...callers].map(async ([key, caller]) => [key, await this.#refusalOf(caller)] as const);
     const reasons = new Map(await Promise.all(refusals));
     const gone: string[] = [];
     for (const [member, { caller, lost }] of connected) {
-      const reason = reasons.get(keyOf(caller));
+      const reason = caller && reasons.get(keyOf(caller));
       // If the connection has sent a hello as another caller since, its lease stays.
       if (reason === undefined || this.#members.get(code)?.get(member)?.caller !== caller) continue;
       this.#drop(code, member);
@@ -292,6 +328,15 @@ export class Presence {
     return connected && [[member, connected]];
   }
 
+  /** Puts a connection into the memory of this process. */
+  #keep(code: string, member: string, connected: Connected): void {
+    this.#drop(code, member);
+    const members = this.#members.get(code) ?? new Map<string, Connected>();
+    this.#members.set(code, members.set(member, connected));
+    const accountId = accountOf(member);
+    this.#counts.set(accountId, (this.#counts.get(accountId) ?? 0) + 1);
+  }
+
   /** Removes a connection from the memory of this process. */
   #drop(code: string, member: string): void {
     const members = this.#members.get(code);
@@ -304,34 +349,42 @@ export class Presence {
   }
 
   /** Ends leases of members in a room. Never rejects: if the call fails, the leases run out. */
-  async #end(code: string, members: readonly string[]): Promise<void> {
+  async #end(code: string, members: readonly string[], silentMs = 0): Promise<void> {
     try {
-      const { handOverAt } = await this.#update('bye', code, members);
-      await this.#checkRoom(code, handOverAt);
+      const { dueAt } = await this.#update('bye', code, members, { silentMs: Math.round(silentMs) });
+      await this.#checkRoom(code, dueAt);
     } catch (error) {
       this.#failed(error);
     }
   }
 
   /**
-   * Makes the room due at the end of an absent host's grace period. Never rejects: if the call fails, the host's role is handed over when a
-   * lease ends, some seconds later.
-   * @param handOverAt milliseconds since 1970; '' if no host is absent
+   * Makes the room due when an absent host loses the role, or an absent player the seat. Never rejects: if the call fails, that happens when
+   * a lease ends, some seconds later.
+   * @param dueAt milliseconds since 1970; '' if nobody is absent
    */
-  async #checkRoom(code: string, handOverAt: string): Promise<void> {
-    if (handOverAt !== '') await this.#queue.bring(code, Number(handOverAt)).catch((error: unknown) => this.#failed(error));
+  async #checkRoom(code: string, dueAt: string): Promise<void> {
+    if (dueAt !== '') await this.#queue.bring(code, Number(dueAt)).catch((error: unknown) => this.#failed(error));
   }
 
   /** Checks a due room. @returns when the room is due again, in milliseconds since 1970; undefined: never */
   async #check(code: string): Promise<number | undefined> {
-    const { nextCheck } = await this.#update('check', code, []);
+    const servedSince = await this.#served.since(roomKeys.room(code));
+    const { nextCheck } = await this.#update('check', code, [], { servedSince });
     return nextCheck === '' ? undefined : Number(nextCheck);
   }
 
-  async #update(event: 'bye' | 'renew' | 'grant' | 'check', code: string, members: readonly string[]) {
-    const answer = await this.#options.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
-    const [, nextCheck = '', handOverAt = '', membersWithoutLease = ''] = answer;
-    return { nextCheck, handOverAt, membersWithoutLease };
+  async #update(
+    event: 'bye' | 'renew' | 'grant' | 'check',
+    code: string,
+    members: readonly string[],
+    more: { readonly silentMs?: number; readonly servedSince?: number } = {},
+  ) {
+    const args = { ...this.#args(event, members), ...more };
+    const answer = await this.#options.scripts.run(presenceScript, this.#keys(code), args);
+    const [, nextCheck = '', dueAt = '', membersWithoutLease = '', ...fields] = answer;
+    this.#options.roomList.changed(fieldsOf(fields));
+    return { nextCheck, dueAt, membersWithoutLease };
   }
 
   #failed(error: unknown): void {
@@ -351,6 +404,8 @@ export class Presence {
       members: members.join(' '),
       leaseMs: LEASE_MS,
       graceMs: config.HOST_GRACE_SECONDS * 1000,
+      silentMs: 0,
+      servedSince: 0,
       ttlMs: ttlMsOf(config),
     };
   }

@@ -1,13 +1,11 @@
--- Reads the private part of the caller's seat, and the last order of one of its tabs. For a server the script reads only the order.
+-- Reads the private part of the caller's seat, and the last order of one of its tabs.
 -- KEYS room
--- ARGV account_id ('' for a server), player_id, tab
+-- ARGV account_id, player_id, tab
 -- Prologue prologue-check.lua
 -- Library room.lua: find_room, last_order
 -- Answers private('<seq> <JSON>' or '', order) room_not_found not_in_room
 local found = find_room(room)
 if not found then return {'room_not_found'} end
-local order = last_order(found, player_id, tab)
-if account_id == '' then return {'private', '', order} end
 local owner, private = unpack(redis.call('HMGET', room, player_id .. ':account', player_id .. ':private'))
 if owner ~= account_id then return {'not_in_room'} end
-return {'private', private or '', order}
+return {'private', private or '', (last_order(found, player_id, tab))}

@@ -56,6 +56,7 @@ export const roomFields = [
   'minPlayers',
   'maxPlayers',
   'locked',
+  'seatGraceSeconds',
   'writers',
   'public',
   'tags',
@@ -69,8 +70,8 @@ export const roomFields = [
 ] as const;
 
 /**
- * How a room's JSON shows each public field: `text` and `time` in quotes, `json` as it is. `players` is shown in another way, and
- * `privateSeq` not at all. Codes, ids and names of games need no escapes.
+ * How a room's JSON shows each public field: `text` and `time` in quotes, `json` as it is; `…_or_null` as `null` where the room lacks the
+ * field. `players` is shown in another way, and `privateSeq` not at all. Codes, ids and names of games need no escapes.
  */
 const members = {
   code: 'text',
@@ -81,6 +82,7 @@ const members = {
   minPlayers: 'json',
   maxPlayers: 'json',
   locked: 'json',
+  seatGraceSeconds: 'json_or_null',
   writers: 'text',
   public: 'json',
   tags: 'json',
@@ -106,14 +108,14 @@ export function isMember(name: string): name is Member {
 
 /** Whether the room's JSON has the member, by the text of the member's field (undefined: the room lacks the field). */
 export function hasMember(name: Member, text: string | undefined): boolean {
-  return text !== undefined || members[name] === 'text_or_null';
+  return text !== undefined || members[name].endsWith('_or_null');
 }
 
 /** The JSON text of a member of the room's JSON, from the text of the member's field. Undefined: the room's JSON lacks the member. */
 export function memberText(name: Member, text: string | undefined): string | undefined {
   const kind = members[name];
-  if (text === undefined) return kind === 'text_or_null' ? 'null' : undefined;
-  if (kind === 'json') return text;
+  if (text === undefined) return kind.endsWith('_or_null') ? 'null' : undefined;
+  if (kind === 'json' || kind === 'json_or_null') return text;
   return kind === 'time' ? `"${new Date(Number(text)).toISOString()}"` : `"${text}"`;
 }
 

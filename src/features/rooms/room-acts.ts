@@ -5,12 +5,13 @@ import { defineScript } from '../../redis/script.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import { Turns } from '../../server/turns.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';
+import type { Presence } from './presence.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { actionOf, checkAct, type ActBody, type ActionName } from './actions.ts';
 import { openRoom, settingsOf, type NewRoomServices } from './new-room.ts';
 import { mergeTexts } from './merge.ts';
 import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, tagsText, ttlMsOf, type OwnSeat } from './model.ts';
-import { fieldsOf, privatePart, type RoomFields } from './record.ts';
+import { fieldsOf, privatePart, seatedIn, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
 /** The error codes with which the script of every act may refuse. */
@@ -115,6 +116,8 @@ export interface Done {
   readonly you: OwnSeat;
   /** The room's public fields after the act. Empty if the act did not ask for the whole room. */
   readonly fields: RoomFields;
+  /** The receivers of a message who have no welcomed channel. */
+  readonly away?: readonly string[];
 }
 
 interface Written extends Done {
@@ -124,6 +127,7 @@ interface Written extends Done {
 
 export interface RoomActsOptions extends NewRoomServices {
   readonly budgets: SeatBudgets;
+  readonly presence: Pick<Presence, 'checkSoon'>;
 }
 
 /** Performs the acts of players and servers, over HTTP and over the channel. */
@@ -161,18 +165,19 @@ export class RoomActs {
    * Writes the room into lists after an act that may change them. Other acts are written too, as a sign that somebody is present. An act
    * over a channel needs no such sign, because the player's socket shows it: such an act has no fields, unless it may change a list.
    */
-  #list({ action, by }: Act, { fields }: Done): void {
+  #list({ action }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
     const { roomList } = this.#options;
-    const who = isKey(by) ? 'server' : 'player';
-    if (!LISTED.has(action)) return roomList.touched(fields, who);
-    if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields, who);
+    if (!LISTED.has(action)) return roomList.touched(fields);
+    if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields);
   }
 
   /** Performs an act of `lobby-act.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */
   async #change(act: Act, nextCode = ''): Promise<Done> {
     const { action, body, by, code } = act;
-    const { scripts, config, now } = this.#options;
+    const { scripts, config, now, presence } = this.#options;
+    // A player may already be away for longer than the new grace, and the queue must hold the room before it has one.
+    if (typeof body.seatGraceSeconds === 'number') await presence.checkSoon(code);
     // A server takes no seat, so its act needs no set of seats.
     const keys = { room: roomKeys.room(code), seats: isKey(by) ? '' : roomKeys.seats(by.accountId, now()) };
     const args = {
@@ -298,8 +303,10 @@ export class RoomActs {
     const [word, ...words] = await scripts.runWithOrWithout(isKey(by) ? undefined : by, messageScript, keys, args);
     switch (word) {
       case 'done':
-      case 'replayed':
-        return doneOf(word, words);
+      case 'replayed': {
+        const [away] = words.splice(4, 1);
+        return { ...doneOf(word, words), away: seatedIn(away!) };
+      }
       case 'unknown_seat':
         throw invalid('to', 'Must be players in the room, or server');
       case 'forbidden':
@@ -319,7 +326,10 @@ export class RoomActs {
    * @param words the figures of the answer `lobby_wanted`
    * @returns the lobby's code
    */
-  async #openNextLobby({ by, address }: Act, [hostId, seatedId, startWhenFull, ...words]: readonly string[]): Promise<string> {
+  async #openNextLobby(
+    { by, address }: Act,
+    [hostId, seatedId, startWhenFull, graceOfMatch, ...words]: readonly string[],
+  ): Promise<string> {
     const fields = fieldsOf(words);
     const host = isKey(by) ? await this.#hostOf(seatedId!, address) : by;
     // The lobby counts against the limit of rooms and accounts that a client address may create, as any new room does. Otherwise rematches
@@ -328,7 +338,8 @@ export class RoomActs {
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
     const name = record === undefined ? undefined : (JSON.parse(`{${record}}`) as { name: string }).name;
-    return (await openRoom(host, name, settingsOf(fields, startWhenFull === '1'), this.#options)).get('code')!;
+    const settings = settingsOf(fields, { startWhenFull: startWhenFull === '1', isGraceOfMatch: graceOfMatch === '1' });
+    return (await openRoom(host, name, settings, this.#options)).get('code')!;
   }
 
   /**
@@ -379,8 +390,8 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
 }
 
 /** The settings that an act changes, as lines for `lobby-act.lua`: a line with the name and a line with the value of each setting. */
-function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers }: ActBody): string {
-  const settings = { public: isPublic, tags: tags && tagsText(tags), minPlayers, maxPlayers, writers };
+function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers, seatGraceSeconds }: ActBody): string {
+  const settings = { public: isPublic, tags: tags && tagsText(tags), minPlayers, maxPlayers, writers, seatGraceSeconds };
   return Object.entries(settings)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}\n${value}`)

@@ -26,6 +26,7 @@ export const roomAuditor: Auditor = {
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], probe) => checkIsQueued(code!, probe) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], probe) => checkRoom(code!, probe) },
+    { pattern: /^\{served:\d+\}$/, type: 'hash', life: 'ends' },
     // The audit does not compare lists with rooms: a list may be behind its rooms, and its entries end by themselves.
     { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|free|reserved))?$/, type: 'zset' },
     { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:rooms|taken)$/, type: 'hash' },

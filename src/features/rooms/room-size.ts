@@ -26,7 +26,17 @@ const PLAYER_BYTES = Buffer.byteLength(`${playerJson(ID, newPlayer(NAME, new Dat
 const FRAME = roomJson(
   fieldsOf(
     Object.entries({
-      ...{ code: 'BCDFG', game: GAME, phase: 'playing', seq: NUMBER, hostId: ID, minPlayers: '64', maxPlayers: '64', locked: 'false' },
+      ...{
+        code: 'BCDFG',
+        game: GAME,
+        phase: 'playing',
+        seq: NUMBER,
+        hostId: ID,
+        minPlayers: '64',
+        maxPlayers: '64',
+        locked: 'false',
+        seatGraceSeconds: '3600',
+      },
       ...{ writers: 'players', public: 'false', tags: '{}', players: '', state: '', stateSeq: NUMBER, nextCode: 'BCDFG' },
       ...{ createdAt: TIME, updatedAt: TIME, startedAt: TIME, endedAt: TIME, expiresAt: TIME },
     }).flat(),

@@ -1,6 +1,6 @@
 -- A library of functions for every script that reads or changes a room. Takes `now` of the batch.
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
--- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle() and reply().
+-- keep(), drop(), last_order(), is_done(), note_order(), note_presence(), fills_up(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set. Each process with watchers keeps a copy of the public fields, and makes
 -- the room's JSON from the copy (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
@@ -18,8 +18,13 @@
 --   kicked       the ids of accounts that were kicked: ' id id '
 --   startWhenFull  '1' if the room starts when its last free seat is taken
 --   byMatch      '1' if a quick match created the room
+--   graceOfMatch '1' if seatGraceSeconds is the default of a quick match, which ends when the room starts
+--   server:here  '1' while a server has a channel
+--   server:acted when a server without a channel last acted, in milliseconds since 1970
 --   p2:account   the account in the seat of the player p2
---   p2:away      when the last connection of the player ended, in milliseconds since 1970
+--   p2:away      when the last connection of the player ended, in milliseconds since 1970; missing while the player has a connection, and
+--                for a player who never had one
+--   p2:acted     when the player last acted without a connection, in milliseconds since 1970. Only in public rooms in the lobby
 --   p2:private   the private part that only this player sees (`privatePart` of record.ts)
 --   p2:tabs      the last order of each of the seat's newest tabs: lines of '<order> <tab>'. `server:tabs` has the tabs of servers
 local MOST_TABS = 8 -- tabs whose last order a seat remembers
@@ -75,15 +80,42 @@ local function seat_fields(key, ids, suffix)
   return redis.call('HMGET', key, unpack(fields))
 end
 
--- Appends all public fields of a room to the words of `answer`, as name, value, name, value …
-local function public_fields(key, answer)
+-- How long a room stays in lists, in milliseconds: after the last renewal of a channel by its process, after an act of a player without a
+-- channel, and in a server's room after an act of a server without a channel.
+local CHANNEL_PRESENT_MS, PLAYER_PRESENT_MS, SERVER_PRESENT_MS = 12000, 15000, 60000
+
+-- The time until which somebody is known to be present in a room, in milliseconds since 1970; 0 if nobody is. In a server's room, which
+-- has no host, only servers count. `records`: the records of the players `ids`
+local function present_until(key, host, ids, records)
+  local by_channel = tonumber(now) + CHANNEL_PRESENT_MS
+  if not host then
+    local is_here, acted = unpack(redis.call('HMGET', key, 'server:here', 'server:acted'))
+    return is_here and by_channel or acted and acted + SERVER_PRESENT_MS or 0
+  end
+  for _, record in ipairs(records) do
+    if string.match(record, '<seat: connected>') == 'true' then return by_channel end
+  end
+  local last = 0
+  for _, acted in ipairs(seat_fields(key, ids, ':acted')) do
+    if acted then last = math.max(last, acted + PLAYER_PRESENT_MS) end
+  end
+  return last > tonumber(now) and last or 0
+end
+
+-- Appends all public fields of a room to the words of `answer`, as name, value, name, value … With `for_lists` a public room in the lobby
+-- also has a field `presentUntil`, the time of present_until().
+local function public_fields(key, answer, for_lists)
   local values = redis.call('HMGET', key, unpack(FIELDS))
+  local host, is_public, phase
   local count, players = #answer, ''
   for place, name in ipairs(FIELDS) do
     if values[place] then
       answer[count + 1], answer[count + 2] = name, values[place]
       count = count + 2
-      if name == 'players' then players = values[place] end
+      if name == 'players' then players = values[place]
+      elseif name == 'hostId' then host = values[place]
+      elseif name == 'public' then is_public = values[place] == 'true'
+      elseif name == 'phase' then phase = values[place] end
     end
   end
   local ids = seated_ids(players)
@@ -95,6 +127,9 @@ local function public_fields(key, answer)
       answer[count + 1], answer[count + 2] = id .. '.data', data[place]
       count = count + 2
     end
+  end
+  if for_lists and is_public and phase == 'lobby' then
+    answer[count + 1], answer[count + 2] = 'presentUntil', string.format('%d', present_until(key, host, ids, records))
   end
   return answer
 end
@@ -178,10 +213,29 @@ local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
 
+-- Notes that a player or a server without a channel has acted, which keeps a public room in lists for a while. An act over a channel need
+-- not be noted: the channel itself keeps the room there. Such an act asks for no whole room, or finds that its player is connected.
+local function note_presence(room, actor, is_whole)
+  if is_whole == '' or room.phase ~= 'lobby' or (actor == 'server') == (room.host and true or false) then return end
+  local here = actor == 'server' and 'server:here' or actor
+  local public, record = unpack(redis.call('HMGET', room.key, 'public', here))
+  local is_here = record and (actor == 'server' or string.match(record, '<seat: connected>') == 'true')
+  if public == 'true' and not is_here then keep(room, actor .. ':acted', now) end
+end
+
 local function start_room(room)
   room.phase = 'playing'
   set(room, 'phase', 'playing')
   set(room, 'startedAt', now)
+  if redis.call('HGET', room.key, 'graceOfMatch') then
+    set(room, 'seatGraceSeconds', 'null')
+    drop(room, 'graceOfMatch')
+  end
+end
+
+-- Whether all seats of a room in the lobby are taken, and the room starts when they are (`startWhenFull`) and no seated player is away.
+local function fills_up(room)
+  return room.phase == 'lobby' and count_seated(room) == room.most and redis.call('HGET', room.key, 'startWhenFull') == '1'
 end
 
 local function end_room(room)
@@ -201,7 +255,7 @@ end
 local function vacate(room, is_leaving)
   local staying = {}
   for _, id in ipairs(seated_ids(room.players)) do
-    if is_leaving[id] then drop(room, id, id .. '.data', id .. ':account', id .. ':away', id .. ':private', id .. ':tabs')
+    if is_leaving[id] then drop(room, id, id .. '.data', id .. ':account', id .. ':away', id .. ':acted', id .. ':private', id .. ':tabs')
     else staying[#staying + 1] = id end
   end
   room.players = table.concat(staying, ' ')
@@ -248,7 +302,12 @@ local function take_seat(room, account_id, name, now_text)
   set(room, id, string.format('<seat>', 'false', 'false', now_text, shown))
   keep(room, 'given', given)
   keep(room, id .. ':account', account_id)
-  if count_seated(room) == room.most and redis.call('HGET', room.key, 'startWhenFull') == '1' then start_room(room) end
+  keep(room, id .. ':acted', now)
+  if fills_up(room) then
+    local is_anyone_away = false
+    for _, away in ipairs(seat_fields(room.key, seated_ids(room.players), ':away')) do is_anyone_away = is_anyone_away or away end
+    if not is_anyone_away then start_room(room) end
+  end
   return id
 end
 
@@ -284,5 +343,5 @@ local function reply(word, room, actor, is_whole)
   elseif is_whole ~= '' then private = redis.call('HGET', room.key, actor .. ':private') or '' end
   local is_host = id == 'server' or id == room.host and is_seated(room, id)
   local words = {word, string.format('%d', room.seq), id, is_host and '1' or '0', private}
-  return is_whole == '' and words or public_fields(room.key, words)
+  return is_whole == '' and words or public_fields(room.key, words, true)
 end

@@ -5,7 +5,7 @@
 -- Shared key_game
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room_of, data_limit, seated_set, actor_in, is_done, note_order, set, keep, settle, reply
+-- Library room.lua: find_room_of, data_limit, seated_set, actor_in, is_done, note_order, note_presence, set, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
@@ -58,6 +58,7 @@ if text ~= '' and text ~= text_before then
 end
 if is_guests then keep(found, actor .. ':account', account_id) end
 note_order(found, actor, order, tab)
+note_presence(found, actor, is_whole)
 settle(found, ttl_ms)
 local contended = from ~= '' and redis.call('HGET', room, 'contended')
 local word = contended and tonumber(contended) > tonumber(now) - CONTENDED_MS and 'contended' or 'done'

@@ -203,7 +203,7 @@ export class Server<Services> {
       open: (socket) => socket.getUserData().live.opened(socket),
       message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
       dropped: (socket, message) => socket.getUserData().live.sendQueue.dropped(message),
-      drain: (socket) => socket.getUserData().live.sendQueue.drained(),
+      drain: (socket) => socket.getUserData().live.drained(),
       ping: (socket) => socket.getUserData().live.pinged(),
       pong: (socket) => socket.getUserData().live.pinged(),
       close: (socket) => socket.getUserData().live.closed(),

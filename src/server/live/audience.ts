@@ -78,15 +78,16 @@ export class Audience {
   missed(watcher: Watcher): void {
     if (!watcher.takesPatches) return;
     this.#behind.add(watcher);
-    queueMicrotask(() => this.#behind.has(watcher) && this.leavePatches(watcher));
+    queueMicrotask(() => this.#behind.has(watcher) && this.leave(watcher));
   }
 
   drained(watcher: Watcher): void {
     this.#behind.delete(watcher);
   }
 
-  leavePatches(watcher: Watcher): void {
-    watcher.unsubscribe(this.#patchChannel);
+  /** Ends the watcher's subscription to the coming pushes. */
+  leave(watcher: Watcher): void {
+    watcher.unsubscribe(watcher.takesPatches ? this.#patchChannel : this.#channel);
   }
 
   /** @param forPatched the message for the watchers that take patches; `message` is for the others */

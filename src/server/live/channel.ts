@@ -106,8 +106,8 @@ export interface ChannelSocket<Memory = unknown> {
   privateChanged(): void;
   /** Sends a message. @param message an object to be encoded, or JSON text */
   send(message: object | string): void;
-  /** Sends a message as `send` does, but in one write to the connection with the next push of the state, if a push is due. */
-  sendWithPush(message: string): void;
+  /** Sends a message, but not before the connection was sent a state of at least this position. 0: at once. */
+  sendAfter(position: number, message: string): void;
   /** Sends an error message with the refusal's code. */
   refuse(refusal: Refusal): void;
   readonly isOpen: boolean;
@@ -135,7 +135,9 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   /** Makes the channel's data about a new connection. */
   readonly memory?: () => Memory;
   readonly opened?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
-  /** Called with each message of a client that has a declared shape. */
+  /** The answer to a message that is answered at once, ahead of the messages that wait. Undefined for all other messages. */
+  readonly answer?: (message: { type: string; [field: string]: unknown }, services: Taken) => object | undefined;
+  /** Called with each message of a client that has a declared shape and no `answer`. */
   readonly received?: (
     socket: ChannelSocket<Memory>,
     message: { type: string; [field: string]: unknown },
@@ -145,7 +147,13 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   readonly sendPrivate?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
   /** Called every second. It takes the name from a socket that has lost the right to its name. */
   readonly checked?: (socket: ChannelSocket<Memory>, services: Taken) => void;
-  readonly closed?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
+  /**
+   * Called when nothing has come for some seconds from a connection that has a name and lags, and again when something has come (`isHeard`).
+   * One that does not lag is closed.
+   */
+  readonly silent?: (socket: ChannelSocket<Memory>, services: Taken, isHeard: boolean) => Promise<void>;
+  /** @param silentMs for how long nothing had come from a connection that was closed for its silence; else 0 */
+  readonly closed?: (socket: ChannelSocket<Memory>, services: Taken, silentMs: number) => Promise<void>;
 }
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;

@@ -11,6 +11,13 @@ export const MESSAGES_PER_SECOND = 20;
 export const FRAMES_PER_SECOND = 120;
 export const BAD_MESSAGES = 3;
 
+/**
+ * A socket of a player, or of a server, from which nothing has come for PING_AFTER_MS is pinged, and after SILENT_MS it counts as dead: its
+ * network is down. So a room whose players are gone leaves lists within 15 s, although nobody closed a connection.
+ */
+export const PING_AFTER_MS = 4000;
+export const SILENT_MS = 12_000;
+
 /** Milliseconds after which a socket that does not drain is closed. Its client reconnects and then gets the state. */
 export const TOO_SLOW_MS = 30_000;
 
@@ -25,9 +32,9 @@ export class FrameCount {
   #second = 0;
   #frames = 0;
 
-  /** Counts a frame. @returns how many frames came in this second */
-  count(): number {
-    const second = Math.floor(performance.now() / 1000);
+  /** Counts a frame. @param now by `performance.now()`. @returns how many frames came in this second */
+  count(now: number): number {
+    const second = Math.floor(now / 1000);
     if (second !== this.#second) [this.#second, this.#frames] = [second, 0];
     return ++this.#frames;
   }

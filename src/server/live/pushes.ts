@@ -16,7 +16,6 @@ export interface PushesOptions {
   readonly intervalMs: number | undefined;
   /** As in `TopicOptions`. */
   readonly bytesPerSecond: number | undefined;
-  readonly publish: (topic: string, message: string) => void;
   /** Pushes the topic's latest state. */
   readonly push: () => void;
 }
@@ -28,8 +27,6 @@ export class Pushes {
   /** The push that is due: `now` if it goes out at the end of this read from Redis, else the timer that sends it. */
   #due: NodeJS.Timeout | 'now' | undefined;
   #mayPushAt = -Infinity;
-  /** Messages on other uWS topics that go out together with the push that is due. */
-  readonly #withPush: [topic: string, message: string][] = [];
 
   constructor(options: PushesOptions) {
     this.#options = options;
@@ -66,14 +63,6 @@ export class Pushes {
   cancel(): void {
     if (this.#due !== 'now') clearTimeout(this.#due);
     this.#due = undefined;
-    for (const [topic, message] of this.#withPush.splice(0)) this.#options.publish(topic, message);
-  }
-
-  /** As `Topic.publishWithPush`. */
-  publishWith(topic: string, message: string): void {
-    const isSoon = this.#due === 'now' || this.#mayPushAt - performance.now() <= this.intervalMs;
-    if (this.#due === undefined || !isSoon) this.#options.publish(topic, message);
-    else this.#withPush.push([topic, message]);
   }
 
   /** Counts a push. @param sent each of its messages, with the number of watchers that get it */

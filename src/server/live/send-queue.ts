@@ -27,16 +27,18 @@ const PUBLISHED_KEPT_MS = 500;
 /** Characters at the start of an answer by which it is recognised if uWS drops it. */
 const HEAD_LENGTH = 96;
 
-/** An answer that was published a moment ago, and that uWS may still drop. */
-interface Published {
+/** An answer, and the position of the state that its client must have before. */
+interface Answer {
   readonly text: string;
+  readonly position: number;
+}
+
+/** An answer that was published a moment ago, and that uWS may still drop. */
+interface Published extends Answer {
   readonly at: number;
   /** The topic's `pushCount` when the answer was published. */
   readonly pushCount: number;
 }
-
-/** The beginning of every answer to an act. */
-const ACTED = '{"type":"acted"';
 
 export interface SendQueueOptions {
   /** The topic that the socket watches from the start. */
@@ -66,15 +68,15 @@ export class SendQueue implements Watcher {
   #behindSince: number | undefined;
   /** The topic's push count when the socket missed a state. Undefined: it missed none. */
   #missedPush: number | undefined;
-  readonly #answers: string[] = [];
+  readonly #answers: Answer[] = [];
   /** The bytes of all `#answers` together. */
   #answerBytes = 0;
   #ending: { code: number; reason: string } | undefined;
   /** The relayed messages that were not sent because the socket lagged, as ranges of their numbers. */
   readonly #missed: { from: number; to: number }[] = [];
   readonly #published: Published[] = [];
-  /** Whether a state is being sent to this socket alone. If uWS drops the message then, it is the state and no answer. */
-  #isSendingState = false;
+  /** What is being sent to this socket alone. If uWS drops a message then, it is this one. */
+  #sending: 'state' | Answer | undefined;
   #isNamed = false;
 
   constructor(options: SendQueueOptions) {
@@ -135,9 +137,13 @@ export class SendQueue implements Watcher {
 
   sendState(message: string): void {
     // If the buffer is full, uWS drops the state and calls `dropped`.
-    this.#isSendingState = true;
+    this.#sendAlone(message, 'state');
+  }
+
+  #sendAlone(message: string, sending: 'state' | Answer): void {
+    this.#sending = sending;
     this.#socket?.send(message);
-    this.#isSendingState = false;
+    this.#sending = undefined;
   }
 
   relay(relayed: readonly Relayed[]): number {
@@ -167,25 +173,30 @@ export class SendQueue implements Watcher {
    */
   send(text: string): void {
     if (this.#socket === undefined) return;
-    if (this.#answers.length === 0 && !this.isFull) this.#socket.send(text);
-    else this.#queueAnswer(text);
+    const answer = { text, position: 0 };
+    if (this.#answers.length === 0 && !this.isFull) this.#sendAlone(text, answer);
+    else this.#queueAnswer(answer);
   }
 
-  /** Sends an answer to an act, in one write with the topic's next push if a push is due. */
-  sendWithPush(text: string): void {
+  /** Sends an answer that names a state, in one write with this state if the state goes out in this turn. */
+  sendAfter(position: number, text: string): void {
     if (this.#socket === undefined) return;
-    const isAlone = !this.#isNamed || this.#answers.length > 0 || this.isFull || this.isEnding;
-    if (isAlone) this.send(text);
-    else this.#publish(text);
+    const topic = this.#topic;
+    const answer = { text, position };
+    if (this.#answers.length > 0 || this.isFull) this.#queueAnswer(answer);
+    else if (topic?.hasSent(this, position) === false) topic.answerAfter(this, position, text);
+    // The close follows in the same turn, and uWS would not send what is published.
+    else if (!this.#isNamed || this.isEnding || topic?.isFinal !== false) this.#sendAlone(text, answer);
+    else this.#publish(answer);
   }
 
-  #publish(text: string): void {
+  #publish(answer: Answer): void {
     const { ownTopic } = this.#options;
     const topic = this.#topic!;
     const now = performance.now();
     while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
-    this.#published.push({ text, at: now, pushCount: topic.pushCount });
-    topic.publishWithPush(ownTopic, text);
+    this.#published.push({ ...answer, at: now, pushCount: topic.pushCount });
+    topic.publish(ownTopic, answer.text);
   }
 
   /**
@@ -196,12 +207,15 @@ export class SendQueue implements Watcher {
   dropped(message: ArrayBuffer): void {
     this.lag();
     const { pushCount = 0 } = this.#topic ?? {};
-    if (this.#isSendingState) return this.#missState(pushCount);
     const head = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
-    const answer = head.startsWith(ACTED) ? this.#published.findIndex(({ text }) => text.startsWith(head)) : -1;
+    const sending = this.#sending;
+    const answer = this.#published.findIndex(({ text }) => text.startsWith(head));
+    // uWS sends what was published before a message that is sent alone, and so may drop it first.
+    if (answer === -1 && sending === 'state') return this.#missState(pushCount);
+    if (answer === -1 && sending !== undefined && sending !== 'state' && sending.text.startsWith(head)) return this.#queueAnswer(sending);
     if (answer === -1 || pushCount > this.#published[answer]!.pushCount) this.#missState(pushCount);
     const from = answer === -1 ? this.#published.findIndex((published) => published.pushCount >= pushCount) : answer;
-    if (from >= 0) for (const { text } of this.#published.splice(from)) this.#queueAnswer(text);
+    if (from >= 0) for (const dropped of this.#published.splice(from)) this.#queueAnswer(dropped);
   }
 
   #missState(pushCount: number): void {
@@ -209,12 +223,12 @@ export class SendQueue implements Watcher {
     this.#topic?.missed(this);
   }
 
-  #queueAnswer(text: string): void {
+  #queueAnswer({ text, position }: Answer): void {
     // Answers beyond the bound are not sent at all. The close code 4008 tells the client that some answers are missing.
     if (this.#answerBytes > ANSWER_BYTES_WAITING) return;
     this.#answerBytes += Buffer.byteLength(text);
     this.lag();
-    if (this.#answerBytes <= ANSWER_BYTES_WAITING) return void this.#answers.push(text);
+    if (this.#answerBytes <= ANSWER_BYTES_WAITING) return void this.#answers.push({ text, position });
     this.#answers.length = 0;
     this.end(closeCodes.tooSlow, 'too slow');
   }
@@ -233,11 +247,7 @@ export class SendQueue implements Watcher {
     const missedPush = this.#missedPush;
     this.#missedPush = undefined;
     if (missedPush !== undefined) this.#topic?.catchUp(this, missedPush);
-    while (this.#answers.length > 0 && !this.isFull) {
-      const text = this.#answers.shift()!;
-      this.#answerBytes -= Buffer.byteLength(text);
-      this.#socket.send(text);
-    }
+    this.#sendAnswers();
     while (this.#missed.length > 0 && !this.isFull) this.#socket.send(noticeOf(this.#missed.shift()!));
     if (this.isFull) return;
     this.#options.hasDrained();
@@ -246,12 +256,27 @@ export class SendQueue implements Watcher {
     if (this.#ending !== undefined) this.#socket.end(this.#ending.code, this.#ending.reason);
   }
 
+  #sendAnswers(): void {
+    const topic = this.#topic;
+    while (this.#answers.length > 0 && !this.isFull) {
+      const answer = this.#answers.shift()!;
+      const { text, position } = answer;
+      this.#answerBytes -= Buffer.byteLength(text);
+      if (topic?.hasSent(this, position) !== false) this.#sendAlone(text, answer);
+      else topic.answerAfter(this, position, text);
+    }
+  }
+
   /** Closes a socket that has not drained for TOO_SLOW_MS, and cuts it CUT_AFTER_MS later. */
   checkPace(now: number): void {
     if (this.#socket === undefined || this.#behindSince === undefined) return;
     const behindMs = now - this.#behindSince;
     if (behindMs >= TOO_SLOW_MS + CUT_AFTER_MS) this.cut();
     else if (behindMs >= TOO_SLOW_MS) this.end(closeCodes.tooSlow, 'too slow');
+  }
+
+  ping(): void {
+    this.#socket?.ping();
   }
 
   /** Closes the connection without a close frame. */

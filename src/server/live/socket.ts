@@ -12,7 +12,7 @@ import { parseJson, unkeptAt } from '../http/json.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/error-answer.ts';
 import type { State } from './feed.ts';
-import { FrameCount, BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './frame-limits.ts';
+import { BAD_MESSAGES, FrameCount, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, PING_AFTER_MS, SILENT_MS } from './frame-limits.ts';
 import { SendQueue } from './send-queue.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
@@ -86,6 +86,10 @@ export class LiveSocket<Services> implements ChannelSocket {
   #badMessages = 0;
   #droppedFrames = 0;
   readonly #frames = new FrameCount();
+  /** When something last came from the client, or was read by it, on the clock of `performance.now()`. */
+  #heardAt = performance.now();
+  #pingedAt = -Infinity;
+  #isSilent = false;
   /** The number of messages, without acts, that are being processed or wait for their turn. */
   #messagesInWork = 0;
   /** The bytes of the acts that are being processed or wait for their turn. */
@@ -195,6 +199,8 @@ export class LiveSocket<Services> implements ChannelSocket {
       return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
     const checked = isAct ? { problem: acts.lacks(message), data: message } : checkedBy(shape, message);
     if (checked.problem !== undefined) return this.#bad('invalid_request', checked.problem);
+    const answer = isAct ? undefined : channel.answer?.(checked.data, this.#options.services);
+    if (answer !== undefined) return this.send(answer);
     if (isAct && !beginsAsAct) {
       const actWaitMs = chargeAct(this.#key);
       const refusal = actWaitMs > 0 ? rateLimited(retryAfter(actWaitMs)) : this.#hasActsWaiting ? tooManyWaiting() : undefined;
@@ -247,8 +253,9 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** Counts a frame. @returns false if the socket has sent too many frames, and is closed */
   #countFrame(): boolean {
+    this.#heard();
     const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#options.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
-    if (this.#frames.count() <= most) return true;
+    if (this.#frames.count(this.#heardAt) <= most) return true;
     this.end(closeCodes.tooManyMessages, 'too many messages');
     return false;
   }
@@ -286,19 +293,54 @@ export class LiveSocket<Services> implements ChannelSocket {
     return true;
   }
 
+  /** Called when the client has read some of what waited for it. */
+  drained(): void {
+    this.#heard();
+    this.sendQueue.drained();
+  }
+
+  #heard(): void {
+    this.#heardAt = performance.now();
+    if (this.#isSilent) this.#setSilent(false);
+  }
+
+  /** Pings the socket of a player or a server that is silent. One that stays silent is cut, unless it lags and so has to read first. */
+  #checkPulse(): void {
+    const now = performance.now();
+    const silentMs = now - this.#heardAt;
+    if (silentMs < PING_AFTER_MS || this.#name === undefined || this.#isSilent) return;
+    if (silentMs >= SILENT_MS) {
+      this.#setSilent(true);
+      if (!this.sendQueue.isFull) this.sendQueue.cut();
+    } else if (now - this.#pingedAt >= PING_AFTER_MS) {
+      this.#pingedAt = now;
+      this.sendQueue.ping();
+    }
+  }
+
+  #setSilent(isSilent: boolean): void {
+    this.#isSilent = isSilent;
+    const { channel, services } = this.#options;
+    if (channel.silent !== undefined) this.#enqueue(async () => this.isOpen && channel.silent!(this, services, !isSilent));
+  }
+
   closed(): void {
     this.isOpen = false;
     if (this.#name !== undefined) this.name(undefined);
     this.sendQueue.close();
     this.#options.closed(this);
     const { channel, services } = this.#options;
-    if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
+    const silentMs = this.#isSilent ? performance.now() - this.#heardAt : 0;
+    if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services, silentMs));
   }
 
   /** The work that each socket does every second. */
   check(): void {
     const { channel, services } = this.#options;
-    if (this.isOpen) channel.checked?.(this, services);
+    if (this.isOpen) {
+      this.#checkPulse();
+      channel.checked?.(this, services);
+    }
     if (this.#privateWork === 'failed') this.privateChanged();
   }
 
@@ -306,8 +348,8 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.sendQueue.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
-  sendWithPush(message: string): void {
-    this.sendQueue.sendWithPush(message);
+  sendAfter(position: number, message: string): void {
+    this.sendQueue.sendAfter(position, message);
   }
 
   end(code: number, reason: string): void {

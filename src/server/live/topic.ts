@@ -6,6 +6,7 @@ import { LiveCounts } from './live-counts.ts';
 import { LongPolls } from './long-polls.ts';
 import { Pushes } from './pushes.ts';
 import { Relays } from './relays.ts';
+import { WaitingAnswers } from './waiting-answers.ts';
 import type { Watcher } from './watcher.ts';
 
 export interface TopicOptions {
@@ -36,9 +37,12 @@ export class Topic {
   readonly #changeTimer: ChangeTimer;
   readonly #longPolls = new LongPolls();
   readonly #relays: Relays;
+  readonly #answers: WaitingAnswers;
   /** The position of the latest published change that the topic could not apply, because it lacks an earlier change. */
   #gapAt = 0;
   #position: number | undefined;
+  /** The position of the state that all subscribed watchers have while a push is due. */
+  #pushedPosition = 0;
   /** The latest state, which is needed to apply the next change. */
   #state: State | undefined;
   /** The encoded message of the latest state. Undefined until a watcher needs it. */
@@ -61,7 +65,6 @@ export class Topic {
     this.#pushes = new Pushes({
       intervalMs: feed.pushIntervalMs,
       bytesPerSecond: options.bytesPerSecond,
-      publish: options.publish,
       push: () => this.#push(),
     });
     this.#changeTimer = new ChangeTimer(options.now, () => options.refresh(this));
@@ -71,6 +74,7 @@ export class Topic {
       counts: this.counts,
       millisecondsPaidFor: (bytes, watchers) => this.#pushes.millisecondsPaidFor(bytes, watchers),
     });
+    this.#answers = new WaitingAnswers(() => this.#answerLate());
   }
 
   get position(): number {
@@ -133,15 +137,43 @@ export class Topic {
   catchUp(watcher: Watcher, missedPush: number): void {
     this.#audience.drained(watcher);
     if (!this.isKnown) return;
-    const isJoining = this.#audience.joinedAt(watcher) !== undefined;
-    const isPushing = this.#pushes.areDue && !isJoining;
-    // The patch of the coming push starts from a state that this watcher missed, so the watcher subscribes again only after the push.
-    if (isPushing && watcher.takesPatches) this.#audience.leavePatches(watcher);
-    // A watcher of whole states gets the latest state by a push, so it must not be sent a second time.
-    else if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
-    if (isPushing || isJoining) this.#audience.joinLater(watcher, this.position);
-    else this.#audience.subscribe(watcher);
+    if (this.#pushes.areDue) return this.#sendAhead(watcher);
+    // The latest state was published in this turn, and uWS sends it to a watcher of whole states.
+    if (this.#pushCount > missedPush && !watcher.takesPatches) return;
+    this.#audience.subscribe(watcher);
     watcher.sendState(this.message);
+  }
+
+  /**
+   * Sends the latest state to a watcher ahead of the push that is due. The watcher subscribes again after the push, whose patch starts from
+   * another state.
+   */
+  #sendAhead(watcher: Watcher): void {
+    if (this.#audience.joinedAt(watcher) === undefined) this.#audience.leave(watcher);
+    this.#audience.joinLater(watcher, this.position);
+    watcher.sendState(this.message);
+  }
+
+  /** Whether a watcher that does not lag was sent a state of at least this position. */
+  hasSent(watcher: Watcher, position: number): boolean {
+    const sent = this.#pushes.areDue ? (this.#audience.joinedAt(watcher) ?? this.#pushedPosition) : this.position;
+    return sent >= position;
+  }
+
+  /** Keeps an answer until the watcher was sent a state of at least this position. */
+  answerAfter(watcher: Watcher, position: number, text: string): void {
+    // Without a state the topic has ended, and its watchers are being closed.
+    if (this.isKnown) this.#answers.add({ watcher, position, text });
+  }
+
+  /**
+   * Called when answers have waited for longer than a push usually takes. The change may not have arrived from Redis, or the push waits
+   * because the room has pushed too many bytes: the watchers of these answers are then sent the state alone.
+   */
+  #answerLate(): void {
+    if (this.#answers.latest > this.position) this.#options.refresh(this);
+    if (this.#pushes.areDue) for (const watcher of this.#answers.watchersUpTo(this.position)) this.#sendAhead(watcher);
+    this.#answers.sendUpTo(this.position);
   }
 
   /** Gives the watcher a name: from now on it gets the messages and private parts for this name. */
@@ -154,6 +186,7 @@ export class Topic {
   }
 
   remove(watcher: Watcher): void {
+    this.#answers.drop(watcher);
     if (this.#audience.remove(watcher)) this.release();
   }
 
@@ -200,6 +233,10 @@ export class Topic {
     return this.#state;
   }
 
+  get isFinal(): boolean {
+    return this.#isFinal;
+  }
+
   /** The number of the last relayed message that came. */
   get relayed(): number {
     return this.#relays.last;
@@ -219,13 +256,17 @@ export class Topic {
 
   #advance(state: State): void {
     if (state.position <= this.position || this.#holds === 0) return;
+    if (!this.#pushes.areDue) this.#pushedPosition = this.position;
     this.#position = state.position;
     this.#state = state;
     this.#message = undefined;
     this.#isFinal = state.isFinal;
     this.#changeTimer.set(state.changesAt);
     if (this.#audience.size > 0 && !this.#isFinished) this.#pushes.soon();
-    else state.pushed?.();
+    else {
+      state.pushed?.();
+      this.#answers.sendUpTo(state.position);
+    }
     this.wake();
     this.#tellPrivate(state.privateOf ?? (state.privateAt > 0 ? [...this.#audience.names] : []));
   }
@@ -245,9 +286,9 @@ export class Topic {
     this.#relays.take(number, message, names && new Set(this.#audience.called(names)));
   }
 
-  /** Publishes a message on another uWS topic of the process: together with the push that is due, or else at once. */
-  publishWithPush(topic: string, message: string): void {
-    this.#pushes.publishWith(topic, message);
+  /** Publishes a message on another uWS topic of the process. uWS sends all that is published in one turn in one write. */
+  publish(topic: string, message: string): void {
+    this.#options.publish(topic, message);
   }
 
   /** Closes all watchers. A later watcher of the same thing gets a new topic, and so a fresh read from Redis. */
@@ -269,6 +310,7 @@ export class Topic {
     this.#rereading = undefined;
     this.#changeTimer.stop();
     this.#relays.stop();
+    this.#answers.clear();
     this.#pushes.cancel();
   }
 
@@ -283,11 +325,13 @@ export class Topic {
     this.#pushes.pushed([patch ?? '', patched], [whole, size - patched]);
     if (!this.#isFinal) {
       this.#audience.publish(whole, patch ?? whole);
-      return this.#audience.join(this.position, () => this.message);
+      this.#audience.join(this.position, () => this.message);
+      return this.#answers.sendUpTo(this.position);
     }
     // The watchers that joined at the final state have got it from `add` already.
     const watchers = [...this.#audience.watchers].filter((watcher) => this.#audience.joinedAt(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(whole);
+    this.#answers.sendUpTo(this.position);
     this.#finish(watchers);
   }
 

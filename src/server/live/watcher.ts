@@ -6,6 +6,8 @@ export interface Watcher {
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   sendState(message: string): void;
+  /** Sends an answer, but not before the watcher was sent a state of at least this position. */
+  sendAfter(position: number, text: string): void;
   /**
    * Sends messages that are not kept. A socket that lags does not get them; once it has drained, it is told which messages it missed.
    * @returns how many messages the socket missed

@@ -33,6 +33,7 @@ describe('POST /v1/rooms', () => {
       room: {
         code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{5}$/),
         ...{ phase: 'lobby', seq: 1, hostId: 'p1', minPlayers: 1, maxPlayers: 8, locked: false, writers: 'host', public: false },
+        seatGraceSeconds: null,
         ...{ tags: {}, state: {}, stateSeq: 1, createdAt: at, updatedAt: at, expiresAt: new Date(Date.parse(at) + 100_000).toISOString() },
         players: [{ id: 'p1', name: 'Player 1', ready: false, connected: false, host: true, joinedAt: at, data: null }],
       },

@@ -35,7 +35,7 @@ describe('an act over the channel', () => {
     await first.close();
     const second = await seated(service, room, room.host, 'a');
     const welcome = second.messages.find(({ type }) => type === 'welcome');
-    expect(welcome).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true, order: 7 }, order: 7 });
+    expect(welcome).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true, order: 7 }, order: 7, now: expect.any(Number) });
     expect(await act(second, 7, 'state', { state: 'again' })).toMatchObject({ replayed: true });
     expect((await room.read()).state).toBe('seven');
   });
@@ -147,6 +147,107 @@ test('a private part that is dealt during the hello of its player follows the we
   expect(watcher.messages.find(({ type }) => type === 'welcome').you.private).toBeUndefined();
 });
 
+describe('acted', () => {
+  /** The messages that came before the answer to this order. */
+  const before = ({ messages }: Watcher, order: number): Message[] =>
+    messages.slice(
+      0,
+      messages.findIndex((message) => message.type === 'acted' && message.order === order),
+    );
+  const seqBefore = (watcher: Watcher, order: number): number =>
+    Math.max(0, ...before(watcher, order).flatMap(({ type, seq }) => (type === 'room' || type === 'patch' ? seq : [])));
+
+  test.each(['', '?patch=1'])('comes after a state that shows the act, on a channel with "%s"', async (query) => {
+    const room = await open(service, { writers: 'players' });
+    const guest = await room.join();
+    const watchers = await Promise.all([watched(service, room.code, query), watched(service, room.code, query)]);
+    const [ofHost, ofGuest] = watchers as [Watcher, Watcher];
+    await Promise.all([ofHost.hello(room.host, 'a'), ofGuest.hello(guest, 'b')]);
+    for (let order = 1; order <= 30; order++)
+      for (const watcher of watchers) {
+        const [action, more] = [
+          ['data', { data: order }],
+          ['state', { merge: { [order]: 'x'.repeat(100) } }],
+          ['ready', {}],
+        ][order % 3] as [string, object];
+        watcher.send({ type: 'act', order, action, ...more });
+        // A repetition is answered by the same rule.
+        if (order % 5 === 0) watcher.send({ type: 'act', order, action, ...more });
+        if (order % 10 === 0) await acted(watcher, order);
+      }
+    for (const watcher of watchers) {
+      await acted(watcher, 30);
+      let shown = 0;
+      for (const { type, order, seq } of watcher.messages) {
+        if (type === 'room' || type === 'patch') shown = seq;
+        else if (type === 'acted') expect([order, shown >= seq]).toEqual([order, true]);
+      }
+    }
+  });
+
+  test('of private comes after the `you` of the actor, also if it is repeated, from another tab or on another channel', async () => {
+    const room = await open(service);
+    const watcher = await seated(service, room, room.host, 'a');
+    for (const [order, more] of [
+      [1, {}],
+      [1, {}],
+      [2, { tab: 'b' }],
+      [3, {}],
+    ] as const)
+      watcher.send({ type: 'act', order, action: 'private', seats: { p1: `hand ${order}` }, state: order, ...more });
+    await acted(watcher, 3);
+    for (const order of [1, 2, 3]) {
+      const { seq } = await acted(watcher, order);
+      const own = before(watcher, order).findLast(({ type }) => type === 'you');
+      expect(own).toMatchObject({ seq, playerId: 'p1', private: `hand ${order}` });
+      expect(seqBefore(watcher, order)).toBeGreaterThanOrEqual(seq);
+    }
+    expect(watcher.messages.filter(({ type }) => type === 'you').map(({ seq }) => seq)).toEqual([3, 4, 5]);
+    const again = await seated(service, room, room.host, 'a');
+    expect(await act(again, 3, 'private', { seats: { p1: 'hand 4' } })).toMatchObject({ order: 3, replayed: true });
+    expect(again.messages.find(({ type }) => type === 'welcome').you.private).toBe('hand 3');
+  });
+
+  test('of end comes between the last room and the close', async () => {
+    const room = await open(service);
+    const watcher = await seated(service, room, room.host);
+    watcher.send({ type: 'act', order: 1, action: 'end' });
+    expect((await watcher.closed).code).toBe(4501);
+    expect(watcher.messages.slice(-2)).toMatchObject([{ room: { phase: 'ended' } }, { type: 'acted', order: 1 }]);
+  });
+
+  test('of a message and of a refusal does not wait for a room that has pushed too many bytes, and that of a change not for long', async () => {
+    await using slow = await start({ settings: { ROOM_BYTES_PER_SECOND: '65536' } });
+    const room = await open(slow);
+    const watcher = await seated(slow, room, room.host);
+    const others = await Promise.all(Array.from({ length: 19 }, () => watched(slow, room.code)));
+    const state = 'x'.repeat(8000);
+    await act(watcher, 1, 'state', { state });
+    watcher.send({ type: 'act', order: 2, action: 'state', state: `${state}2` });
+    watcher.send({ type: 'act', order: 3, action: 'message', data: 1 });
+    watcher.send({ type: 'act', order: 4, action: 'kick', playerId: 'p9' });
+    await acted(watcher, 2);
+    expect(watcher.messages.filter(({ type }) => type === 'acted').map(({ order }) => order)).toEqual([1, 3, 4, 2]);
+    expect(seqBefore(watcher, 2)).toBe((await acted(watcher, 2)).seq);
+    // The push itself follows after two seconds.
+    expect(others.map(({ last }) => last.room.state.length)).not.toContain(8001);
+  });
+});
+
+test('a ping is answered at once with the time of the service, also before the welcome', async () => {
+  const room = await open(service);
+  const watcher = await watched(service, room.code);
+  watcher.send({ type: 'ping', t: 12.5 });
+  watcher.send({ type: 'ping' });
+  const { now } = await watcher.until(({ type }) => type === 'pong');
+  expect(watcher.messages.filter(({ type }) => type === 'pong')).toEqual([
+    { type: 'pong', t: 12.5, now },
+    { type: 'pong', now: expect.any(Number) },
+  ]);
+  expect(Math.abs(now - service.now())).toBeLessThan(60_000);
+  expect(Number.isInteger(now)).toBe(true);
+});
+
 describe('a message', () => {
   test('reaches every channel of the room in one order, on every process', async () => {
     await using other = await start();
@@ -229,7 +330,7 @@ describe("a server's room", () => {
     const { code, player, watcher } = await withPlayer({ writers: 'server' });
     const server = await watched(service, code);
     const you = { playerId: 'server', host: true, order: 0 };
-    expect(await server.hello({ serverKey }, 's')).toEqual({ type: 'welcome', you, order: 0 });
+    expect(await server.hello({ serverKey }, 's')).toEqual({ type: 'welcome', you, order: 0, now: expect.any(Number) });
     await watcher.hello(player, 't');
     await act(watcher, 1, 'message', { data: 'move', to: ['server'] });
     expect(await server.until(({ type }) => type === 'message')).toMatchObject({ from: 'p1', data: 'move' });

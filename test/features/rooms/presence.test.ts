@@ -30,7 +30,9 @@ function otherProcess(renewalMs?: number) {
   const scripts = new DyingScripts(connection, service.now);
   const subscriber = new EventEmitter() as unknown as Subscriber;
   const log = pino({ level: 'silent' });
-  const presence = new Presence({ subscriber, scripts, config: testConfig(), log, now: service.now, ...(renewalMs && { renewalMs }) });
+  const { now } = service;
+  const roomList = { changed: ignore };
+  const presence = new Presence({ subscriber, scripts, config: testConfig(), log, now, roomList, ...(renewalMs && { renewalMs }) });
   return { presence, scripts, subscriber, [Symbol.asyncDispose]: () => presence.close() };
 }
 

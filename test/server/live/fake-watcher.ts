@@ -32,6 +32,11 @@ export class FakeWatcher implements Watcher {
     this.sent.push(message);
   }
 
+  sendAfter(position: number, text: string): void {
+    if (this.#topic.hasSent(this, position)) this.sent.push(text);
+    else this.#topic.answerAfter(this, position, text);
+  }
+
   relay(relayed: readonly Relayed[]): number {
     this.relayed.push(...relayed.map(({ message }) => message));
     return 0;

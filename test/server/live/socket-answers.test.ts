@@ -66,7 +66,7 @@ test('an act under way is answered before the close that follows a final state',
   let answer = (): void => {};
   const { live: acting, socket } = openActing(async (asking, order) => {
     await new Promise<void>((resolve) => (answer = resolve));
-    asking.sendWithPush(JSON.stringify({ type: 'acted', order }));
+    asking.sendAfter(1, JSON.stringify({ type: 'acted', order }));
   });
   socket.buffered = 0;
   await acts(1, acting);

@@ -34,7 +34,7 @@ describe('a frame', () => {
     ]);
     for (const byte of bytes) raw.write(Buffer.from([byte]));
     await eventually(() => answers(raw).length === 1);
-    expect(answers(raw)).toEqual([{ type: 'welcome', you: { playerId: 'p1', host: true } }]);
+    expect(answers(raw)).toEqual([{ type: 'welcome', you: { playerId: 'p1', host: true }, now: expect.any(Number) }]);
     expect(raw.frames.find(({ opcode }) => opcode === opcodes.pong)?.payload.toString()).toBe('in between');
     raw.destroy();
   });

@@ -105,7 +105,7 @@ describe('a watcher', () => {
 
   test.each([
     ['the latest state once it has drained', false, true, ['state 1', 'state 2']],
-    ['nothing extra if a push is due', true, true, ['state 1']],
+    ['the latest state if a push is due, and not once more by the push', true, true, ['state 1', 'state 3']],
     ['nothing extra if a push went out since it missed one', false, false, ['state 1']],
   ])('that was full gets %s', async (_, isDue, missedLast, sent) => {
     const topic = topicOf();
@@ -115,6 +115,73 @@ describe('a watcher', () => {
     if (isDue) topic.take('3');
     topic.catchUp(watcher, topic.pushCount - (missedLast ? 0 : 1));
     expect(watcher.sent).toEqual(sent);
+    await pass(100);
+    expect(watcher.sent).toEqual(sent);
+    expect(watcher.isSubscribed).toBe(true);
+  });
+});
+
+describe('an answer that names a state', () => {
+  test('follows the push of this state, and the answers before it', async () => {
+    const topic = topicOf({ publish: (_, message) => void watcher.sent.push(message) });
+    const watcher = watch(topic);
+    watcher.sendAfter(1, 'has 1');
+    watcher.sendAfter(3, 'after 3');
+    watcher.sendAfter(2, 'after 2');
+    watcher.sendAfter(3, 'after 3 too');
+    watcher.sendAfter(0, 'at once');
+    topic.take('2');
+    await turn();
+    topic.take('3');
+    const late = watch(topic);
+    late.sendAfter(3, 'has 3');
+    late.sendAfter(4, 'after 4');
+    await pass(17);
+    topic.take('4');
+    await pass(17);
+    expect(watcher.sent).toEqual(['state 1', 'has 1', 'at once', 'state 2', 'after 2', 'state 3', 'after 3', 'after 3 too', 'state 4']);
+    expect(late.sent).toEqual(['state 3', 'has 3', 'after 4']);
+  });
+
+  test('does not wait long for the push of a room that has pushed too many bytes: its watcher gets the state alone', async () => {
+    const topic = topicOf({ bytesPerSecond: 7 });
+    const [watcher, other] = [watch(topic), watch(topic)];
+    topic.take('2');
+    await turn();
+    topic.take('3');
+    watcher.sendAfter(3, 'after 3');
+    await pass(500);
+    topic.take('4');
+    expect([watcher.sent, other.sent]).toEqual([['state 1', 'state 3', 'after 3'], ['state 1']]);
+    await pass(1500);
+    // The state that it was not sent alone follows with the push, after which it subscribes.
+    expect([watcher.sent.at(-1), published]).toEqual(['state 4', ['state 2', 'state 4']]);
+  });
+
+  test('lets the topic read a state that does not arrive, and is forgotten with its watcher or its topic', async () => {
+    const topic = topicOf();
+    const [watcher, leaving] = [watch(topic), watch(topic)];
+    watcher.sendAfter(9, 'after 9');
+    leaving.sendAfter(9, 'never');
+    topic.remove(leaving);
+    await pass(500);
+    expect(refreshed).toBe(1);
+    topic.advance(stateAt(9));
+    await pass(1000);
+    expect([watcher.sent, leaving.sent, refreshed]).toEqual([['state 1', 'after 9'], ['state 1'], 1]);
+    watcher.sendAfter(10, 'never');
+    topic.end(4009, 'went back');
+    await pass(1000);
+    expect([watcher.sent.length, refreshed]).toEqual([2, 1]);
+  });
+
+  test('goes out before the close of a final state', async () => {
+    const topic = topicOf();
+    const watcher = watch(topic);
+    watcher.sendAfter(5, 'after 5');
+    topic.advance(stateAt(5, { isFinal: true }));
+    await turn();
+    expect([watcher.sent, watcher.ended]).toEqual([['state 1', 'state 5', 'after 5'], 4501]);
   });
 });
 

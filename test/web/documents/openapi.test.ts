@@ -94,7 +94,7 @@ test('each action of a room has a body with the fields that the service asks for
     ['join', [['name']]],
     ['kick', [['playerId'], 'playerId']],
     ['transfer', [['playerId'], 'playerId']],
-    ['settings', [['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'], 'public']],
+    ['settings', [['public', 'tags', 'minPlayers', 'maxPlayers', 'writers', 'seatGraceSeconds'], 'public']],
     ['state', [['state', 'merge', 'ifStateSeq'], 'state']],
     ['data', [['data', 'merge'], 'data']],
     ['private', [['seats', 'state', 'merge', 'ifStateSeq'], 'seats']],

@@ -27,7 +27,9 @@ export const listRooms = endpoint({
   summary: 'The public rooms that can be joined, newest first.',
   description:
     'Shows public rooms in the lobby that have a free seat, are not locked, and in which somebody is present: a player with a welcomed ' +
-    "channel or an act within 15 s; in a server's room the server, with its channel or an act within 60 s. A query parameter " +
+    "channel or an act within 15 s; in a server's room the server, with its channel or an act within 60 s. When the last channel closes, " +
+    'the room leaves the list within a second, unless a player without a channel has acted; within 15 s if the network is down or the ' +
+    'process was killed. A query parameter ' +
     '`tag.NAME=TEXT` asks for rooms with this tag, at most 8 tags; numbers and booleans are compared as text.\n\n' +
     `A page reads ${MOST_ROOMS_READ} rooms at most, or at ${(BYTES_A_ROOM * MOST_ROOMS_READ) / 1000} KB of them, and has 32 KiB of rooms at most. So it may be short, or even empty, although ` +
     '`nextCursor` shows that there are more rooms. The list follows the rooms within one call to Redis, and within 15 s after the crash ' +

@@ -84,12 +84,14 @@ local function sweep(list, most)
 end
 
 -- Writes a room's state into the list. `ends`: the time until which somebody is known to be present in the room, in milliseconds since
--- 1970; 0 if nobody is.
+-- 1970; 0 if nobody is, which takes the room off the list.
+--
+-- Players come and go with a new seq, so the time of a newer seq replaces the known time. With the same seq the later time stays.
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end
   local is_listed = known_seq and known_seq > 0 and known ~= ''
-  if summary == '' then
+  if summary == '' or tonumber(ends) == 0 then
     if redis.call('ZREM', list.order, entry) == 1 then list.changed = entry .. seq end
     unset_free(list, entry, known)
     redis.call('HSET', list.rooms, entry, string.format('<listed>', seq, ''))
@@ -100,7 +102,8 @@ local function put(list, entry, seq, ends, summary)
     if tonumber(ends) <= tonumber(now) then return end
     redis.call('ZADD', list.order, 0, entry)
     redis.call('ZADD', list.untils, ends, entry)
-  else redis.call('ZADD', list.untils, 'GT', ends, entry) end
+  elseif known_seq == tonumber(seq) then redis.call('ZADD', list.untils, 'GT', ends, entry)
+  else redis.call('ZADD', list.untils, ends, entry) end
   if known == summary and known_seq == tonumber(seq) then return end
   redis.call('HSET', list.rooms, entry, string.format('<listed>', seq, summary))
   if known == summary and is_listed then return end

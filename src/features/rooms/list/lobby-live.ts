@@ -13,8 +13,8 @@ export const liveLobby = channel({
   summary: 'Sends the public rooms that can be joined, at once and after changes, at most twice a second.',
   description: [
     `Every \`rooms\` message is the whole list: the newest ${LIVE_ROOMS} rooms of \`GET /v1/rooms\` with the same \`game\` and tags. With tags the service searches`,
-    `the newest ${MOST_ROOMS_READ} rooms, or ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room without present players leaves the list`,
-    'within 15 s, even if the process of its players was killed.',
+    `the newest ${MOST_ROOMS_READ} rooms, or ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room leaves the list when nobody is`,
+    'present any more, as `GET /v1/rooms` says.',
   ].join(' '),
   query: z
     .object({ game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }) })

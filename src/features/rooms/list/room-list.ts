@@ -24,10 +24,8 @@ const sweepScript = defineScript({
   library: listLibrary,
 });
 
-/** How long after an act a player is taken to be present in the room, in milliseconds. */
+/** How long after its creation a room is listed without a further act or a channel, in milliseconds: a player's, and a server's. */
 const PLAYER_PRESENT_MS = 15_000;
-
-/** How long after an act a server is taken to be present in its own room, in milliseconds. */
 const SERVER_PRESENT_MS = 60_000;
 
 /**
@@ -41,7 +39,7 @@ const RENEWAL_INTERVAL_MS = 4000;
 
 /**
  * The shortest time between two writes into lists by acts that change no list, in milliseconds. Such an act only shows that somebody is
- * present.
+ * present: an act that comes sooner is written at the end of this time.
  */
 const TOUCH_INTERVAL_MS = 3000;
 
@@ -56,9 +54,6 @@ const MOST_SWEEPS = 400;
 
 /** The number of rooms of which the process remembers when it last wrote them into lists. */
 const TOUCHES_REMEMBERED = 10_000;
-
-/** The kind of participant whose act or socket shows presence in a room. */
-export type Present = 'player' | 'server';
 
 /** A socket that shows that somebody is present in its room. */
 export interface PresentSocket {
@@ -93,6 +88,10 @@ export interface RoomListOptions {
  * is corrected by the next act in the room, or by the next renewal of a process with a welcomed socket in the room. If neither comes, the
  * entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list lags its rooms by one call; after a crash by up
  * to 15 s, a server's room by up to 60 s.
+ *
+ * Only the room's scripts know who is present, because players of one room may be connected to several processes. An answer of a script
+ * that lists concern tells until when somebody is (`presentUntil`): when the last channel ends, `presence.lua` answers 0, and the room
+ * leaves the lists at once.
  */
 export class RoomList {
   readonly #options: RoomListOptions;
@@ -100,6 +99,8 @@ export class RoomList {
   readonly #sockets = new Map<string, Map<string, Renewed>>();
   /** By entry: when this process last wrote the room into lists after an act, in milliseconds since 1970. */
   readonly #touched = new LruCache<string, number>(TOUCHES_REMEMBERED);
+  /** By entry: the room after an act that is not written yet, and the timer that writes it. */
+  readonly #touching = new Map<string, { readonly fields: RoomFields; readonly timer: NodeJS.Timeout }>();
   /** The rooms that were open at the last renewal, by code. */
   #open = new Map<string, RoomFields>();
   /** The running removals of lapsed entries, by list. */
@@ -137,13 +138,20 @@ export class RoomList {
     });
   }
 
+  /** Writes a new public room into its lists: its creator has acted. */
+  opened(fields: RoomFields): void {
+    const presentMs = fields.has('hostId') ? PLAYER_PRESENT_MS : SERVER_PRESENT_MS;
+    this.changed(new Map(fields).set('presentUntil', String(this.#options.now() + presentMs)));
+  }
+
   /**
-   * Writes a room into its lists after an act that may change them. Also writes a private room, because the act may have made it private.
+   * Writes a room into its lists after a change that may concern them. Also writes a private room, because the act may have made it private.
+   * @param fields from a script's answer, with the field `presentUntil` (`present_until` of room.lua) if lists show the room
    */
-  changed(fields: RoomFields, by: Present): void {
+  changed(fields: RoomFields): void {
     if (fields.size === 0) return;
     this.#touched.set(entryOf(fields), this.#options.now());
-    void this.#write([{ fields, until: this.#presentUntil(fields, by) }]);
+    void this.#write([{ fields, until: presentUntil(fields) }]);
   }
 
   /**
@@ -152,29 +160,34 @@ export class RoomList {
    */
   matched(fields: RoomFields): string {
     this.#touched.set(entryOf(fields), this.#options.now());
-    const until = this.#presentUntil(fields, 'player');
+    const until = presentUntil(fields);
     void this.#write([{ fields, until }], [ALL_GAMES]);
     return lineOf(fields, until);
   }
 
   /** Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. */
-  touched(fields: RoomFields, by: Present): void {
+  touched(fields: RoomFields): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
-    const now = this.#options.now();
-    if (Math.abs(now - (this.#touched.get(entryOf(fields)) ?? 0)) < TOUCH_INTERVAL_MS) return;
-    this.changed(fields, by);
+    const entry = entryOf(fields);
+    const waitMs = (this.#touched.get(entry) ?? 0) + TOUCH_INTERVAL_MS - this.#options.now();
+    if (waitMs <= 0 || waitMs > TOUCH_INTERVAL_MS) return this.changed(fields);
+    const timer = this.#touching.get(entry)?.timer ?? setTimeout(() => this.#touchLate(entry), waitMs);
+    this.#touching.set(entry, { fields, timer });
+  }
+
+  #touchLate(entry: string): void {
+    const fields = this.#touching.get(entry)?.fields;
+    this.#touching.delete(entry);
+    if (fields !== undefined) this.changed(fields);
   }
 
   /**
-   * From now on the socket keeps its room in lists, as long as the player has the seat.
+   * From now on the socket keeps its room in lists, as long as the player has the seat. The hello of the socket has written the room.
    * @param playerId the id of the socket's player, or `server`
    */
   present(socket: PresentSocket, playerId: string): void {
     const sockets = this.#sockets.get(socket.id) ?? new Map<string, Renewed>();
     this.#sockets.set(socket.id, sockets.set(socket.connectionId, { playerId, socket }));
-    const fields = fieldsOf(socket);
-    if (fields !== undefined && summaryOf(fields) !== '' && keepsListed(fields, playerId))
-      void this.#write([{ fields, until: this.#options.now() + SOCKET_PRESENT_MS }]);
   }
 
   /** From now on the socket no longer keeps its room in lists. */
@@ -194,6 +207,7 @@ export class RoomList {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    for (const { timer } of this.#touching.values()) clearTimeout(timer);
     await Promise.all([this.#renewal, ...this.#sweeping.values()]);
   }
 
@@ -203,12 +217,6 @@ export class RoomList {
       this.#swept += Number(swept);
       if (Number(swept) < SWEPT_A_CALL) return;
     }
-  }
-
-  /** Until when an act keeps the room in lists, in milliseconds since 1970; 0: the act does not keep the room there. */
-  #presentUntil(fields: RoomFields, by: Present): number {
-    if (!counts(fields, by)) return 0;
-    return this.#options.now() + (by === 'server' ? SERVER_PRESENT_MS : PLAYER_PRESENT_MS);
   }
 
   /** Renews the entries of rooms with a welcomed socket. Calls follow one after the other, so that 10,000 rooms do not block Redis. */
@@ -265,9 +273,9 @@ function lineOf(fields: RoomFields, until: number): string {
   return `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
 }
 
-/** Whether presence of this kind keeps the room in lists: a server's in a server's room, a player's in any other room. */
-function counts(fields: RoomFields, by: Present): boolean {
-  return (by === 'server') !== fields.has('hostId');
+/** The time until which somebody is known to be present in a room; 0 if nobody is, or if lists do not show the room. */
+function presentUntil(fields: RoomFields): number {
+  return Number(fields.get('presentUntil') ?? 0);
 }
 
 /**
@@ -275,8 +283,8 @@ function counts(fields: RoomFields, by: Present): boolean {
  * or was kicked may still watch.
  */
 function keepsListed(fields: RoomFields, playerId: string): boolean {
-  if (playerId === 'server') return counts(fields, 'server');
-  return counts(fields, 'player') && seatedIn(fields.get('players')!).includes(playerId);
+  if (playerId === 'server') return !fields.has('hostId');
+  return fields.has('hostId') && seatedIn(fields.get('players')!).includes(playerId);
 }
 
 function fieldsOf({ state }: PresentSocket): RoomFields | undefined {

@@ -17,7 +17,8 @@ export const matchRoom = endpoint({
     'The seat is in the oldest room of `GET /v1/rooms` with exactly these tags, and with `maxPlayers` if it is sent. If there is none, ' +
     'the seat is in a new public room with these settings. Many simultaneous calls fill rooms, because the seats of a new room are given ' +
     'out before the room exists. A caller that asks again within 10 s gets the same seat, as long as it has the seat. Each call counts ' +
-    'against the limit of creations (RATE_LIMIT_CREATIONS_PER_MINUTE).',
+    'against the limit of creations (RATE_LIMIT_CREATIONS_PER_MINUTE).\n\n' +
+    'A new room has `seatGraceSeconds: 10` until it starts, so that nobody waits with a player who has closed the game.',
   body: z
     .object({
       installId: OptionalInstallId,
@@ -30,7 +31,10 @@ export const matchRoom = endpoint({
         .meta({
           description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number; in a new room 8, or minPlayers if that is more.`,
         }),
-      startWhenFull: z.boolean().default(false).meta({ description: 'Whether a new room starts when its last seat is taken.' }),
+      startWhenFull: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Whether a new room starts once its seats are taken and no player is away, as in `POST /v1/rooms`.' }),
     })
     .refine(({ minPlayers, maxPlayers = MAX_PLAYERS }) => minPlayers <= maxPlayers, {
       path: ['minPlayers'],

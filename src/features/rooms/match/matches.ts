@@ -64,6 +64,9 @@ const TRIES_IN_ROOMS = 4;
 /** The number of seats of a new room if the caller asks for any number. */
 const DEFAULT_MAX_PLAYERS = 8;
 
+/** The `seatGraceSeconds` of a room that a match made, until the room starts or a player sets another. */
+const GRACE_SECONDS = 10;
+
 /** What a player asks for in a quick match. */
 export interface Wanted {
   readonly game: string;
@@ -233,7 +236,7 @@ export class Matches {
     // The caller already had the seat, from a call of a process that died or from another tab: only the caller's own reservation ends.
     // After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
     const accounts = word === 'seated' ? accountId : fact!;
-    if (may === 'see') this.#options.roomList.touched(fields, 'player');
+    if (may === 'see') this.#options.roomList.touched(fields);
     else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
     return {
       fields,
@@ -266,6 +269,7 @@ export class Matches {
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
     const of = { code, host: newPlayer(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#options.config) };
     const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}', startWhenFull } as const;
-    return fieldLines(newRoomFields(of, settings).set('byMatch', '1'));
+    const grace = { ...settings, seatGraceSeconds: GRACE_SECONDS };
+    return fieldLines(newRoomFields(of, grace).set('byMatch', '1').set('graceOfMatch', '1'));
   }
 }

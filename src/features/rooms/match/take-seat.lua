@@ -4,7 +4,7 @@
 -- Shared seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
--- Library room.lua: find_room, seated_ids, seat_fields, count_seated, seat_of, was_kicked, take_seat, settle, reply
+-- Library room.lua: find_room, seated_ids, seat_fields, count_seated, seat_of, note_presence, was_kicked, take_seat, settle, reply
 -- Answers created(accounts with seats, seq, player id, is host 0|1, private, field, value …) joined(as created) seated(1 if the caller created it, then as created) room_not_found other not_in_room(seq) kicked(seq) room_ended(seq) room_started(seq) room_locked(seq) room_full(seq)
 --
 -- created_at  when the room of the reservation was created: a later room may have the same code
@@ -29,7 +29,7 @@ if not found then
   local words = {}
   for line in string.gmatch(fields, '([^\n]*)\n') do words[#words + 1] = line end
   redis.call('HSET', room, unpack(words))
-  redis.call('HSET', room, 'given', 1, 'p1:account', account_id)
+  redis.call('HSET', room, 'given', 1, 'p1:account', account_id, 'p1:acted', now)
   redis.call('PEXPIRE', room, ttl_ms)
   list_in_account(seats, code, seats_kept_seconds)
   found = find_room(room)
@@ -37,7 +37,11 @@ if not found then
 end
 if room_created_at ~= created_at then return {'other'} end
 local id = seat_of(found, account_id, is_guest)
-if id and found.phase ~= 'ended' then return answer_of('seated', id == 'p1' and by_match == '1' and '1' or '0', id) end
+if id and found.phase ~= 'ended' then
+  note_presence(found, id, '1')
+  settle(found, ttl_ms)
+  return answer_of('seated', id == 'p1' and by_match == '1' and '1' or '0', id)
+end
 
 local function refused()
   if may == 'see' then return 'not_in_room' end

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
-import { forFile, freshId, start } from '../../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../../harness.ts';
 import { watchRoom, Watcher } from '../../../realtime/watcher.ts';
 import { makeServerKey } from '../../../server-keys.ts';
 import { open, type TestRoom } from '../room.ts';
@@ -195,7 +195,7 @@ describe('a room with nobody present', () => {
     await listed(game, [room.code], '', own);
   });
 
-  test('stays while a welcomed channel of a player is open, and leaves within 12 s after it closed', async () => {
+  test('stays while a welcomed channel of a player is open, and leaves as soon as the last one has closed', async () => {
     await using own = await start();
     const game = freshGame();
     const room = await openPublic(game, {}, own);
@@ -207,8 +207,35 @@ describe('a room with nobody present', () => {
     own.advance(11_000);
     expect(await codes(game, '', own)).toEqual([room.code]);
     await watcher.close();
-    own.advance(1500);
-    expect(await codes(game, '', own)).toEqual([]);
+    await listed(game, [], '', own);
+  });
+
+  // The clock stands still, so no entry leaves a list by its time.
+  test('is one whose players had channels that have closed, on all processes, and have not acted since', async () => {
+    await using own = await start({ stoppedClock: true });
+    const game = freshGame();
+    const room = await openPublic(game, {}, own);
+    const guest = await room.join();
+    const [ofHost, ofGuest] = [await watchRoom(own, room.code), await watchRoom(service, room.code)];
+    await ofHost.hello(room.host);
+    await ofGuest.hello(guest);
+    // An act over HTTP while a channel is open does not outlast the channel.
+    await room.act('ready', room.host);
+    await ofHost.close();
+    await expect.poll(async () => (await room.read()).players[0].connected).toBe(false);
+    expect(await codes(game, '', own)).toEqual([room.code]);
+    await ofGuest.close();
+    await listed(game, [], '', own);
+    const match = (): Promise<TestReply> => own.post('/v1/rooms/match', { installId: freshId(), game });
+    expect((await match()).body.created).toBe(true);
+    // An act after the channel has closed counts, and so does the act of a player who never had one.
+    await room.act('unready', room.host);
+    await expect.poll(() => codes(game, '', own)).toContain(room.code);
+    await room.act('leave', room.host);
+    await expect.poll(() => codes(game, '', own)).not.toContain(room.code);
+    // The host has left, and the player who stays had a channel.
+    await room.act('join', room.host);
+    await expect.poll(() => codes(game, '', own)).toContain(room.code);
   });
 
   test('that belongs to a server stays for 60 s after an act of the server, and its players do not count', async () => {
@@ -227,5 +254,8 @@ describe('a room with nobody present', () => {
     await watcher.hello({ serverKey: key });
     await expect.poll(async () => (await page(game, '', own)).rooms).toMatchObject([{ code, players: 1 }]);
     await watcher.close();
+    await listed(game, [], '', own);
+    await own.post(`/v1/rooms/${code}/state`, { state: 1 }, { bearer: key });
+    await listed(game, [code], '', own);
   });
 });

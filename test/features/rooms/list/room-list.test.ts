@@ -29,7 +29,7 @@ const room = (game: string, more: Record<string, string> = {}): RoomFields =>
   new Map(
     Object.entries({
       ...{ code: 'BCDFG', game, public: 'true', phase: 'lobby', locked: 'false', players: 'p1', maxPlayers: '4', tags: '{}' },
-      ...{ hostId: 'p1', createdAt: String(service.now()), seq: '1', ...more },
+      ...{ hostId: 'p1', createdAt: String(service.now()), seq: '1', presentUntil: String(service.now() + 15_000), ...more },
     }),
   );
 
@@ -37,8 +37,7 @@ test('an older write changes nothing, in whatever order writes arrive', async ()
   await using own = listOfProcess();
   const { list, game, seen } = own;
   const createdAt = String(service.now());
-  const at = (seq: number, more: Record<string, string> = {}): void =>
-    list.changed(room(game, { createdAt, seq: String(seq), ...more }), 'player');
+  const at = (seq: number, more: Record<string, string> = {}): void => list.changed(room(game, { createdAt, seq: String(seq), ...more }));
   at(3, { players: 'p1 p2' });
   await expect.poll(seen).toEqual([`3 2 4 ${game} {}`]);
   at(2);
@@ -49,7 +48,13 @@ test('an older write changes nothing, in whatever order writes arrive', async ()
   at(5, { locked: 'true' });
   await expect.poll(seen).toEqual([`6 3 4 ${game} {}`]);
   // A reused code belongs to another room.
-  list.changed(room(game, { createdAt: String(service.now() + 7), seq: '1' }), 'player');
+  list.changed(room(game, { createdAt: String(service.now() + 7), seq: '1' }));
+  await expect.poll(seen).toHaveLength(2);
+  // Nobody is present any more, by a newer seq than that of a player who came before. A renewal of an older seq comes too late.
+  at(8, { presentUntil: '0' });
+  at(7);
+  await expect.poll(seen).toHaveLength(1);
+  at(9);
   await expect.poll(seen).toHaveLength(2);
 });
 

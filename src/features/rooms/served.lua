@@ -1,0 +1,36 @@
+-- Notes that a process can take channels, and tells since when processes could without a gap.
+-- KEYS served
+-- ARGV process, began, takes, gap_ms, kept_ms
+-- Answers since(time)
+--
+-- served   a hash: since when processes could take channels (`since`), in milliseconds since 1970; and of each process by its id when it began
+--          and when it last noted that it takes channels
+-- process  the id of the process that calls
+-- began    when this process began, in milliseconds since 1970
+-- takes    '1', or '' for a process that only asks, because it is stopping
+--
+-- A process that begins cannot know at once whether another one still serves: the last note may be that of a process that has just died. So it
+-- takes its own begin for the end of a gap until another process, which began before, has noted once more.
+local at = tonumber(now)
+local since, last, is_another_alive = 0, 0, false
+local fields = redis.call('HGETALL', served)
+for place = 1, #fields, 2 do
+  local name, text = fields[place], fields[place + 1]
+  if name == 'since' then since = tonumber(text)
+  else
+    local other_began, other_last = string.match(text, '<served>')
+    last = math.max(last, tonumber(other_last))
+    if name ~= process and tonumber(other_began) < tonumber(began) and tonumber(other_last) > tonumber(began) then is_another_alive = true end
+    if at - other_last > tonumber(kept_ms) then redis.call('HDEL', served, name) end
+  end
+end
+if at - last > tonumber(gap_ms) then since = at end
+local is_first = not is_another_alive and tonumber(began) > since
+if is_first then since = tonumber(began) end
+if takes == '1' then
+  -- After this time a process that serves has noted once more.
+  if not is_first or at - began > tonumber(gap_ms) then redis.call('HSET', served, 'since', string.format('%d', since)) end
+  redis.call('HSET', served, process, string.format('<served>', began, at))
+  redis.call('PEXPIRE', served, kept_ms)
+end
+return {'since', string.format('%d', since)}

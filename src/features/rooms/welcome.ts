@@ -1,0 +1,119 @@
+import { refuse, type Refusal } from '../../errors.ts';
+import type { Services } from '../../declare.ts';
+import { refuseKey } from '../../server/http/server-key-credential.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import type { ChannelSocket } from '../../server/live/channel.ts';
+import type { RoomState } from './feed.ts';
+import type { RoomList } from './list/room-list.ts';
+import { youJson, type OwnSeat } from './model.ts';
+import { SERVER, type Presence } from './presence.ts';
+import type { ConnectedPlayer, Welcomed } from './private-part.ts';
+import { seatedIn } from './record.ts';
+import { budgetOf } from './seat-budgets.ts';
+
+export type WelcomeServices = Pick<Services, 'presence' | 'roomList' | 'now'>;
+
+/** Makes a connection a watcher that acts for nobody. */
+export function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void {
+  roomList.absent(socket);
+  socket.memory.welcomed = socket.memory.answered = undefined;
+  socket.name(undefined);
+  socket.chargesTo(undefined);
+}
+
+/** Marks the caller connected, and sends `welcome`. @returns the seat, or the code of the refusal */
+export async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, services: WelcomeServices) {
+  const { presence, roomList } = services;
+  const { id, memory, connectionId } = socket;
+  const lost = (reason: Refusal): void => {
+    const by = memory.welcomed?.by;
+    if (by === undefined || !('accountId' in by) || by.accountId !== caller.accountId) return;
+    lose(socket, roomList);
+    socket.refuse(reason);
+  };
+  const outcome = await presence.hello(id, caller, connectionId, lost, tab);
+  if (typeof outcome === 'string') return outcome;
+  const { playerId, private: own, order } = outcome;
+  const before = memory.welcomed?.by;
+  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
+  memory.sent = own;
+  welcome(socket, outcome, services);
+  // A private part that changed after the script of the hello ran and before `welcomed` was set is not in the welcome, and has to be sent.
+  const { state } = socket;
+  if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();
+  await replace(before, socket, presence);
+  return outcome;
+}
+
+/** Welcomes a server whose hello has a server key. */
+export async function greetServer(
+  socket: ChannelSocket<ConnectedPlayer>,
+  serverKey: string,
+  tab: string | undefined,
+  services: WelcomeServices,
+): Promise<void> {
+  const { presence, roomList } = services;
+  const key = socket.keyOf(serverKey);
+  const refusal = refuseKey(key, { keyScope: 'rooms' });
+  if (refusal !== undefined) throw refusal;
+  const { fields } = (socket.state as RoomState | undefined) ?? {};
+  if (fields === undefined) throw refuse('room_not_found');
+  if (key.game !== undefined && fields.get('game') !== key.game)
+    throw refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'serverKey' });
+  const order = await presence.helloServer(socket.id, socket.connectionId, tab);
+  if (order === 'room_not_found') throw refuse(order);
+  const before = socket.memory.welcomed?.by;
+  become(socket, { by: key, playerId: 'server', tab }, roomList);
+  welcome(socket, { playerId: 'server', host: true, order }, services);
+  await replace(before, socket, presence);
+}
+
+/**
+ * Marks the player or server of a connection connected again, after its silence. The player may have lost the seat meanwhile.
+ */
+export async function greetAgain(socket: ChannelSocket<ConnectedPlayer>, { by, tab }: Welcomed, services: WelcomeServices): Promise<void> {
+  if ('accountId' in by) {
+    const outcome = await greet(socket, by, tab, services);
+    if (typeof outcome !== 'string') return;
+    lose(socket, services.roomList);
+    return socket.refuse(refuse(outcome));
+  }
+  await services.presence.helloServer(socket.id, socket.connectionId, tab);
+  services.roomList.present(socket, 'server');
+}
+
+function welcome(socket: ChannelSocket<ConnectedPlayer>, you: OwnSeat, { now }: WelcomeServices): void {
+  const order = you.order === undefined ? '' : `,"order":${you.order}`;
+  socket.send(`{"type":"welcome","you":${youJson(you)}${order},"now":${Math.round(now())}}`);
+}
+
+/** Makes a connection act for a player or a server. */
+function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, roomList: RoomList): void {
+  roomList.present(socket, welcomed.playerId);
+  socket.memory.welcomed = welcomed;
+  socket.name(welcomed.playerId);
+  socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);
+}
+
+/** Ends the lease of the caller that a connection acted for before its last hello, if the last hello is of another caller. */
+async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket<ConnectedPlayer>, presence: Presence): Promise<void> {
+  const now = socket.memory.welcomed?.by;
+  if (before === undefined || (now !== undefined && leaseholderOf(now) === leaseholderOf(before))) return;
+  await presence.bye(socket.id, leaseholderOf(before), socket.connectionId);
+}
+
+/** Whose lease a welcomed connection has: the account id, or SERVER. */
+export function leaseholderOf(by: Welcomed['by']): string {
+  return 'accountId' in by ? by.accountId : SERVER;
+}
+
+/**
+ * Whether the connection has already been welcomed after a hello of the same caller and tab, and the welcomed player still has the seat. A
+ * player who left and joined again has a new player id.
+ */
+export function isAnswered({ memory, state }: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined): boolean {
+  const { answered, welcomed } = memory;
+  if (welcomed === undefined || welcomed !== answered || !('accountId' in welcomed.by)) return false;
+  if (welcomed.by.accountId !== caller.accountId || welcomed.tab !== tab) return false;
+  return state !== undefined && seatedIn((state as RoomState).fields.get('players')!).includes(welcomed.playerId);
+}
