@@ -223,7 +223,8 @@ describe('proofs of the sandbox', () => {
   async function startApart(sandbox: TestService): Promise<TestService> {
     const keys = new SandboxKeys(new ScriptRunner(sandbox.service.redis, { now: sandbox.now }));
     await keys.get();
-    return start({ storeSettings: { ...sandboxSettings(keys, sandbox.url), integrityKeys: undefined } });
+    const settings = { OPENID_PROVIDERS: `issuer=${sandbox.url}=client` };
+    return start({ settings, storeSettings: { ...sandboxSettings(keys, sandbox.url), integrityKeys: undefined } });
   }
 
   test('are checked by the same rules, by keys and by decodeIntegrityToken of the store', async () => {
@@ -239,15 +240,15 @@ describe('proofs of the sandbox', () => {
     expect((await send(sandbox, apart, { packageName: 'com.example.evil' })).body.error.code).toBe('bad_token');
   });
 
-  test('are refused with app_store_unavailable while the store is down, as is all that needs the store; the nonce is spent', async () => {
+  test('are refused with app_store_unavailable while the store is down, as is all that needs the store or an issuer; the nonce is spent', async () => {
     const sandbox = await start();
     await using apart = await startApart(sandbox);
     const nonce = await nonceFor(undefined, apart);
     await sandbox[Symbol.asyncDispose]();
     const proof = { nonce, integrityToken: 'a.b.c.d.e', installId: freshId() };
     expect([codeOf(await apart.post(PATH, proof)), codeOf(await apart.post(PATH, proof))]).toEqual(['503 app_store_unavailable', USED]);
-    // No key of this token is known, so the store would have to be asked for it.
-    const token = [{ alg: 'RS256', kid: 'unknown' }, {}, '']
+    // No key of this token is known, so its issuer would have to be asked for it.
+    const token = [{ alg: 'RS256', kid: 'unknown' }, { iss: sandbox.url }, '']
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
     for (const [url, body, options] of [
