@@ -47,7 +47,7 @@ import { matchRoom } from './features/rooms/match/match.ts';
 import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
-import { storeNotifications } from './features/purchases/notifications.ts';
+import { storeNotifications } from './features/purchases/notification-endpoints.ts';
 import { deleteSave } from './features/saves/delete.ts';
 import { listSaves } from './features/saves/list.ts';
 import { load } from './features/saves/load.ts';

@@ -1,14 +1,5 @@
 import { z } from 'zod';
-import { refuse, type Refusal } from '../errors.ts';
 import { MAX_TOKEN_LENGTH } from './store.ts';
-
-/**
- * The refusal of an endpoint that needs an app store, if none is configured. A token that no app store verified must never be accepted as a
- * purchase, a sign-in or a proof.
- */
-export function storeUnconfigured(): Refusal<'store_unconfigured'> {
-  return refuse('store_unconfigured');
-}
 
 export const StoreToken = z
   .string()

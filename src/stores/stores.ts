@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { AppStore, InstallProofs, StoreCheck, StoreDeclaration, StoreOptions } from './store.ts';
-import { table } from './table.ts';
+import { table } from './store-table.ts';
 
 type Row = (typeof table)[number];
 

@@ -92,7 +92,7 @@ function salesOf<Purchase>(answer: (id: string, of: Bought) => Purchase): Sales<
 }
 
 // The second store is its declaration, and a row of the table.
-vi.mock(import('../../src/stores/table.ts'), async (original) => ({ table: [...(await original()).table, moon] as never }));
+vi.mock(import('../../src/stores/store-table.ts'), async (original) => ({ table: [...(await original()).table, moon] as never }));
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-moon-'));
 afterAll(() => rmSync(folder, { recursive: true }));

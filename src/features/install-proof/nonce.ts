@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { Nonce, NONCE_LIFE_SECONDS, nonceKey, type ProofServices } from './model.ts';
-import { storeUnconfigured } from '../../stores/store-token.ts';
+import { storeUnconfigured } from '../../stores/store-refusals.ts';
 
 /** Records a nonce for one install proof, and the account that requested the nonce. */
 export const giveNonce = defineScript({

@@ -10,7 +10,8 @@ import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { endpoint, type ScriptServices } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { Nonce, nonceKey, type ProofServices } from './model.ts';
-import { StoreToken, storeUnconfigured } from '../../stores/store-token.ts';
+import { storeUnconfigured } from '../../stores/store-refusals.ts';
+import { StoreToken } from '../../stores/store-token.ts';
 import type { InstallProofs } from '../../stores/store.ts';
 
 export const takeNonce = defineScript({

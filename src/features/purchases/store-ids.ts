@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { checkCaller } from '../../accounts/account.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { table } from '../../stores/table.ts';
+import { table } from '../../stores/store-table.ts';
 import type { StoreDeclaration } from '../../stores/store.ts';
 import { idForStore, keepBuyers } from './core/buyers.ts';
 

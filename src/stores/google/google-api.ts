@@ -4,7 +4,7 @@ import { within } from '../../redis/within.ts';
 import { AccessTokens, Misconfigured } from './access-tokens.ts';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from '../bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
-import { appStoreUnavailable } from '../store-outage.ts';
+import { appStoreUnavailable } from '../store-refusals.ts';
 import type { GoogleOptions } from './settings.ts';
 
 export interface ApiRequest {

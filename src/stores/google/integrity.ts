@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { CALL_MS, type GoogleApi } from './google-api.ts';
 import { isCompact } from '../compact-token.ts';
-import { appStoreUnavailable } from '../store-outage.ts';
+import { appStoreUnavailable } from '../store-refusals.ts';
 import type { InstallProofs } from '../store.ts';
 import type { GoogleOptions, GoogleSettings, IntegrityKeys } from './settings.ts';
 

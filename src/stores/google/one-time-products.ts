@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appStoreUnavailable } from '../store-outage.ts';
+import { appStoreUnavailable } from '../store-refusals.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, Refund } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
 import { PlaySales, ProductId, UNKNOWN_STATE_MS, type Asked } from './publisher-api.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
-import { appStoreUnavailable } from '../store-outage.ts';
+import { appStoreUnavailable } from '../store-refusals.ts';
 import type { GoogleApi } from './google-api.ts';
 import type { Answer, Sales, Sold } from '../store.ts';
 import type { GoogleOptions } from './settings.ts';

@@ -3,7 +3,7 @@ import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWS
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson } from '../bounded-fetch.ts';
-import { appStoreUnavailable } from '../store-outage.ts';
+import { appStoreUnavailable } from '../store-refusals.ts';
 import { isFetchable } from './provider.ts';
 
 /**

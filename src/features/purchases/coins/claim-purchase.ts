@@ -6,8 +6,9 @@ import { endpoint, type Services } from '../../../declare.ts';
 import { afterWrites } from '../../../redis/script-runner.ts';
 import { Unchecked } from '../../../server/http/endpoint.ts';
 import { BalanceCoins, DebtCoins, shownBalance } from '../../coins/model.ts';
-import { storeUnconfigured } from '../../../stores/store-token.ts';
-import { proofIn, proofShape, readSold } from '../core/proof.ts';
+import { storeUnconfigured } from '../../../stores/store-refusals.ts';
+import { readSold } from '../core/ask-store.ts';
+import { proofIn, proofShape } from '../core/proof.ts';
 import { Purchase, shownPurchase } from './model.ts';
 
 export const claimPurchase = endpoint({

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Queue } from '../../../redis/queue.ts';
-import { idNamed, keepName } from '../core/lookup.ts';
+import { idNamed, keepName } from '../core/names-in-stores.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';

@@ -7,7 +7,7 @@ import type { OneTimeProducts, ProductPurchase } from '../../../stores/store.ts'
 import type { StoreName, Stores } from '../../../stores/stores.ts';
 import { LEASE_MS, LONGEST_WAIT_MS, PENDING_WAIT_MS, UNCONFIGURED_WAIT_MS } from '../core/check-schedule.ts';
 import { accountNamed, accountOf } from '../core/owner.ts';
-import { askStore } from '../core/proof.ts';
+import { askStore } from '../core/ask-store.ts';
 import { purchaseIdOf } from '../core/purchase-ids.ts';
 import { untilSettled } from '../core/until-settled.ts';
 import { keepOrder } from './find-purchase.ts';

@@ -10,10 +10,11 @@ import { OptionalInstallId } from '../../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../../accounts/account.ts';
 import type { Subscriptions } from '../../../stores/store.ts';
 import { accountOf, ownerOf } from '../core/owner.ts';
-import { proofIn, proofShape, readSold } from '../core/proof.ts';
+import { readSold } from '../core/ask-store.ts';
+import { proofIn, proofShape } from '../core/proof.ts';
 import { purchaseHash } from '../core/purchase-ids.ts';
 import { untilSettled } from '../core/until-settled.ts';
-import { storeUnconfigured } from '../../../stores/store-token.ts';
+import { storeUnconfigured } from '../../../stores/store-refusals.ts';
 import { FIRST_STORE } from '../../../stores/stores.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import {

@@ -1,7 +1,7 @@
 import { backoffMs } from '../../../journal/backoff.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
 import type { Services, ScriptServices } from '../../../declare.ts';
-import { askStore } from '../core/proof.ts';
+import { askStore } from '../core/ask-store.ts';
 import { purchaseScript } from '../core/purchase-script.ts';
 import { forgottenAfterMs, LEASE_MS, LONGEST_WAIT_MS } from '../core/check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';

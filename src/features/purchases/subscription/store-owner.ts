@@ -3,7 +3,7 @@ import type { StorePurchase, Subscriptions } from '../../../stores/store.ts';
 import type { StoreName } from '../../../stores/stores.ts';
 import { accountNamedBy } from '../core/buyers.ts';
 import { accountNamed, accountOf } from '../core/owner.ts';
-import { readSold } from '../core/proof.ts';
+import { readSold } from '../core/ask-store.ts';
 import { purchaseHash } from '../core/purchase-ids.ts';
 import { readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import type { Answered } from './purchase-record.ts';

@@ -3,7 +3,7 @@ import type { DueQueue } from '../../../redis/due-queue.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { StorePurchase } from '../../../stores/store.ts';
 import type { StoreName } from '../../../stores/stores.ts';
-import { askStore, orFailed } from '../core/proof.ts';
+import { askStore, orFailed } from '../core/ask-store.ts';
 import { purchaseScript } from '../core/purchase-script.ts';
 import { UNKNOWN_TRIES, WaitingPurchases } from '../core/waiting-purchases.ts';
 import { LEASE_MS, nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from '../core/check-schedule.ts';

@@ -8,7 +8,7 @@ import { KeptNotices } from '../../../../src/features/purchases/coins/kept-notic
 import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchase-counts.ts';
 import { PurchaseJournal } from '../../../../src/features/purchases/coins/purchase-journal.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
-import { appStoreUnavailable } from '../../../../src/stores/store-outage.ts';
+import { appStoreUnavailable } from '../../../../src/stores/store-refusals.ts';
 import { Stores } from '../../../../src/stores/stores.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, Refund, Sold as SoldProduct } from '../../../../src/stores/store.ts';
 import { DyingScripts } from '../../../dying-scripts.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { endpoint, type ScriptServices, type Services } from '../../declare.ts';
 import type { NotificationEndpoint, PurchaseHint, StoreDeclaration } from '../../stores/store.ts';
-import { storeUnconfigured } from '../../stores/store-token.ts';
+import { storeUnconfigured } from '../../stores/store-refusals.ts';
 import type { StoreName } from '../../stores/stores.ts';
-import { table } from '../../stores/table.ts';
+import { table } from '../../stores/store-table.ts';
 import { checkSoon, subscriptionNoticed } from './subscription/notices.ts';
 
 type Declared = Extract<(typeof table)[number], { readonly notifications: unknown }>['notifications'];
