@@ -50,6 +50,11 @@ export interface NotificationEndpoint {
   readonly summary: string;
   readonly description: string;
   readonly body: z.ZodObject;
+  /**
+   * Whether a notification of a new purchase is answered before the store is asked about the purchase. The service keeps the notification,
+   * and asks within a second.
+   */
+  readonly answersFirst?: boolean;
   /** How long a notification may be. Default: as other requests. */
   readonly bodyBounds?: { readonly bytes: number };
   readonly deadlineMs: number;

@@ -14,10 +14,11 @@ export const storeNotifications = (table as readonly StoreDeclaration[]).flatMap
 );
 
 function notificationEndpoint<const Intake extends NotificationEndpoint>(name: string, intake: Intake) {
+  const { answersFirst = false, ...declared } = intake;
   return endpoint({
     method: 'POST',
     caller: 'none',
-    ...intake,
+    ...declared,
     reply: z.object({
       checks: z.boolean().meta({
         description: 'Whether the service has a record of the purchase, which it then checks, or keeps the notification until it has one.',
@@ -29,7 +30,7 @@ function notificationEndpoint<const Intake extends NotificationEndpoint>(name: s
       if (notifications === undefined) return storeUnconfigured();
       let checks = false;
       for (const hint of await notifications.read(body as object, meta.authorization)) {
-        checks = (await noticed(name, hint, services)) || checks;
+        checks = (await noticed(name as StoreName, hint, answersFirst, services)) || checks;
       }
       return { checks };
     },
@@ -43,9 +44,13 @@ type NotifiedServices = ScriptServices & Pick<Services, 'stores' | 'keptNotices'
  * @returns whether the service has a record of the purchase, or keeps the notification until it has one
  * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
  */
-async function noticed(name: string, { kind, id, packageName, mayBeNew }: PurchaseHint, services: NotifiedServices): Promise<boolean> {
-  const store = name as StoreName;
-  const of = { store, id, packageName };
+async function noticed(
+  store: StoreName,
+  { kind, mayBeNew, ...named }: PurchaseHint,
+  answersFirst: boolean,
+  services: NotifiedServices,
+): Promise<boolean> {
+  const of = { store, ...named };
   if (kind !== 'product' && (await (mayBeNew ? subscriptionNoticed(of, services) : checkSoon(of, services)))) return true;
-  return kind !== 'subscription' && services.keptNotices.noticed(store, id, packageName, mayBeNew);
+  return kind !== 'subscription' && services.keptNotices.noticed(of, { mayBeNew, answersFirst });
 }

@@ -8,7 +8,7 @@ import { LEASE_MS, UNCONFIGURED_WAIT_MS } from '../core/check-schedule.ts';
 import { readFields, type PurchaseFields } from '../core/purchase-fields.ts';
 import { purchaseIdOf } from '../core/purchase-ids.ts';
 import { purchaseScript } from '../core/purchase-script.ts';
-import { UNKNOWN_TRIES, WaitingPurchases } from '../core/waiting-purchases.ts';
+import { UNKNOWN_TRIES, WaitingPurchases, type NamedPurchase } from '../core/waiting-purchases.ts';
 import { purchaseKeys } from './model.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import type { PurchaseJournal } from './purchase-journal.ts';
@@ -48,21 +48,21 @@ export class KeptNotices {
 
   /**
    * Handles the store's notification of a purchase as `PurchaseJournal.noticed` does, and keeps it if the purchase cannot be recorded yet.
-   * @param isOfPurchase whether the notification says that something was bought. Other notifications are not kept, because nothing is to be
-   * booked
+   * @param how `mayBeNew`: whether the purchase may be new (`PurchaseHint`). Other notifications are not kept, because nothing is to be booked.
+   * `answersFirst`: whether a notification of a new purchase is kept without a question to the store (`NotificationEndpoint`)
    * @returns whether the purchase is recorded, or its notification is kept
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed(store: StoreName, proof: string, packageName: string, isOfPurchase: boolean): Promise<boolean> {
+  async noticed(of: NamedPurchase, { mayBeNew, answersFirst }: { mayBeNew: boolean; answersFirst: boolean }): Promise<boolean> {
     const { scripts, purchases, log, now } = this.#options;
-    const { word, ...about } = await purchases.noticed(store, proof, packageName);
+    const { word, ...about } = await purchases.noticed(of, !answersFirst);
     if (word === 'recorded') return true;
-    if (word === 'ignored' || !isOfPurchase) return false;
-    const purchaseId = purchaseIdOf(store, proof);
+    if (word === 'ignored' || !mayBeNew) return false;
+    const purchaseId = purchaseIdOf(of.store, of.id);
     const purchase = purchaseKeys.notice(purchaseId);
     const isKept = (await readFields(purchase, scripts)) !== undefined;
     if (!isKept) await this.#waiting.refuseIfFull(purchaseId);
-    const notice = { store, id: proof, packageName, unknowns: word === 'unknown' ? 1 : 0, dueAt: now() + backoffMs(1) };
+    const notice = { ...of, unknowns: word === 'unknown' ? 1 : 0, dueAt: now() + (answersFirst ? 0 : backoffMs(1)) };
     await this.#waiting.keep(purchaseId, async (act) => Number((await scripts.run(keepNoticeScript, { purchase }, { ...notice, act }))[1]));
     if (!isKept && word === 'product_not_found')
       log.warn({ purchaseId, ...about }, 'the catalogue does not have a product that was bought: it is granted once the catalogue has it');
@@ -89,7 +89,7 @@ export class KeptNotices {
     const askedAt = now();
     let word: Awaited<ReturnType<PurchaseJournal['noticed']>>['word'];
     try {
-      ({ word } = await purchases.noticed(store, notice.text('id'), notice.text('packageName')));
+      ({ word } = await purchases.noticed({ store, id: notice.text('id'), packageName: notice.text('packageName') }));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       counts.failed('look');

@@ -9,6 +9,7 @@ import { LEASE_MS, LONGEST_WAIT_MS, PENDING_WAIT_MS, UNCONFIGURED_WAIT_MS } from
 import { accountNamed, accountOf } from '../core/owner.ts';
 import { askStore } from '../core/ask-store.ts';
 import { purchaseIdOf } from '../core/purchase-ids.ts';
+import type { NamedPurchase } from '../core/waiting-purchases.ts';
 import { untilSettled } from '../core/until-settled.ts';
 import { keepOrder } from './find-purchase.ts';
 import { listPurchase } from './listing.ts';
@@ -147,18 +148,19 @@ export class PurchaseJournal {
   /**
    * Handles the app store's notification of a changed purchase. The notification is only a hint: the service asks the store. A recorded
    * purchase is checked within a second. A new purchase is recorded if it is bound to an account.
+   * @param asks whether to ask about a new purchase. False: the result is `not_yet`
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed(store: StoreName, proof: string, packageName: string): Promise<Noticed> {
+  async noticed({ store, id, packageName }: NamedPurchase, asks = true): Promise<Noticed> {
     const { scripts, now } = this.#options;
     const seller = this.sellerOf(store);
     if (seller === undefined || !seller.packageNames.includes(packageName)) return { word: 'ignored' };
-    const purchaseId = purchaseIdOf(store, proof);
+    const purchaseId = purchaseIdOf(store, id);
     if ((await readPurchase(purchaseId, scripts)) !== undefined) {
       await this.#journal.bring(purchaseId, now());
       return { word: 'recorded' };
     }
-    const purchase = await seller.read(proof, packageName);
+    const purchase = asks ? await seller.read(id, packageName) : 'not_yet';
     if (typeof purchase === 'string') return { word: purchase === 'not_yet' ? purchase : 'unknown' };
     // A canceled or fully refunded purchase gives no coins, so it is not recorded.
     if (purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return { word: 'ignored' };

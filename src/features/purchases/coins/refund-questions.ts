@@ -21,6 +21,19 @@ const leaseRefunds = defineScript({
   library: leaseLibrary,
 });
 
+/** Renews the lease of a process that still asks. Answers renewed, or gone: another process has the lease. */
+const renewRefunds = defineScript({
+  name: 'purchases/renew-refunds',
+  lua: `
+    if redis.call('HGET', asked, 'leasedBy') ~= holder then return {'gone'} end
+    set_lease(asked, holder, lease_ms)
+    return {'renewed'}`,
+  keys: ['asked'],
+  args: ['holder', 'leaseMs'],
+  answers: ['renewed', 'gone'],
+  library: leaseLibrary,
+});
+
 const endRefunds = defineScript({
   file: new URL('end-refunds.lua', import.meta.url),
   keys: ['asked'],
@@ -38,8 +51,7 @@ const POLL_MS = 1000;
 const CLOSE_MS = 2000;
 
 /**
- * How long one process may ask the app store before another may, in milliseconds: enough to list 100,000 refunds. If both ask, it does no
- * harm.
+ * How long one process may ask the app store for a page of refunds before another may ask, in milliseconds. If both ask, it does no harm.
  */
 const LEASE_MS = 120_000;
 
@@ -120,11 +132,14 @@ export class RefundQuestions {
 
   /** Asks the app store for refunds since a time. @returns whether the store has answered completely */
   async #ask(seller: OneTimeProducts, since: number): Promise<boolean> {
-    const { counts, log } = this.#options;
+    const { scripts, store, counts, log } = this.#options;
     try {
       for await (const part of seller.refunds(Math.max(0, since))) {
         if (this.#isClosed) return false;
         await Promise.all(part.map((refund) => this.#notice(refund)));
+        const keys = { asked: purchaseKeys.asked(store) };
+        const [word] = await scripts.run(renewRefunds, keys, { holder: this.#holder, leaseMs: LEASE_MS });
+        if (word === 'gone') return false;
       }
       return true;
     } catch (error) {

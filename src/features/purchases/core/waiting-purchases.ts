@@ -5,6 +5,7 @@ import { Journal } from '../../../journal/journal.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
 import { Queue } from '../../../redis/queue.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import type { StoreName } from '../../../stores/stores.ts';
 import { purchaseScript } from './purchase-script.ts';
 
 export const askAgainScript = purchaseScript(
@@ -37,6 +38,14 @@ const MOST_WAITING = 10_000;
  * week by default.
  */
 const FULL_RETRY_MS = 60_000;
+
+/** A purchase as a notification names it. */
+export interface NamedPurchase {
+  readonly store: StoreName;
+  /** The store's own id of the purchase. */
+  readonly id: string;
+  readonly packageName: string;
+}
 
 export interface WaitingOptions {
   /** The name of the queue. */

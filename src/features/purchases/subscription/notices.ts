@@ -4,7 +4,8 @@ import { purchaseHash } from '../core/purchase-ids.ts';
 import { subscriptionKeys } from './model.ts';
 import { schedulePurchase } from './purchase-check.ts';
 import { queued, readPurchase } from './purchase-document.ts';
-import { noteUnowned, type NamedPurchase } from './unowned-purchase.ts';
+import type { NamedPurchase } from '../core/waiting-purchases.ts';
+import { noteUnowned } from './unowned-purchase.ts';
 
 /**
  * Handles a notification of a subscription. A notification is only a hint: it makes the purchase due for a check. A purchase that no app

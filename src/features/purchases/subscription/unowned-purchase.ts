@@ -5,7 +5,7 @@ import type { StorePurchase } from '../../../stores/store.ts';
 import type { StoreName } from '../../../stores/stores.ts';
 import { askStore, orFailed } from '../core/ask-store.ts';
 import { purchaseScript } from '../core/purchase-script.ts';
-import { UNKNOWN_TRIES, WaitingPurchases } from '../core/waiting-purchases.ts';
+import { UNKNOWN_TRIES, WaitingPurchases, type NamedPurchase } from '../core/waiting-purchases.ts';
 import { LEASE_MS, nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from '../core/check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
@@ -53,14 +53,6 @@ const LEAST_FOLLOWED_MS = 2000;
 
 /** The longest such wait, in milliseconds. */
 const LONGEST_FOLLOWED_MS = 10 * 60_000;
-
-/** A purchase as a notification names it. */
-export interface NamedPurchase {
-  readonly store: StoreName;
-  /** The store's own id of the purchase. */
-  readonly id: string;
-  readonly packageName: string;
-}
 
 /** Purchases without an owner. */
 function waitingIn({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): WaitingPurchases {

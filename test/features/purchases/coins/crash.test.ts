@@ -215,7 +215,7 @@ test('a claim does not remove the notice of a refund that came after its check f
   await show(purchases, token, installId);
   const seen = books.answerFor(token);
   books.sold.get(token)!.refunded = 1;
-  expect(await purchases.noticed('google', token, PACKAGE)).toEqual({ word: 'recorded' });
+  expect(await purchases.noticed({ store: 'google', id: token, packageName: PACKAGE })).toEqual({ word: 'recorded' });
   await purchases.claim('google', seen, presentedBy(installId));
   await survive(token);
   expect(await coinsOf(installId)).toEqual([100, -100]);

@@ -18,7 +18,11 @@ beforeEach(async () => {
   await own.redis.del(purchaseKeys.noticesDue, ...(await own.redis.keys('{product-notice:*')));
 });
 
-const tell = (token: string, { notices } = process()) => notices.noticed('google', token, PACKAGE, true);
+const tell = (
+  id: string,
+  { notices }: Pick<ReturnType<typeof process>, 'notices'> = process(),
+  { packageName = PACKAGE, mayBeNew = true, answersFirst = false } = {},
+) => notices.noticed({ store: 'google', id, packageName }, { mayBeNew, answersFirst });
 
 const isKept = async (token: string) => (await own.redis.exists(purchaseKeys.notice(purchaseIdOf('google', token)))) === 1;
 
@@ -88,11 +92,20 @@ test.each([
   expect(Math.max(...waits)).toBeLessThanOrEqual(HOUR);
 });
 
+test('a store whose notifications are answered first is asked by the queue', async () => {
+  const installId = freshId();
+  const token = books.sell({ buyer: accountIdOf(installId) });
+  books.isAway = true;
+  expect([await tell(token, process(), { answersFirst: true }), await isKept(token)]).toEqual([true, true]);
+  books.isAway = false;
+  expect([await repeat(token), await isKept(token), await coinsOf(installId)]).toEqual([[0], false, [100]]);
+});
+
 test('only notifications that something was bought are kept, of the apps of the service', async () => {
   const { token } = early(freshId());
   const { notices } = process();
-  expect(await notices.noticed('google', token, PACKAGE, false)).toBe(false);
-  expect(await notices.noticed('google', token, 'com.other.app', true)).toBe(false);
+  expect(await tell(token, { notices }, { mayBeNew: false })).toBe(false);
+  expect(await tell(token, { notices }, { packageName: 'com.other.app' })).toBe(false);
   expect(await isKept(token)).toBe(false);
 });
 
