@@ -121,13 +121,14 @@ export interface Events {
 export interface ServerClient {
   events: Events;
   /**
-   * Gives coins, once per idempotency key, such as `match-17-won`. After a failure with an unknown outcome (`network`, `timeout`, `outcome:
-   * 'unknown'`) call again with the same key, from another process or tomorrow too. Needs the scope `coins`, like `purchase` and `debit`.
+   * Adds coins to the account's balance, once per idempotency key, such as `match-17-won`. After a failure with an unknown outcome
+   * (`network`, `timeout`, `outcome: 'unknown'`) call again with the same key, from another process or tomorrow too. Needs the scope `coins`,
+   * like `purchase` and `debit`.
    */
   grant: AccountCall<'POST /v1/coins/credit'>;
-  /** Gives coins that were bought, once per idempotency key. */
+  /** Adds coins to the account's balance that its player has bought, once per idempotency key. To sell something for coins, use `debit`. */
   purchase: AccountCall<'POST /v1/coins/purchase'>;
-  /** Takes coins, once per idempotency key. */
+  /** Takes coins from the account's balance, once per idempotency key. */
   debit: AccountCall<'POST /v1/coins/debit'>;
   balance: AccountCall<'GET /v1/balance'>;
   /** The ledger, newest entry first. Needs the scope `accounts:read`. */
