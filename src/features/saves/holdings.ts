@@ -63,7 +63,7 @@ export const saveHolding = {
       await scripts.run(joinScript, keys, { guestId, game, name, lines, joinedTexts });
     }
     if (saves.length > 0) await scripts.run(joinScript, keys, { guestId, game: AFTER_ALL, name: '', lines: '', joinedTexts: '' });
-    // If this ends between the two, the next call finds no save, and deletes the texts.
+    // If this process dies between the two deletions, the next call finds no save, and deletes the texts.
     await dropHeldKey(guestId, 'saves', scripts);
     await dropHeldKey(guestId, 'saves:texts', scripts);
     return false;

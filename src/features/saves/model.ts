@@ -14,9 +14,13 @@ import { FreeJson } from '../rooms/model.ts';
 /** The versions of a save that are kept, the standing one among them. */
 export const KEPT_VERSIONS = 5;
 
+/** The most saves of an account in a game. */
 export const MOST_NAMES = 16;
-/** The most bytes of a game's saves as they stand, and of all versions of all saves of an account. */
+
+/** The most bytes of the standing versions of an account's saves in a game. */
 export const MOST_GAME_BYTES = 256 * 1024;
+
+/** The most bytes of all versions of all saves of an account. */
 export const MOST_ACCOUNT_BYTES = 1024 * 1024;
 
 /**

@@ -9,7 +9,7 @@ export const saveAuditor: Auditor = {
     { pattern: accountKeyPattern('saves'), counted: 'accounts with saves', check: ([id], probe) => check(id!, probe) },
     {
       pattern: accountKeyPattern('saves:texts'),
-      // With its versions the texts are checked above.
+      // If the versions exist, their check above has read the texts too.
       check: async ([id], probe) => ((await probe.ask('EXISTS', keysOf(id!).saves)) === 1 ? [] : check(id!, probe)),
     },
   ],
