@@ -88,7 +88,7 @@ export function storeCases(): Record<string, Case> {
     'install-proof/keep-proof': scriptCase(
       keepProof,
       (number) => ({ account: accountKey(owner(number)), standing: standingKey(owner(number)) }),
-      () => ({ at: now }),
+      () => ({}),
     ),
     'sign-in/provision': scriptCase(
       provisionScript,

@@ -1,7 +1,7 @@
 -- Records that an install of an account was proven genuine. The account may have moved, or may have been banned or deleted, since it
 -- requested the nonce; then nothing is recorded.
 -- KEYS account, standing
--- ARGV at
+-- ARGV -
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
 -- Library create-account.lua: create_account
@@ -12,5 +12,5 @@ if state == 'moving' then return {'moving'} end
 if state == 'deleted' then return {'account_deleted'} end
 if state == 'banned' then return {'account_banned', detail} end
 create_account(account)
-redis.call('HSET', account, 'installVerifiedAt', at)
+redis.call('HSET', account, 'installVerifiedAt', now)
 return {'kept'}

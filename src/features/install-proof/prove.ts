@@ -26,7 +26,6 @@ export const takeNonce = defineScript({
 export const keepProof = defineScript({
   file: new URL('keep-proof.lua', import.meta.url),
   keys: ['account', 'standing'],
-  args: ['at'],
   answers: ['kept', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
   library: [standingLibrary, accountEvents, accountCreation],
 });
@@ -104,9 +103,9 @@ async function verify(installs: InstallProofs, ...asked: Parameters<InstallProof
  * that limit has already counted the request for the nonce, and a nonce creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
-async function recordProof(accountId: string, { scripts, now }: ScriptServices): Promise<void> {
+async function recordProof(accountId: string, { scripts }: ScriptServices): Promise<void> {
   const { word, figures } = await runWhereItIs(accountId, scripts, (id) =>
-    scripts.run(keepProof, { account: accountKey(id), standing: standingKey(id) }, { at: now() }),
+    scripts.run(keepProof, { account: accountKey(id), standing: standingKey(id) }, {}),
   );
   if (word === 'kept') return;
   throw word === 'account_banned' ? refuseBanned(banEndOf(figures[0]!)) : refuse(word);
