@@ -115,7 +115,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'hand-dealt-during-hello',
-    file: 'src/features/rooms/live.ts',
+    file: 'src/features/rooms/welcome.ts',
     before: `  const { state } = socket;\n  if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();\n`,
     after: '',
     harm: 'A player who connects while the cards are dealt never sees its hand.',
