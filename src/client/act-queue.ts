@@ -31,6 +31,8 @@ export interface Answer {
   order: number;
   seq?: number;
   replayed?: true;
+  /** The receivers of a message who have no channel. */
+  away?: string[];
   error?: ActError;
 }
 
@@ -42,8 +44,8 @@ export const MOST_ACTS = 256;
  */
 const MOST_SENT = 16;
 
-/** Milliseconds of silence after which a new connection may help. The service answers each act within 3 s. */
-const SILENCE_MS = 8000;
+/** Milliseconds without an answer after which a new connection may help. The service answers each act within 3 s. */
+const SILENCE_MS = 4500;
 
 const wholeOf: Record<string, string> = { data: 'data', state: 'state' };
 
@@ -196,14 +198,14 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
         if (both) {
           last.fields = both;
           last.done.push(done);
-        } else if (unanswered().length >= MOST_ACTS) return done(refusedAs('queue_full'));
+        } else if (unanswered().length >= MOST_ACTS) return done(refusedAs('queue_full', `${MOST_ACTS} acts wait already.`));
         else waiting.push({ action, fields, tab, order: 0, seat, done: [done] });
         changed();
         pump();
       }) as Promise<never>;
     },
 
-    answered({ order, seq = roomSeq, replayed, error }: Answer): void {
+    answered({ order, seq = roomSeq, replayed, away, error }: Answer): void {
       const act = sent.find((sentAct) => sentAct.order === order);
       if (!act) return;
       sent = sent.filter((sentAct) => sentAct !== act);
@@ -214,7 +216,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
         if (isData(act)) lastData = Math.max(lastData, order);
         act.seq = seq;
         if (seq > roomSeq) shown.push(act);
-        settle(act, { ok: true, seq, ...(replayed && { replayed }) });
+        settle(act, { ok: true, seq, ...(replayed && { replayed }), ...(away && { away }) });
       } else if (isTemporary(error) && error.code !== 'internal') postpone(act, error);
       else settle(act, { ok: false, error });
       if (!sent.length) requeue();

@@ -12,7 +12,7 @@ import { pageStore, safeStore, type Exclusive, type SafeStore, type Store } from
 import { watch, type Watch, type Watcher } from './watch.ts';
 import type { Followed, SocketClass, WatchState } from './watched.ts';
 import type { OnPairStatus, Pairing, WatchedPairing } from './pairing.ts';
-import { watchedRoom, type RoomWatchOptions } from './watched-room.ts';
+import type { RoomWatchOptions } from './watched-room.ts';
 
 export type {
   CallOptions,
@@ -62,7 +62,10 @@ export interface Options {
    * sign-in, for the app store, or for its product in the catalogue.
    */
   onPurchase?: (purchase: Purchase, result: PurchaseResult) => void;
-  /** Gets a message when the store first fails, and when somebody has emptied it. The default is console.warn. */
+  /**
+   * Gets messages for the page's developer, each once: the store first fails, somebody has emptied it, the service refuses the page's origin,
+   * or an act in a room was refused and the game does not listen for that. The default is console.warn.
+   */
   onWarning?: (message: string) => void;
   /** The function that sends requests. The default is the platform's own. */
   fetch?: Fetch;
@@ -108,6 +111,8 @@ export interface ClientParts {
   readonly exclusive: Exclusive;
   readonly identity: Identity;
   readonly closed: AbortSignal;
+  /** Tells the page's developer what is wrong. */
+  readonly warn: (message: string) => void;
 }
 
 /** Makes a client of one service for one player. */
@@ -126,7 +131,17 @@ export function coinop(options: Options): Client {
   const { signal: closed } = closing;
   const watchers = new Set<Watcher>();
 
-  const to: SendOnce = (...request) => sendOnce(fetch, url, ...request);
+  /** Finds the cause of failures, in a module of its own, because most pages never need it. */
+  let explain: ((result: Result) => Result) | undefined;
+  const to: SendOnce = async (...request) => {
+    const result = await sendOnce(fetch, url, ...request);
+    if (platform.document && (result as Failure).error?.code === 'network')
+      void import('./unreachable.ts').then(
+        ({ causeOf }) => (explain ??= causeOf(platform, url, onWarning))(result),
+        () => {},
+      );
+    return explain?.(result) ?? result;
+  };
   const call: Send = (route, input, { signal, timeoutMs }, credential, tryMs = TRY_MS) => {
     // The service answers a long-poll without news only when its wait is over.
     const waitMs = ((input['wait'] as number) || 0) * 1000;
@@ -210,16 +225,19 @@ export function coinop(options: Options): Client {
     // Another tab has stored an operation. That tab may be closed before the operation is finished, so this one tries after a while.
     else if (key?.startsWith(prefix)) setTimeout(outbox.wake, TRY_MS);
   };
-  listen(platform, wake, written, closed);
+  listen(platform, wake, () => watchers.forEach((watcher) => watcher.check()), written, closed);
   outbox.wake();
 
   return Object.assign(calls, {
-    parts: { name, to, call, follow, store, exclusive, identity, closed },
+    parts: { name, to, call, follow, store, exclusive, identity, closed, warn: onWarning },
     wake,
     who: identity.load,
     discardHeld: outbox.discard,
     watchRoom: (code: string, onRoom: (room: never) => void, more: RoomWatchOptions = {}) =>
-      follow(watchedRoom(code, onRoom, more, to, credential), more.onState),
+      followPart(`/v1/rooms/${encodeURIComponent(code)}/live`, more.onState, async () => ({
+        ...(await import('./patch.ts')),
+        ...(await import('./watched-room.ts')).watchedRoom(code, guarded, onRoom, more, to, credential, TRY_MS),
+      })),
     watchPairing: (pairing: Pairing, onStatus: OnPairStatus, { onState }: Pick<RoomWatchOptions, 'onState'> = {}) =>
       followPart(`/v1/pair/live?token=${encodeURIComponent(pairing.token)}`, onState, async () =>
         (await import('./pairing.ts')).watchedPairing(pairing, guarded(onStatus), calls.pairing.status as never, closed),
@@ -244,13 +262,18 @@ function addressOf({ url: given, installId = '' }: Options): string {
   return url;
 }
 
-/** Listens to events of the platform until the client closes. @param written gets the keys that other tabs write into the store */
-function listen(platform: Platform, wake: () => void, written: (event: Written) => void, closed: AbortSignal): void {
+/**
+ * Listens to events of the platform until the client closes.
+ * @param check called when the network is lost. A service on the same machine may still be reached
+ * @param written gets the keys that other tabs write into the store
+ */
+function listen(platform: Platform, wake: () => void, check: () => void, written: (event: Written) => void, closed: AbortSignal): void {
   const { document } = platform;
   if (!document) return;
   const once = { signal: closed };
   document.addEventListener('visibilitychange', () => document.hidden || wake(), once);
   platform.addEventListener('online', wake, once);
+  platform.addEventListener('offline', check, once);
   platform.addEventListener('storage', written as never, once);
 }
 
@@ -260,6 +283,7 @@ interface Written {
 }
 
 interface Platform {
+  location?: { origin: string };
   navigator?: { locks?: { request<T>(name: string, work: () => Promise<T>): Promise<T> } };
   fetch: Fetch;
   WebSocket?: SocketClass;

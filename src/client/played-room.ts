@@ -4,7 +4,7 @@ import type { Credential } from './identity.ts';
 import { applied, type Fields } from './merge-patch.ts';
 import type { Pace } from './pace.ts';
 import { isTemporary, TRY_MS, type SendOnce } from './request.ts';
-import type { ActCode, ActError, Game, GameRoom, PlayedRoom, RoomEvents } from './room-types.ts';
+import type { ActCode, ActError, Game, GameRoom, OwnPlayer, PlayedRoom, RoomEvents, ShownRoom } from './room-types.ts';
 import type { Room } from './routes.ts';
 import type { Watch } from './watch.ts';
 import type { Followed, Message, WatchState } from './watched.ts';
@@ -23,7 +23,11 @@ export interface PlayedRoomOptions {
   readonly seat?: string | undefined;
   /** Called with each seat that the service confirms, and with undefined when the seat is lost or the room has ended. */
   readonly onSeat?: (seat?: string) => void;
+  /** Called with a refused act about which the game does not listen. */
+  readonly onWarning?: (message: string) => void;
 }
+
+const NO_SEAT = 'You have no seat in this room any more: the host removed you, you were away for too long, or you left on another page.';
 
 /** The error codes after which a sign-in may give the caller the seat back, so the acts are kept. */
 const HELD = ['session_required', 'sign_in_required'];
@@ -50,6 +54,14 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
   let own: unknown;
   let isTelling = false;
   let isClosed = false;
+  const warned = new Set<string>();
+  /** Whether the player has left by an act of this page. */
+  let hasLeft = false;
+  /** The time of the service, less the time of `performance.now()`. */
+  let offsetMs: number | undefined;
+  /** The milliseconds there and back of the exchange that gave `offsetMs`. A faster one is more exact. */
+  let roundTripMs = Infinity;
+  let greetedAt = 0;
   /** The hello that was sent on the open socket. Empty before that. */
   let greeting = '';
   let sendText: (text: string) => void;
@@ -66,7 +78,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     isTelling = true;
     queueMicrotask(() => {
       isTelling = false;
-      const room = view();
+      const room = drawn();
       if (room && !isClosed) emit('change', room);
     });
   };
@@ -76,7 +88,13 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     options.kept ?? [],
     changed,
     () => drop(),
-    (error, { action }) => isClosed || emit('refused', error, { action }),
+    (error, { action }) => {
+      if (isClosed) return;
+      const warning = `The act ${action} was refused: ${error.message} (${error.code})`;
+      if (!listeners.get('refused')?.size && !warned.has(warning)) options.onWarning?.(warning);
+      warned.add(warning);
+      emit('refused', error, { action });
+    },
   );
   if (options.seat) queue.sitsIn(options.seat);
 
@@ -89,6 +107,25 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
       else if (action === 'state' || 'state' in fields || 'merge' in fields) state = applied(state, fields, 'state');
     }
     return (shown = { ...confirmed, state, players } as GameRoom<Game>);
+  };
+
+  const meIn = (room?: GameRoom<Game>): OwnPlayer<Game> | undefined => {
+    const me = room?.players.find(({ id }) => id === playerId);
+    return me && { ...me, ...(own !== undefined && { private: own }) };
+  };
+
+  /** The room as `change` hands it over. */
+  const drawn = (): ShownRoom<Game> | undefined => {
+    const room = view();
+    return room && { ...room, me: meIn(room) };
+  };
+
+  /** Notes the time of the service. @param sentAt when the message was sent that this time answers, by `performance.now()` */
+  const tell = (now: number, sentAt: number): void => {
+    const ms = performance.now() - sentAt;
+    if (ms > roundTripMs) return;
+    roundTripMs = ms;
+    offsetMs = now - sentAt - ms / 2;
   };
 
   const sits = (you: You): void => {
@@ -104,7 +141,10 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     const wasSeated = isSeated();
     confirmed = room;
     queue.seen(room.seq);
-    if (wasSeated && !isSeated()) refuse(refusedAs('not_in_room').error);
+    if (wasSeated && !isSeated()) {
+      hasLeft ||= queue.unanswered().some(({ action }) => action === 'leave');
+      refuse(refusedAs('not_in_room', NO_SEAT).error);
+    }
     changed();
   };
 
@@ -119,10 +159,10 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
       const route = `POST /v1/rooms/{code}/${action as ActionName}` as const;
       const reply = await to(route, { ...fields, code, order, tab }, await credential(), new AbortController().signal);
       if (!reply.ok) return queue.answered({ order, error: reply.error as ActError });
-      const { room, you, replayed } = reply as unknown as { room: Room; you: You; replayed?: true };
+      const { room, you, ...more } = reply as unknown as { room: Room; you: You } & Pick<Answer, 'replayed' | 'away'>;
       sits(you);
       if (watch.state.status === 'ended') takeRoom(room);
-      queue.answered({ order, seq: room.seq, replayed });
+      queue.answered({ order, seq: room.seq, ...more });
     },
   };
 
@@ -132,11 +172,17 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
       queue.refuse(error);
       options.onSeat?.();
     }
-    emit('error', error);
+    if (!hasLeft) emit('error', error);
   };
 
   const unknownMessage = ({ type, ...message }: Message): void => {
-    if (type === 'welcome') {
+    const now = message['now'] as number;
+    if (type === 'pong') tell(now, message['t'] as number);
+    else if (type === 'welcome') {
+      hasLeft = false;
+      // The clock of a device that slept may have stopped.
+      roundTripMs = Infinity;
+      if (now) tell(now, greetedAt);
       sits(message['you'] as You);
       const seat = seatOf();
       if (seat) options.onSeat?.(seat);
@@ -154,7 +200,13 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     else {
       isClosed = state.code === 'closed';
       if (state.code === 'finished') queue.open(overHttp, seatOf());
-      else queue.refuse(refusedAs(isClosed ? 'aborted' : 'room_not_found', state.code).error);
+      else
+        queue.refuse(
+          (isClosed
+            ? refusedAs('aborted', 'This page has closed the room.')
+            : refusedAs('room_not_found', 'The room does not exist any more.')
+          ).error,
+        );
       if (!isClosed) options.onSeat?.();
     }
     emit('connection', state);
@@ -182,6 +234,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
           return '';
         }
         queue.refuse(undefined);
+        greetedAt = performance.now();
         return (greeting = hello);
       },
       opened(send, close) {
@@ -208,8 +261,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
         return view()?.players ?? [];
       },
       get me() {
-        const me = view()?.players.find(({ id }) => id === playerId);
-        return me && { ...me, ...(own !== undefined && { private: own }) };
+        return meIn(view());
       },
       get connection() {
         return watch.state;
@@ -217,6 +269,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
       get unanswered() {
         return queue.unanswered().length;
       },
+      now: () => (offsetMs === undefined ? Date.now() : performance.now() + offsetMs),
       ended: watch.ended,
       set: (data) => queue.add('data', { data }),
       merge: (merge) => queue.add('data', { merge }),
@@ -228,6 +281,8 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
       on(event, listener) {
         const all = listeners.get(event) ?? new Set();
         listeners.set(event, all.add(listener as never));
+        const room = event === 'change' && drawn();
+        if (room) guarded(listener as (room: unknown) => void)(room);
         return () => void all.delete(listener as never);
       },
       close: () => watch.close(),

@@ -31,6 +31,9 @@ export type OwnPlayer<G extends Game> = GamePlayer<G> & { /** Data that only thi
 /** A room. `state` is `{}` before the game sets it. */
 export type GameRoom<G extends Game> = Omit<Room, 'players' | 'state'> & { state: StateOf<G>; players: GamePlayer<G>[] };
 
+/** The room and the player of this page: what a game draws. `me` is undefined without a seat. */
+export type ShownRoom<G extends Game> = GameRoom<G> & { me: OwnPlayer<G> | undefined };
+
 export interface RoomMessage<G extends Game> {
   /** The number of the message. It rises with each message of the room. */
   n: number;
@@ -67,19 +70,32 @@ export type ActCode<A extends Exclude<ActionName, 'join'> = Exclude<ActionName, 
 export type ActError<Code extends ActCode = ActCode> = CoinopError<Code>;
 /** The result of an act. `seq` is the first `seq` of the room with the act's effect. */
 export type ActResult<Code extends ActCode = ActCode> = { ok: true; seq: number; replayed?: true } | { ok: false; error: ActError<Code> };
+/** The result of a message. `away`: its receivers who have no connection, and miss it. Left out if there are none. */
+export type SendResult =
+  | (ActResult<ActCode<'message'>> & { ok: true; away?: string[] })
+  | { ok: false; error: ActError<ActCode<'message'>> };
 type Done<A extends Exclude<ActionName, 'join'>> = Promise<ActResult<ActCode<A>>>;
 
 export interface RoomEvents<G extends Game> {
-  /** The room changed: another client changed it, or this page shows the effect of an own act that the service has not done yet. */
-  change: (room: GameRoom<G>) => void;
+  /**
+   * The room changed: another client changed it, or this page shows the effect of an own act that the service has not done yet. A listener
+   * that is added when the page has the room is called at once.
+   */
+  change: (room: ShownRoom<G>) => void;
   message: (message: RoomMessage<G>) => void;
   /** Messages of the room that this client did not get because its connection was too slow: the numbers of the first and the last. */
   missed: (missed: { from: number; to: number }) => void;
   /** The state of the connection. */
   connection: (state: WatchState) => void;
-  /** An act was refused, and the page no longer shows its effect. The act's result has the same error. */
+  /**
+   * An act was refused, and the page no longer shows its effect. The act's result has the same error. Without a listener the client warns
+   * (`onWarning`).
+   */
   refused: (error: ActError, act: { action: string }) => void;
-  /** The caller has no seat any more: `not_in_room`, or the code of a session that ended. */
+  /**
+   * The caller has no seat: `not_in_room`, or the code of a session that ended. `message` says it in a sentence. Not called when the player
+   * has left by `act('leave')`.
+   */
   error: (error: CoinopError) => void;
 }
 
@@ -101,6 +117,8 @@ export interface PlayedRoom<G extends Game = Game> {
   /** The player of this page. Undefined without a seat, and until the service has named the player. */
   readonly me: OwnPlayer<G> | undefined;
   readonly connection: WatchState;
+  /** The time by the clock of the service, in milliseconds since 1970: the same for all players, whatever their clocks say. */
+  now(): number;
   /** The number of acts that have no answer yet. */
   readonly unanswered: number;
   /** Resolves when no further news can come. */
@@ -120,7 +138,7 @@ export interface PlayedRoom<G extends Game = Game> {
     more?: StateOptions & ({ state?: StateOf<G>; merge?: never } | { merge?: Patch<StateOf<G>>; state?: never }),
   ): Done<'private'>;
   /** Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Offline players miss it. */
-  send(data: MessageOf<G>, to?: readonly string[]): Done<'message'>;
+  send(data: MessageOf<G>, to?: readonly string[]): Promise<SendResult>;
   /** A lobby action: `act('start')`, `act('kick', { playerId })`. */
   act<A extends keyof LobbyActions>(action: A, ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]): Done<A>;
   /** Adds a listener. The returned function removes it. */

@@ -23,10 +23,10 @@ const SAME_SEAT_MS = 10_000;
  * old one.
  */
 export function playRoom<G extends Game = Game>(client: Client, code: string): PlayedRoom<G> {
-  const { name, follow, to, identity } = client.parts;
+  const { name, follow, to, identity, warn } = client.parts;
   const storage = pageStorage();
   const ofActs = `${name}:acts:${code}`;
-  const last = keptSeat(name);
+  const last = keptSeats(name).find((kept) => kept.code === code);
   const { room, left } = playedRoom({
     code,
     to,
@@ -34,8 +34,9 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
     follow,
     pace: paceOfSeat(),
     kept: actsIn(storage.get(ofActs)),
-    seat: last?.code === code ? last.seat : undefined,
+    seat: last?.seat,
     onSeat: (seat) => keepSeat(name, code, seat),
+    onWarning: warn,
   });
   storage.put(ofActs);
   const leave = (): void => {
@@ -78,20 +79,35 @@ export async function quickMatch<G extends Game = Game>(
   return { ok: true, room: playRoom<G>(client, room.code), created };
 }
 
-/** The seat that this tab of the browser had before its page was reloaded. The player may have lost the seat since. */
+/**
+ * The seat that this tab of the browser had before its page was reloaded; of several rooms that of the last one that the page entered. The
+ * player may have lost the seat since.
+ */
 export function lastSeat(client: Client): { code: string; playerId: string } | undefined {
-  return keptSeat(client.parts.name);
+  return keptSeats(client.parts.name).pop();
 }
+
+interface KeptSeat {
+  code: string;
+  playerId: string;
+  seat: string;
+}
+
+/** The most rooms of one page whose seats a reload finds. */
+const MOST_SEATS = 8;
 
 function keepSeat(name: string, code: string, seat?: string): void {
-  pageStorage().put(`${name}:seat`, seat && JSON.stringify({ code, seat, playerId: seat.split(' ')[1] }));
+  const others = keptSeats(name).filter((kept) => kept.code !== code);
+  const seats = seat ? [...others, { code, seat, playerId: seat.split(' ')[1]! }].slice(-MOST_SEATS) : others;
+  pageStorage().put(`${name}:seat`, seats.length ? JSON.stringify(seats) : undefined);
 }
 
-function keptSeat(name: string): { code: string; playerId: string; seat: string } | undefined {
+/** The seats that the tab keeps, that of the last entered room at the end. */
+function keptSeats(name: string): KeptSeat[] {
   try {
-    return JSON.parse(pageStorage().get(`${name}:seat`) ?? '') as ReturnType<typeof keptSeat>;
+    return [JSON.parse(pageStorage().get(`${name}:seat`) ?? '[]') as KeptSeat[]].flat().filter((kept) => kept?.code);
   } catch {
-    return undefined;
+    return [];
   }
 }
 

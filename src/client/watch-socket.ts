@@ -2,13 +2,21 @@ import type { Progress } from './progress.ts';
 import { backoff, isTemporary, sleep } from './request.ts';
 import type { Message, Socket, SocketClass, Watched } from './watched.ts';
 
-const OPEN_MS = 10_000;
+/** Milliseconds within which a connection must open. A service that has just come back opens the next one at once. */
+const OPEN_MS = 4000;
 
 /**
  * The interval, in milliseconds, at which an idle connection is checked. A connection whose network has failed is silent, like one without
  * news.
  */
 const CHECK_MS = 30_000;
+
+/** Milliseconds of silence after which a connection is pinged, if the service answers pings, and those until the answer is missing. */
+const QUIET_MS = 10_000;
+const PONG_MS = 4000;
+
+/** Of so many checks of an idle connection one is a read, which also shows whether the service is behind. */
+const READS = 4;
 
 /** Milliseconds within which the socket must bring a state that a read has already found. */
 const BEHIND_MS = 2000;
@@ -46,6 +54,9 @@ export const overSocket = (
     /** The last room that this socket brought. The next patch applies to this room, even if a read has found a newer one. */
     let room: unknown;
     let timer: ReturnType<typeof setTimeout>;
+    /** Whether the service answers pings. An older one closes a socket that sends them. */
+    let pings = false;
+    let looks = 0;
     const after = (ms: number, run: () => void): void => {
       clearTimeout(timer);
       timer = setTimeout(run, ms);
@@ -63,8 +74,14 @@ export const overSocket = (
       resolve([code, performance.now() - openedAt]);
     };
     const stop = (): void => done(0);
-    const idle = (): unknown => asks.check === check && after(CHECK_MS * (1 + Math.random() / 2), check);
-    const check = async (): Promise<void> => {
+    const idle = (): unknown => asks.check === check && after(pings ? QUIET_MS : CHECK_MS * (1 + Math.random() / 2), look);
+    const look = (): void => (pings && ++looks % READS ? check() : void read());
+    const check = (): void => {
+      if (!pings) return void read();
+      socket!.send(JSON.stringify({ type: 'ping', t: performance.now() }));
+      after(PONG_MS, stop);
+    };
+    const read = async (): Promise<void> => {
       idle();
       const reply = await progress.poll(0);
       if (asks.check !== check) return;
@@ -80,6 +97,7 @@ export const overSocket = (
       // A message may be processed after its socket was closed, when another socket is open already. A late message of a closed socket is
       // dropped.
       if (asks.check !== check) return;
+      pings ||= message.type === 'welcome' && !!message['now'];
       // A patch that does not fit throws, which ends this socket. `asks.whole` is then still set, so the next socket asks for whole rooms.
       asks.whole = true;
       if (message['ops']) message = { room: watched.patched!(room, message) };
@@ -94,7 +112,7 @@ export const overSocket = (
       const found = await progress.take(message);
       // A new connection brought an older state than the known one: the service has lost changes, or this process of the service is behind.
       // A read finds out.
-      if (found && !brought && found < known) after(BEHIND_MS, check);
+      if (found && !brought && found < known) after(BEHIND_MS, read);
       brought = Math.max(brought, found);
       if (progress.isFinal) stop();
     };

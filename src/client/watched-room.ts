@@ -1,8 +1,8 @@
-import { guarded } from './guarded.ts';
+import type { guarded } from './guarded.ts';
 import type { Credential } from './identity.ts';
-import { TRY_MS, type SendOnce } from './request.ts';
-import { routes, type CoinopError, type Room } from './routes.ts';
-import type { Followed, WatchState } from './watched.ts';
+import type { SendOnce } from './request.ts';
+import type { CoinopError, Room } from './routes.ts';
+import type { Watched, WatchState } from './watched.ts';
 
 export interface RoomWatchOptions {
   onState?: (state: WatchState) => void;
@@ -14,23 +14,25 @@ export interface RoomWatchOptions {
   hello?: false;
 }
 
+/** What watches a room. It imports no value of the client: a shared module would be one more for every page to load. */
 export const watchedRoom = (
   code: string,
+  guard: typeof guarded,
   onRoom: (room: never) => void,
   { onYou, onError, hello }: RoomWatchOptions,
   to: SendOnce,
   credential: () => Promise<Credential>,
-): Followed => ({
-  path: `/v1/rooms/${encodeURIComponent(code)}/live`,
+  tryMs: number,
+): Partial<Watched> => ({
   patches: true,
-  poll: (wait, since, signal) => to(routes.rooms.read, wait ? { code, since, wait } : { code }, {}, signal, wait * 1000 + TRY_MS),
+  poll: (wait, since, signal) => to('GET /v1/rooms/{code}', wait ? { code, since, wait } : { code }, {}, signal, wait * 1000 + tryMs),
   positionOf: ({ room }) => (room as Room | undefined)?.seq,
   deliver({ room }) {
-    guarded(onRoom)(room as never);
+    guard(onRoom)(room as never);
     return (room as Room).phase === 'ended';
   },
   other({ error, you }) {
-    guarded<[never]>(error ? onError : onYou)((error ?? you) as never);
+    if (error ?? you) guard<[never]>(error ? onError : onYou)((error ?? you) as never);
   },
   async hello() {
     const by = await credential();

@@ -25,7 +25,7 @@ export interface Socket {
 }
 export type SocketClass = new (url: string) => Socket;
 
-export type Message = Record<string, unknown> & { error?: CoinopError };
+export type Message = Record<string, unknown> & { type?: string; error?: CoinopError };
 
 /** What is watched, such as a room, and how its states are read and passed on. */
 export interface Watched {

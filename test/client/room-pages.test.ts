@@ -107,6 +107,19 @@ describe('a reloaded page', () => {
     second.client.close();
   });
 
+  test('finds its seats in several rooms, and the last one that it entered', async () => {
+    using at = await table();
+    using other = await table();
+    const first = await at.tab.seated(at.code);
+    const second = playRoom(first.client, other.code);
+    await first.client.rooms.join({ code: other.code });
+    await expect.poll(() => second.me?.id).toBe('p3');
+    expect(first.last()).toMatchObject({ code: other.code, playerId: 'p3' });
+    expect(await second.act('leave')).toMatchObject({ ok: true });
+    expect(first.last()).toMatchObject({ code: at.code, playerId: 'p2' });
+    first.client.close();
+  });
+
   test('sends no acts of a seat that the player no longer has', async () => {
     using at = await table();
     const { code, tab, ada } = at;

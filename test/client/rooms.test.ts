@@ -40,8 +40,126 @@ describe('a room with two players', () => {
     expect(await changing).toMatchObject({ ok: false, error: { code: 'not_host' } });
     expect(await setting).toMatchObject({ ok: true });
     expect([bob.state, bob.me?.data, refused]).toEqual([{}, { x: 3 }, ['state not_host']]);
+    expect([await ada.act('kick', { playerId: 'p9' }), table.clients[0].warnings]).toMatchObject([
+      { error: { code: 'invalid_request' } },
+      ['The act kick was refused: playerId: Must be another player in the room (invalid_request)'],
+    ]);
+    expect(table.clients[1].warnings).toEqual([]);
     await expect.poll(() => ada.players[1]?.data).toEqual({ x: 3 });
   });
+});
+
+describe('the events of a room', () => {
+  test('hand over what a game draws with, the own player included, also to a listener that comes late', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    const early: unknown[] = [];
+    bob.on('change', ({ me }) => early.push(me?.private));
+    expect(early).toEqual([]);
+    await ada.deal({ p2: 'hand' }, { state: { round: 1 } });
+    await expect.poll(() => early.at(-1)).toBe('hand');
+    const late: unknown[] = [];
+    const stop = bob.on('change', ({ state, players, phase, me }) => late.push([state, players.length, phase, me?.id, me?.private]));
+    expect(late).toEqual([[{ round: 1 }, 2, 'lobby', 'p2', 'hand']]);
+    stop();
+    await bob.set(1);
+    expect(late).toHaveLength(1);
+  });
+
+  test('do not report the own leave as an error, and say in a sentence why a seat is lost', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    const errors: unknown[] = [];
+    for (const room of [ada, bob]) room.on('error', (error) => errors.push(error));
+    await expect.poll(() => [ada.me?.id, bob.me?.id]).toEqual(['p1', 'p2']);
+    await ada.act('kick', { playerId: 'p2' });
+    await expect.poll(() => errors).toEqual([{ code: 'not_in_room', message: expect.stringContaining('no seat in this room any more') }]);
+    expect(await ada.act('leave')).toMatchObject({ ok: true });
+    expect(await ada.ended).toEqual({ code: 'finished' });
+    expect(errors).toHaveLength(1);
+  });
+
+  test('tell the same time on all pages', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    await expect.poll(() => [ada.me?.id, bob.me?.id]).toEqual(['p1', 'p2']);
+    service.advance(3_600_000);
+    // Bob connects again, to a service whose clock is an hour ahead.
+    const again = playRoom(table.clients[1], table.code);
+    await expect.poll(() => again.me?.id).toBe('p2');
+    expect(again.now() - ada.now()).toBeGreaterThan(3_590_000);
+    expect(Math.abs(again.now() - service.now())).toBeLessThan(60_000);
+    service.advance(-3_600_000);
+  });
+
+  test('name the receivers who miss a message', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    await expect.poll(() => [ada.me?.id, bob.me?.id]).toEqual(['p1', 'p2']);
+    const first = await ada.send('hi');
+    expect(first).toEqual({ ok: true, seq: expect.any(Number) });
+    bob.close();
+    await expect.poll(() => ada.players[1]?.connected).toBe(false);
+    expect(await ada.send('hi', ['p2', 'server'])).toMatchObject({ ok: true, away: ['p2', 'server'] });
+  });
+});
+
+describe('one page', () => {
+  test('plays in several rooms at once, each with its own acts and seat', async () => {
+    using ada = player(service.url);
+    using bob = player(service.url);
+    const codes = [await openRoom(ada), await openRoom(ada), await openRoom(bob)] as const;
+    await seat(ada, codes[2]);
+    const rooms = codes.map((code) => playRoom(ada, code));
+    const results = await Promise.all(rooms.flatMap((room, n) => [room.set(n), room.send(n), room.merge({ n })]));
+    expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    expect(rooms.map(({ me }) => [me?.id, me?.data])).toEqual([
+      ['p1', { n: 0 }],
+      ['p1', { n: 1 }],
+      ['p2', { n: 2 }],
+    ]);
+    await rooms[0]!.act('end');
+    expect(await rooms[1]!.set('goes on')).toMatchObject({ ok: true });
+  });
+
+  test('watches a room and then takes a seat in it, on the same connection', async () => {
+    using ada = player(service.url);
+    using bob = player(service.url);
+    const code = await openRoom(ada);
+    const [playing, watching] = [playRoom(ada, code), playRoom(bob, code)];
+    const [heard, errors]: [unknown[], string[]] = [[], []];
+    watching.on('message', ({ data }) => heard.push(data));
+    watching.on('error', ({ code: why }) => errors.push(why));
+    await expect.poll(() => errors).toEqual(['not_in_room']);
+    await playing.setState({ round: 1 });
+    await playing.send('for all');
+    await expect.poll(() => [watching.state, heard, watching.me]).toEqual([{ round: 1 }, ['for all'], undefined]);
+    await seat(bob, code);
+    await expect.poll(() => watching.me?.connected).toBe(true);
+    expect(await watching.set('sits')).toMatchObject({ ok: true });
+    // It gives the seat up, and watches again.
+    expect(await watching.act('leave')).toMatchObject({ ok: true });
+    await playing.setState({ round: 2 });
+    await expect.poll(() => [watching.state, watching.me]).toEqual([{ round: 2 }, undefined]);
+    expect(errors).toEqual(['not_in_room']);
+  });
+});
+
+test('a seat goes on on another device of the same account, whose acts and those of the first are each done once', async () => {
+  const user = freshId('user');
+  using phone = player(service.url, { installId: undefined });
+  using desk = player(service.url, { installId: undefined });
+  for (const device of [phone, desk]) await device.store.provision({ token: await issue(service, user) });
+  const code = await openRoom(phone);
+  const first = playRoom(phone, code);
+  await first.deal({ p1: 'hand' });
+  await first.set({ from: 'phone' });
+  const second = playRoom(desk, code);
+  await expect.poll(() => [second.me?.private, second.me?.data]).toEqual(['hand', { from: 'phone' }]);
+  await Promise.all([first.merge({ a: 1 }), second.merge({ b: 1 })]);
+  first.close();
+  expect(await second.merge({ from: 'desk' })).toMatchObject({ ok: true });
+  await expect.poll(() => second.me).toMatchObject({ id: 'p1', connected: true, data: { a: 1, b: 1, from: 'desk' } });
 });
 
 describe('a seat', () => {

@@ -199,6 +199,8 @@ describe('with a fake clock', () => {
   let polls: string[];
   /** The answer to a read of the room. Undefined: the service is away. */
   let room: { seq: number; phase: string } | 'gone' | undefined;
+  /** The error with which the service refuses a read. */
+  let busy: object | undefined;
   let fake: FakeSockets;
   let client: Player;
   let watch: Watch;
@@ -210,6 +212,7 @@ describe('with a fake clock', () => {
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    busy = undefined;
     [polls, room, fake, seen, states] = [[], { seq: 1, phase: 'lobby' }, new FakeSockets(), [], []];
   });
   afterEach(() => {
@@ -221,6 +224,7 @@ describe('with a fake clock', () => {
   const fetch: Fetch = async (url, { signal }) => {
     polls.push(url.replace(/.*\/v1/, ''));
     if (room === undefined) throw new TypeError('offline');
+    if (busy !== undefined) return new Response(JSON.stringify({ ok: false, error: busy }), { status: 503 });
     if (room === 'gone') return new Response('{"ok":false,"error":{"code":"room_not_found","message":""}}', { status: 404 });
     if (url.includes('wait=')) await new Promise((_, reject) => signal.addEventListener('abort', reject));
     return new Response(JSON.stringify({ ok: true, room }));
@@ -271,7 +275,7 @@ describe('with a fake clock', () => {
       await open(time + 1);
       expect(fake.last.sent).toEqual([{ type: 'hello', installId: 'install-of-ada' }]);
       fake.last.onclose!({ code: 1006 });
-      await pass(5000);
+      await pass(1000);
     }
     expect(fake.opened.length).toBe(4);
     expect(states.slice(0, 4)).toEqual(['connecting', 'live', 'waiting', 'connecting']);
@@ -290,21 +294,69 @@ describe('with a fake clock', () => {
     await expectNoTimer();
   });
 
-  test('waits longer after each failure, up to 30 s, and reconnects at once when the device wakes up', async () => {
+  test('waits a second at most in the first seconds, 3.5 s later on, and reconnects at once when the device wakes up', async () => {
     room = undefined;
     await watching();
     const waits: number[] = [];
-    for (let time = 0; time < 8; time++) {
+    for (let time = 0; time < 10; time++) {
       fake.last.onclose!({ code: 1006 });
       await pass(0);
       waits.push(watch.state.status === 'waiting' ? watch.state.ms : NaN);
-      if (time < 7) await pass(waits.at(-1)!);
+      if (time < 9) await pass(waits.at(-1)!);
     }
-    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000]);
+    expect(waits).toEqual([187.5, 375, ...Array.from({ length: 6 }, () => 750), 2625, 2625]);
     const before = fake.opened.length;
     client.wake();
     await pass(0);
     expect(fake.opened.length).toBe(before + 1);
+  });
+
+  test('waits for the time that a busy service asks for', async () => {
+    await connected(1);
+    busy = { code: 'overloaded', message: '', retryAfterMs: 9000 };
+    fake.last.onclose!({ code: 1001 });
+    await pass(200);
+    fake.last.onclose!({ code: 1006 });
+    await pass(0);
+    expect(watch.state).toEqual({ status: 'waiting', ms: 9375, error: busy });
+  });
+
+  test('tries a WebSocket once more when one is refused and the service answers a read: it may just have come back', async () => {
+    await watching();
+    fake.last.onclose!({ code: 1006 });
+    await pass(10);
+    expect([polls, seen, fake.opened.length, watch.state.status]).toEqual([['/rooms/BCDFG'], [1], 2, 'connecting']);
+    await open(1);
+    fake.last.onclose!({ code: 1006 });
+    await pass(1000);
+    for (let time = 0; time < 2; time++) {
+      fake.last.onclose!({ code: 1006 });
+      await pass(10);
+    }
+    expect(watch.state).toEqual({ status: 'live', by: 'poll' });
+  });
+
+  test('pings a silent connection of a service that knows pings, and connects again if no answer comes', async () => {
+    await connected(1);
+    const pings = () => fake.last.sent.filter((message) => (message as { type: string }).type === 'ping').length;
+    fake.last.message({ type: 'welcome', you: { playerId: 'p1', host: true }, now: 1 });
+    await pass(9900);
+    fake.last.room(2);
+    await pass(10_100);
+    expect([pings(), polls]).toEqual([1, []]);
+    fake.last.message({ type: 'pong', t: 1, now: 2 });
+    await pass(10_100);
+    fake.last.message({ type: 'pong', t: 1, now: 2 });
+    await pass(10_100);
+    expect([pings(), polls]).toEqual([3, []]);
+    fake.last.message({ type: 'pong', t: 1, now: 2 });
+    // The fourth look is a read, which also shows a process that is behind.
+    await pass(10_100);
+    expect([pings(), polls]).toEqual([3, ['/rooms/BCDFG']]);
+    await pass(10_000);
+    expect([pings(), watch.state.status]).toEqual([4, 'live']);
+    await pass(4000);
+    expect([fake.opened[0]!.isClosed, watch.state.status]).toEqual([true, 'waiting']);
   });
 
   test.each<[what: string, code: number, now: number, then: number[], expected: number[]]>([

@@ -14,8 +14,12 @@ interface Chess {
 
 async function typed(): Promise<void> {
   const room = playRoom<Chess>(client, 'BCDFG');
-  room.on('change', ({ state, players, phase }) => {
+  room.on('change', ({ state, players, phase, me }) => {
     state.board.join();
+    me?.private?.join();
+    // @ts-expect-error: there may be no seat
+    void me.id;
+    room.now().toFixed();
     void [players[0]?.data?.x.toFixed(), phase === 'playing'];
     // @ts-expect-error: a player's data is null before it is set
     void players[0]!.data.x;

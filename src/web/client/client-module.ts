@@ -13,7 +13,7 @@ export function clientModule(): string {
  * an update may get a module of the next version, so the few functions that they share keep their parameters.
  */
 export const clientParts: Readonly<Record<string, () => string>> = Object.fromEntries(
-  ['account', 'pairing', 'patch', 'sign-ins'].map((name) => [`${name}.js`, () => bundle(`client/${name}`)]),
+  ['account', 'pairing', 'patch', 'sign-ins', 'unreachable', 'watched-room'].map((name) => [`${name}.js`, () => bundle(`client/${name}`)]),
 );
 
 /** The part of the library that plays in rooms. It is a separate module, `/rooms.js`, because most pages need no rooms. */

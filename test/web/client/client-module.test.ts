@@ -5,18 +5,18 @@ import { expect, test } from 'vitest';
 import * as source from '../../../src/client/client.ts';
 import * as roomsSource from '../../../src/client/rooms.ts';
 import * as savesSource from '../../../src/client/saves.ts';
-import { clientModule, roomsModule, savesModule } from '../../../src/web/client/client-module.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 
 const service = await forFile(start());
 
 const run = promisify(execFile);
-const addressOf = (text: string): string => `data:text/javascript;base64,${Buffer.from(text).toString('base64')}`;
+/** The address of a served module, beside which are those that it imports when they are needed. */
+const addressOf = (name: string): string => new URL(`../../../src/web/client/bundle/${name}.js`, import.meta.url).href;
 
 test('the served modules export what their sources export, and work together', async () => {
-  const client = (await import(addressOf(clientModule()))) as typeof source;
-  const rooms = (await import(addressOf(roomsModule()))) as typeof roomsSource;
-  const { savesOf } = (await import(addressOf(savesModule()))) as typeof savesSource;
+  const client = (await import(/* @vite-ignore */ addressOf('client'))) as typeof source;
+  const rooms = (await import(/* @vite-ignore */ addressOf('rooms'))) as typeof roomsSource;
+  const { savesOf } = (await import(/* @vite-ignore */ addressOf('saves'))) as typeof savesSource;
   expect(Object.keys(client)).toEqual(Object.keys(source));
   expect(Object.keys(rooms).sort()).toEqual(Object.keys(roomsSource).sort());
   const ada = client.coinop({ url: service.url, store: null, installId: freshId() });
@@ -38,7 +38,7 @@ test('the served modules export what their sources export, and work together', a
 
 test('a Node process ends once its watches are closed, and there is no warning', async () => {
   const script = `
-    import { coinop } from ${JSON.stringify(addressOf(clientModule()))};
+    import { coinop } from ${JSON.stringify(addressOf('client'))};
     const client = coinop({ url: '${service.url}', store: null, installId: '${freshId()}' });
     const { room } = await client.rooms.create();
     await new Promise((resolve) => client.watchRoom(room.code, resolve));

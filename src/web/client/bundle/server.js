@@ -178,7 +178,7 @@ const randomText = () => Array.from(crypto.getRandomValues(/* @__PURE__ */ new U
 // src/client/act-queue.ts
 const MOST_ACTS = 256;
 const MOST_SENT = 16;
-const SILENCE_MS = 8e3;
+const SILENCE_MS = 4500;
 const wholeOf = {
 	data: "data",
 	state: "state"
@@ -298,7 +298,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 				if (both) {
 					last.fields = both;
 					last.done.push(done);
-				} else if (unanswered().length >= 256) return done(refusedAs("queue_full"));
+				} else if (unanswered().length >= 256) return done(refusedAs("queue_full", `${256} acts wait already.`));
 				else waiting.push({
 					action,
 					fields,
@@ -311,7 +311,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 				pump();
 			});
 		},
-		answered({ order, seq = roomSeq, replayed, error }) {
+		answered({ order, seq = roomSeq, replayed, away, error }) {
 			const act = sent.find((sentAct) => sentAct.order === order);
 			if (!act) return;
 			sent = sent.filter((sentAct) => sentAct !== act);
@@ -325,7 +325,8 @@ function actQueue(pace, kept, changed, stuck, refused) {
 				settle(act, {
 					ok: true,
 					seq,
-					...replayed && { replayed }
+					...replayed && { replayed },
+					...away && { away }
 				});
 			} else if (isTemporary(error) && error.code !== "internal") postpone(act, error);
 			else settle(act, {
@@ -377,6 +378,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 }
 
 // src/client/played-room.ts
+const NO_SEAT = "You have no seat in this room any more: the host removed you, you were away for too long, or you left on another page.";
 const HELD = ["session_required", "sign_in_required"];
 function playedRoom(options) {
 	const { code, to, credential } = options;
@@ -387,6 +389,11 @@ function playedRoom(options) {
 	let own;
 	let isTelling = false;
 	let isClosed = false;
+	const warned = /* @__PURE__ */ new Set();
+	let hasLeft = false;
+	let offsetMs;
+	let roundTripMs = Infinity;
+	let greetedAt = 0;
 	let greeting = "";
 	let sendText;
 	let drop = () => {};
@@ -399,11 +406,17 @@ function playedRoom(options) {
 		isTelling = true;
 		queueMicrotask(() => {
 			isTelling = false;
-			const room = view();
+			const room = drawn();
 			if (room && !isClosed) emit("change", room);
 		});
 	};
-	const queue = actQueue(options.pace, options.kept ?? [], changed, () => drop(), (error, { action }) => isClosed || emit("refused", error, { action }));
+	const queue = actQueue(options.pace, options.kept ?? [], changed, () => drop(), (error, { action }) => {
+		if (isClosed) return;
+		const warning = `The act ${action} was refused: ${error.message} (${error.code})`;
+		if (!listeners.get("refused")?.size && !warned.has(warning)) options.onWarning?.(warning);
+		warned.add(warning);
+		emit("refused", error, { action });
+	});
 	if (options.seat) queue.sitsIn(options.seat);
 	const view = () => {
 		if (shown || !confirmed) return shown;
@@ -419,6 +432,26 @@ function playedRoom(options) {
 			players
 		};
 	};
+	const meIn = (room) => {
+		const me = room?.players.find(({ id }) => id === playerId);
+		return me && {
+			...me,
+			...own !== void 0 && { private: own }
+		};
+	};
+	const drawn = () => {
+		const room = view();
+		return room && {
+			...room,
+			me: meIn(room)
+		};
+	};
+	const tell = (now, sentAt) => {
+		const ms = performance.now() - sentAt;
+		if (ms > roundTripMs) return;
+		roundTripMs = ms;
+		offsetMs = now - sentAt - ms / 2;
+	};
 	const sits = (you) => {
 		playerId = you.playerId;
 		own = you.private;
@@ -430,7 +463,10 @@ function playedRoom(options) {
 		const wasSeated = isSeated();
 		confirmed = room;
 		queue.seen(room.seq);
-		if (wasSeated && !isSeated()) refuse(refusedAs("not_in_room").error);
+		if (wasSeated && !isSeated()) {
+			hasLeft ||= queue.unanswered().some(({ action }) => action === "leave");
+			refuse(refusedAs("not_in_room", NO_SEAT).error);
+		}
 		changed();
 	};
 	const overSocket = { send: ({ order, action, tab, fields }) => sendText(JSON.stringify({
@@ -454,13 +490,13 @@ function playedRoom(options) {
 				order,
 				error: reply.error
 			});
-			const { room, you, replayed } = reply;
+			const { room, you, ...more } = reply;
 			sits(you);
 			if (watch.state.status === "ended") takeRoom(room);
 			queue.answered({
 				order,
 				seq: room.seq,
-				replayed
+				...more
 			});
 		}
 	};
@@ -470,10 +506,15 @@ function playedRoom(options) {
 			queue.refuse(error);
 			options.onSeat?.();
 		}
-		emit("error", error);
+		if (!hasLeft) emit("error", error);
 	};
 	const unknownMessage = ({ type, ...message }) => {
-		if (type === "welcome") {
+		const now = message["now"];
+		if (type === "pong") tell(now, message["t"]);
+		else if (type === "welcome") {
+			hasLeft = false;
+			roundTripMs = Infinity;
+			if (now) tell(now, greetedAt);
 			sits(message["you"]);
 			const seat = seatOf();
 			if (seat) options.onSeat?.(seat);
@@ -490,7 +531,7 @@ function playedRoom(options) {
 		else {
 			isClosed = state.code === "closed";
 			if (state.code === "finished") queue.open(overHttp, seatOf());
-			else queue.refuse(refusedAs(isClosed ? "aborted" : "room_not_found", state.code).error);
+			else queue.refuse((isClosed ? refusedAs("aborted", "This page has closed the room.") : refusedAs("room_not_found", "The room does not exist any more.")).error);
 			if (!isClosed) options.onSeat?.();
 		}
 		emit("connection", state);
@@ -526,6 +567,7 @@ function playedRoom(options) {
 				return "";
 			}
 			queue.refuse(void 0);
+			greetedAt = performance.now();
 			return greeting = hello;
 		},
 		opened(send, close) {
@@ -552,11 +594,7 @@ function playedRoom(options) {
 				return view()?.players ?? [];
 			},
 			get me() {
-				const me = view()?.players.find(({ id }) => id === playerId);
-				return me && {
-					...me,
-					...own !== void 0 && { private: own }
-				};
+				return meIn(view());
 			},
 			get connection() {
 				return watch.state;
@@ -564,6 +602,7 @@ function playedRoom(options) {
 			get unanswered() {
 				return queue.unanswered().length;
 			},
+			now: () => offsetMs === void 0 ? Date.now() : performance.now() + offsetMs,
 			ended: watch.ended,
 			set: (data) => queue.add("data", { data }),
 			merge: (merge) => queue.add("data", { merge }),
@@ -581,6 +620,8 @@ function playedRoom(options) {
 			on(event, listener) {
 				const all = listeners.get(event) ?? /* @__PURE__ */ new Set();
 				listeners.set(event, all.add(listener));
+				const room = event === "change" && drawn();
+				if (room) guarded(listener)(room);
 				return () => void all.delete(listener);
 			},
 			close: () => watch.close()
@@ -618,8 +659,11 @@ function progressOf(watched, signal) {
 }
 
 // src/client/watch-socket.ts
-const OPEN_MS = 1e4;
+const OPEN_MS = 4e3;
 const CHECK_MS = 3e4;
+const QUIET_MS = 1e4;
+const PONG_MS = 4e3;
+const READS = 4;
 const BEHIND_MS = 2e3;
 const overSocket = (watched, progress, signal, asks, live) => new Promise((resolve) => {
 	let socket;
@@ -627,6 +671,8 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 	let brought = 0;
 	let room;
 	let timer;
+	let pings = false;
+	let looks = 0;
 	const after = (ms, run) => {
 		clearTimeout(timer);
 		timer = setTimeout(run, ms);
@@ -643,8 +689,17 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 		resolve([code, performance.now() - openedAt]);
 	};
 	const stop = () => done(0);
-	const idle = () => asks.check === check && after(CHECK_MS * (1 + Math.random() / 2), check);
-	const check = async () => {
+	const idle = () => asks.check === check && after(pings ? QUIET_MS : CHECK_MS * (1 + Math.random() / 2), look);
+	const look = () => pings && ++looks % READS ? check() : void read();
+	const check = () => {
+		if (!pings) return void read();
+		socket.send(JSON.stringify({
+			type: "ping",
+			t: performance.now()
+		}));
+		after(PONG_MS, stop);
+	};
+	const read = async () => {
 		idle();
 		const reply = await progress.poll(0);
 		if (asks.check !== check) return;
@@ -657,6 +712,7 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 	};
 	const receive = async (message) => {
 		if (asks.check !== check) return;
+		pings ||= message.type === "welcome" && !!message["now"];
 		asks.whole = true;
 		if (message["ops"]) message = { room: watched.patched(room, message) };
 		asks.whole = false;
@@ -667,7 +723,7 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 		asks.error = message.error?.code ?? asks.error;
 		if (message.error && isTemporary(message.error)) sleep(backoff(2, message.error), signal).then(greet);
 		const found = await progress.take(message);
-		if (found && !brought && found < known) after(BEHIND_MS, check);
+		if (found && !brought && found < known) after(BEHIND_MS, read);
 		brought = Math.max(brought, found);
 		if (progress.isFinal) stop();
 	};
@@ -701,7 +757,13 @@ function connect(WebSocket, url, opened, receive, done) {
 // src/client/watch.ts
 const POLL_SECONDS = 20;
 const POLLS = 6;
-const MOST_WAIT_MS = 3e4;
+const STEADY_MS = 3e4;
+const REFUSED_MS = 2e3;
+const FAST_TRIES = 8;
+function waitOf(tries, { retryAfterMs = 0 } = {}) {
+	const most = tries < FAST_TRIES ? Math.min(1e3, 250 * 2 ** tries) : 3500;
+	return Math.min(retryAfterMs, 6e4) + most * (1 + Math.random()) / 2;
+}
 function watch(watched) {
 	const closing = new AbortController();
 	const { signal } = closing;
@@ -732,30 +794,34 @@ function watch(watched) {
 	};
 	const run = async () => {
 		let polls = POLLS;
-		for (let tries = 0; !signal.aborted; tries++) {
+		for (let [tries, wasRefused] = [0, false]; !signal.aborted; tries++) {
 			set({ status: "connecting" });
 			try {
 				Object.assign(watched, await watched.load?.());
 				delete watched.load;
 			} catch {}
+			const startedAt = performance.now();
 			const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
 			if (code > 4501 && code < 5e3) {
 				if (await watched.goesOn?.()) continue;
 				return finish(asks.error ?? "finished");
 			}
 			if (progress.isFinal || code === 4500 || code === 4501) return finish(code === 4500 ? "gone" : "finished");
-			if (openMs > MOST_WAIT_MS) tries = 0;
+			if (openMs > STEADY_MS) tries = 0;
+			if (openMs >= 0) wasRefused = false;
 			let problem;
 			if (openMs < 0) {
-				problem = await overPolls(progress, polls, signal, live);
+				const isRefused = !!watched.WebSocket && !wasRefused && performance.now() - startedAt < REFUSED_MS;
+				problem = isRefused ? await failureOf(progress) : await overPolls(progress, polls, signal, live);
+				wasRefused = isRefused && !problem;
 				if (progress.isFinal) return finish("finished");
 				if (problem?.status && !isTemporary(problem.error)) return finish(problem.error.code);
 				if (!problem) {
-					polls *= 2;
+					if (!wasRefused) polls *= 2;
 					continue;
 				}
 			}
-			const ms = backoff(tries, problem?.error, MOST_WAIT_MS, 1e3);
+			const ms = waitOf(tries, problem?.error);
 			waking = new AbortController();
 			set({
 				status: "waiting",
@@ -776,8 +842,13 @@ function watch(watched) {
 			if (waking !== closing) waking.abort();
 			asks.check?.();
 		},
+		check: () => asks.check?.(),
 		greet: () => asks.greet?.()
 	};
+}
+async function failureOf(progress) {
+	const reply = await progress.poll(0);
+	return reply.ok ? void 0 : reply;
 }
 async function overPolls(progress, times, signal, live) {
 	for (let polls = 0; polls < times && !signal.aborted && !progress.isFinal; polls++) {
