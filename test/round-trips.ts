@@ -42,10 +42,10 @@ export async function expectCommands(service: TestService, asks: readonly Ask[])
 }
 
 /**
- * Whether a word of a command tells that the service's background sent it: it asks whether Redis answers, polls queues, the server keys, given names and the data id,
+ * Whether a word of a command tells that the service's background sent it: it asks whether Redis answers, notes that it serves, polls queues, the server keys, given names and the data id,
  * asks its store, the sandbox, for refunds, and asks Redis for the rights of its user.
  */
 function isOfBackground(word: string): boolean {
   if (word === GIVEN_NAMES || word === DATA_ID_KEY || word.includes('redis.acl_check_cmd')) return true;
-  return /^ping$/i.test(word) || /:due$|^(\{server-keys\}|product-purchases:asked:|purchases:unowned|\{sandbox:)/.test(word);
+  return /^ping$/i.test(word) || /:due$|^(\{served:|\{server-keys\}|product-purchases:asked:|purchases:unowned|\{sandbox:)/.test(word);
 }
