@@ -156,11 +156,12 @@ export class ActingPlayer {
     this.#welcomed?.();
   }
 
-  #acted({ order, error, replayed }: Message): void {
+  #acted({ order, error, replayed, seq }: Message): void {
     const act = this.pending.get(order);
     this.pending.delete(order);
     if (act === undefined) return this.#fault(`order ${order} was acted twice`);
     if (replayed === true) this.counts.replayed++;
+    if (act.action !== 'message' && seq > this.#seq) this.#fault(`order ${order} was acted with seq ${seq} after the state ${this.#seq}`);
     if (error === undefined) this.last[act.action].done(act.n);
     else if (UNKNOWN.has(error.code)) this.last[act.action].unknown.add(act.n);
     else if (REFUSED.has(error.code)) this.counts.refused++;

@@ -4,6 +4,7 @@ import { AHEAD, HASTY, HASTY_HOOKS, type Change } from './copies.ts';
 import { credits } from './credits.ts';
 import { Events } from './events.ts';
 import { cutSubscribers, dying, inTurn, kill, killProcess, killRedis, partition, reshard, standStill } from './faults.ts';
+import { Ghosts } from './ghosts.ts';
 import { Moves } from './moves.ts';
 import { AFTER_THE_SCRIPT, BLIND_SAVES, CURSOR_BY_TIME, GRANT_BEFORE_CLAIM, REFUND_BY_ADD, STATE_OF_CLIENT, UNGUARDED } from './mutants.ts';
 import type { PlaceOptions } from './place.ts';
@@ -138,6 +139,10 @@ const realtime: Rows = {
     about: 'a primary dies whose replicas lag by 20 ms, with REDIS_WAIT_REPLICAS=1',
     // When one replica takes over, the other one acknowledges writes.
     ...{ takes: 50, seconds: 16, place: { ...WAITING, lagMs: 20, processes: 2 }, load: acting({ plans: rooms(12, usual) }), fault: kill },
+  },
+  ghosts: {
+    about: '100 players in quick matches, of whom 30 close or lose their network at random times: nobody waits with a player who is gone',
+    ...{ takes: 60, least: 50, seconds: 40, place: { ...SHARED, settings: { RATE_LIMIT: 'off' } }, load: (...at) => new Ghosts(...at) },
   },
   private: {
     about: '20,000 private parts, over two processes whose links break now and then (--size 50 for a million)',
