@@ -1,21 +1,25 @@
-/**
- * The most bytes of a client's message (a larger message closes the socket with 1009), and the most messages per second (more close it with
- * 4429). BAD_MESSAGES is the number of messages that are not understood after which the socket is closed with 4400.
- */
+/** The most bytes of a client's message. A larger message closes the socket with 1009. */
 export const MESSAGE_LIMIT_BYTES = 16 * 1024;
+
+/** The most messages per second of a client. More close the socket with 4429. */
 export const MESSAGES_PER_SECOND = 20;
+
 /**
  * The most frames per second of a player or a server that was welcomed on a channel: enough for a seat that uses its full rates of acts and
  * of messages, and for some pings.
  */
 export const FRAMES_PER_SECOND = 120;
+
+/** The number of messages that are not understood after which the socket is closed with 4400. */
 export const BAD_MESSAGES = 3;
 
-/**
- * A socket of a player, or of a server, from which nothing has come for PING_AFTER_MS is pinged, and after SILENT_MS it counts as dead: its
- * network is down. So a room whose players are gone leaves lists within 15 s, although nobody closed a connection.
- */
+/** Milliseconds of silence after which the socket of a player or a server is pinged. */
 export const PING_AFTER_MS = 4000;
+
+/**
+ * Milliseconds of silence after which such a socket counts as dead, because its network is down. So a room whose players are gone leaves
+ * lists within 15 s, although nobody closed a connection.
+ */
 export const SILENT_MS = 12_000;
 
 /** Milliseconds after which a socket that does not drain is closed. Its client reconnects and then gets the state. */

@@ -24,8 +24,10 @@ const sweepScript = defineScript({
   library: listLibrary,
 });
 
-/** How long after its creation a room is listed without a further act or a channel, in milliseconds: a player's, and a server's. */
+/** How long after its creation a player's room is listed without a further act or a channel, in milliseconds. */
 const PLAYER_PRESENT_MS = 15_000;
+
+/** How long after its creation a server's room is listed without a further act or a channel, in milliseconds. */
 const SERVER_PRESENT_MS = 60_000;
 
 /**
