@@ -33,7 +33,7 @@ const APART = [
   'test/features/deletion/{delete-crash,delete-purchases,deletion-auditor}.test.ts',
   'test/features/coins/{authority-property,coin-totals,debt-property,debt,key-hash,key-secret,secret-of-cluster}.test.ts',
   'test/features/entitlement/{explain,model}.test.ts',
-  'test/features/events/{event-auditor,examples,log}.test.ts',
+  'test/features/events/{examples,log}.test.ts',
   'test/features/health/ready.test.ts',
   'test/features/highscores/{banned,board-cache,board-upgrade,random-board,seasons}.test.ts',
   'test/features/names/name-words.test.ts',

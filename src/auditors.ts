@@ -15,7 +15,6 @@ import { findEntries } from './features/coins/ledger-search.ts';
 import { slotCopyAuditor } from './features/coins/slot-copy-auditor.ts';
 import { hashReader } from './features/coins/secret-check.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
-import { eventsAuditor } from './features/events/events-auditor.ts';
 import { checkBought, type FindBookings } from './features/purchases/coins/booking-check.ts';
 import { productPurchaseAuditor } from './features/purchases/coins/purchase-auditor.ts';
 import { pairAuditor } from './features/pairing/pair-auditor.ts';
@@ -42,6 +41,7 @@ const alone: Auditor = {
 /** The auditors of all data. Each audit makes its own, because some keep what they have read. */
 export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   const hashNow = hashReader();
+  const operated = new Map<string, string>();
   const find: FindBookings = async (owners, keys, probe) => {
     const hash = await hashNow(probe);
     return hash && findEntries(owners, keys, probe, hash);
@@ -52,18 +52,17 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     accountAuditor(held),
     deletionAuditor(held),
     banAuditor,
-    ledgerAuditor(hashNow, (ledger, bought, adjusted, probe) => checkBought(ledger, bought, adjusted, probe, find)),
+    ledgerAuditor(hashNow, (ledger, bought, adjusted, probe) => checkBought(ledger, bought, adjusted, probe, find), operated),
     productPurchaseAuditor(find),
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
-    { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, type, life }) => ({ pattern: accountKeyPattern(name), type, life }))) },
+    { keys: held.flatMap(({ keys = [] }) => keys.map((key) => ({ ...key, pattern: accountKeyPattern(key.name) }))) },
     pairAuditor,
     roomAuditor,
     seatAuditor,
-    eventsAuditor,
     eventAuditor,
     webhookAuditor,
     serverKeyAuditor,
-    operatorLogAuditor,
+    operatorLogAuditor(operated),
     asideAuditor,
     alone,
   ];

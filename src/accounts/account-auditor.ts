@@ -1,9 +1,8 @@
 import type { Auditor, Command, Finding, Probe } from '../consistency/auditor.ts';
-import { pairsOf } from '../redis/pairs.ts';
 import { accountKey, accountKeyPattern, standingKey } from './account-keys.ts';
 import type { Holding } from './holdings.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
-import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
+import { MOST_SESSIONS, sessionsKey } from './session-list.ts';
 
 /** Patterns of an account's Redis keys that `accountAuditor` checks. The first group of each pattern is the account's id. */
 export const accountPatterns = {
@@ -13,34 +12,25 @@ export const accountPatterns = {
 };
 
 /**
- * Checks that both accounts of a move name each other, that a moved guest has no fields left, and that the times of accounts and the lists
- * of sessions can be read. `deletionAuditor` checks the tombstones.
+ * Checks that both accounts of a move name each other, that a moved guest has no fields left, that the times in the fields of accounts can be read, and
+ * the length of the lists of sessions. `deletionAuditor` checks the tombstones.
  */
 export function accountAuditor(holdings: readonly Holding[]): Auditor {
-  // In each group of fields that a move merges by `earlier` or `later`, the first field is a time.
-  const compared = holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge === 'earlier' || merge === 'later'));
-  const times = ['createdAt', ...compared.map(({ names }) => names[0])];
+  // Fields with such names are times, in milliseconds since 1970. `events` is a count.
+  const names = holdings.flatMap(({ fields = [] }) => fields.flatMap((group) => group.names));
+  const numbers = names.filter((name) => name.endsWith('At') || name === 'events');
   return {
     keys: [
       {
         pattern: accountPatterns.account,
-        counted: 'accounts',
-        life: 'lasts',
         readsKey: true,
-        check: ([id], probe) => checkTimes(id!, times, probe),
+        // A move writes '' for a time that neither the guest nor the account has.
+        texts: { what: 'fields', isRight: (text) => /^\d{0,15}$/.test(text), fields: numbers },
       },
-      { pattern: accountPatterns.standing, life: 'lasts', readsKey: true, check: ([id], probe) => checkStanding(id!, probe) },
-      { pattern: accountPatterns.sessions, life: 'ends', readsKey: true, check: ([id], probe) => checkSessions(id!, probe) },
+      { pattern: accountPatterns.standing, readsKey: true, check: ([id], probe) => checkStanding(id!, probe) },
+      { pattern: accountPatterns.sessions, readsKey: true, check: ([id], probe) => checkSessions(id!, probe) },
     ],
   };
-}
-
-async function checkTimes(id: string, times: readonly string[], probe: Probe): Promise<Finding[]> {
-  const values = await probe.fields(accountKey(id), ...times);
-  // A move writes '' for a time that neither the guest nor the account has.
-  const wrong = times.filter((_, index) => !/^\d{0,15}$/.test(values[index] ?? ''));
-  if (wrong.length === 0) return [];
-  return [{ kind: 'unreadable_record', subject: `account ${id}`, text: `Its fields ${wrong.join(', ')} are no times.` }];
 }
 
 export async function standingIn(id: string, probe: Probe): Promise<Standing> {
@@ -110,16 +100,9 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   return findings;
 }
 
-/** The list of sessions does not decide what a session may do, but an unreadable entry hides a session from its owner. */
 async function checkSessions(id: string, probe: Probe): Promise<Finding[]> {
-  const subject = `account ${id}`;
-  // Count first: a list that another client wrote may be large.
   const count = (await probe.ask('HLEN', sessionsKey(id))) as number;
-  if (count > MOST_SESSIONS)
-    return [{ kind: 'too_many_sessions', subject, text: `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.` }];
-  const sessions = pairsOf((await probe.ask('HGETALL', sessionsKey(id))) as string[]);
-  const unreadable = sessions.filter(([session, text]) => parseSession(session, text) === undefined).length;
-  return unreadable === 0
-    ? []
-    : [{ kind: 'unreadable_record', subject, text: `Its list of sessions has ${unreadable} unreadable entries.` }];
+  if (count <= MOST_SESSIONS) return [];
+  const text = `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.`;
+  return [{ kind: 'too_many_sessions', subject: `account ${id}`, text }];
 }

@@ -12,9 +12,9 @@ export const accountHolding = {
   name: 'account',
   fields: [heldFields('own', 'createdAt'), eventFields],
   keys: [
-    { name: 'account', type: 'hash', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: 'account', type: 'hash', life: 'lasts', counted: 'accounts', whenMoved: 'goes', whenDeleted: 'goes' },
     { name: /told:\S+/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
-    { name: 'moves', type: 'string', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: 'moves', type: 'string', life: 'lasts', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {
     shape: {

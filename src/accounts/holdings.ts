@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config.ts';
-import type { Auditor, KeyLife, RedisType } from '../consistency/auditor.ts';
+import type { Auditor, KeyLife, RedisType, Texts } from '../consistency/auditor.ts';
 import type { Caller } from '../server/identity/caller.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import type { FieldValues, HeldFields } from './fields.ts';
@@ -55,9 +55,13 @@ export interface HeldKey {
   /** For a pattern: gives the names under which keys are found, joined and deleted. Left out: `erase` deletes the keys, or they expire. */
   readonly namesAt?: (now: number) => readonly string[];
   /**
-   * Whether the key has to expire or must not expire. The audit reports a violation. Left out: an auditor of the holding checks the expiry.
+   * Whether the key has to expire or must not expire. The audit reports a violation. Left out: both are right.
    */
   readonly life?: KeyLife;
+  /** The name under which the audit counts such keys. Left out: the keys are not counted. */
+  readonly counted?: string;
+  /** The texts that the key may have. The audit reports others. Left out: an auditor of the holding checks the content. */
+  readonly texts?: Texts;
   /**
    * What happens to the guest's key after a guest moved into an account:
    * - `joins`: the account's set, sorted set or hash gets the members that it lacks, and the guest's key is deleted. The account's key does

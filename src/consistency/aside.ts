@@ -22,7 +22,8 @@ export function setMemberAside(key: string, member: string): Command[] {
   return [['SMOVE', key, asideOf(key), member], expiring(key)];
 }
 
-function expiring(key: string): Command {
+/** The command that makes the key named by `asideOf` expire. */
+export function expiring(key: string): Command {
   return ['EXPIRE', asideOf(key), KEPT_SECONDS];
 }
 

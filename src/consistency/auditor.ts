@@ -70,16 +70,18 @@ export interface KeyCheck {
   /** The pattern of the whole key. Several checks may have the same pattern. */
   readonly pattern: RegExp;
   /** The name under which the report counts these keys. Left out: the keys are not counted. */
-  readonly counted?: string;
+  readonly counted?: string | undefined;
   /**
    * The type in Redis that the keys must have. If several checks have the same pattern, only one of them names the type. Left out: any type
    * is right, as for keys that were set aside.
    */
   readonly type?: RedisType | undefined;
   /**
-   * True: `check` reads the key by a command of its type, so the audit need not read the type. For forms with very many keys.
+   * True: `check` or `texts` reads the key by a command of its type, so the audit need not read the type. For forms with very many keys.
    */
   readonly readsKey?: true;
+  /** The texts that the keys may have. Left out: any, or `check` decides. */
+  readonly texts?: Texts | undefined;
   /** `lasts`: the keys must not expire. `ends`: the keys must expire. Left out: both are right, or `check` decides. */
   readonly life?: KeyLife | undefined;
   /**
@@ -87,6 +89,24 @@ export interface KeyCheck {
    * @param parts the groups of the pattern in the name of the key
    */
   readonly check?: (parts: readonly string[], probe: Probe) => Promise<readonly Finding[] | undefined>;
+}
+
+/** The texts that a key may have: the value of a string, the values of a hash, the elements of a list, the members of a set. */
+export interface Texts {
+  /** The content of the key, for findings: `list of sessions`. */
+  readonly what: string;
+  /** @param name the field of a hash, or the member of a set */
+  readonly isRight: (text: string, name: string) => boolean;
+  /** The fields of a hash that are checked; '' for a field that does not exist. Left out: all. */
+  readonly fields?: readonly string[];
+  /** The name under which the report counts the texts. Left out: they are not counted. */
+  readonly counted?: string;
+  /** The kind of the finding. Default: `unreadable_record`. */
+  readonly kind?: string;
+  /** The subject of the finding, from the groups of the pattern and the name of a text. Default: the account whose id is the first group. */
+  readonly subject?: (parts: readonly string[], name: string) => string;
+  /** Commands that mend any wrong text. Left out: the right text is not known. */
+  readonly mend?: (key: string, now: number) => readonly Command[];
 }
 
 export type KeyLife = 'lasts' | 'ends';

@@ -68,6 +68,13 @@ export async function notQueued(
   return [{ kind: 'lost_queue', subject: `queue ${queue}`, text: 'It holds nothing, and there is work that only it starts.', commands }];
 }
 
+/** Whether the queue has an entry of a member. Reads the whole queue, because the name of the change in an entry is not known. */
+export async function holds(queue: string, isWanted: (member: string) => boolean, probe: Probe): Promise<boolean> {
+  for (const key of queueKeys(queue, CLUSTER_QUEUE_TAGS))
+    for await (const page of pages(probe, 'ZSCAN', key)) if (pairsOf(page).some(([entry]) => isWanted(memberOf(entry)))) return true;
+  return false;
+}
+
 /**
  * When an entry is due whose document does not exist, in milliseconds since 1970. Undefined: the document exists, the entry is not in the
  * queue, or the entry is due within `soonMs`, and the service will then remove it.

@@ -5,6 +5,7 @@ import { Tally, type AuditCounts } from './counts.ts';
 import { Findings } from './findings.ts';
 import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
+import { checkTexts } from './text-check.ts';
 import { TypedProbe, type TypedKey } from './wrong-types.ts';
 
 /** The pauses before each repetition of a check that found drift, in milliseconds. */
@@ -33,6 +34,13 @@ export interface AuditOptions {
   readonly signal: AbortSignal;
 }
 
+/** The finding about a Redis without keys. A service writes some keys when it first starts. */
+const NO_DATA: Finding = {
+  kind: 'no_data',
+  subject: 'all keys',
+  text: 'Redis has no key: it was emptied, or it is not the Redis or the database of a service.',
+};
+
 /**
  * Reads every key of Redis once, and lets the auditors check the keys whose patterns they declare.
  * @throws Error if the connection to Redis is lost, or the reason of the signal
@@ -46,6 +54,7 @@ export async function runAudit(options: AuditOptions): Promise<void> {
     for (const { once } of auditors) if (once !== undefined) audit.start(once, tally);
     await scan(audit);
     await audit.ended();
+    if (counts.keys === 0) audit.find(NO_DATA);
     for (const { last } of auditors) if (last !== undefined) audit.start(last, tally);
     await audit.ended();
   } finally {
@@ -56,7 +65,7 @@ export async function runAudit(options: AuditOptions): Promise<void> {
 class Audit implements KeyVisitor {
   readonly #options: AuditOptions;
   /** The checks by their pattern, so that each key is matched with each pattern only once. */
-  readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[]; type: RedisType | undefined }>();
+  readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[]; type: RedisType | undefined; readsKey: boolean }>();
   readonly #findings: Findings;
   readonly #clock = new RedisClock();
   #working = 0;
@@ -69,10 +78,10 @@ class Audit implements KeyVisitor {
     this.#findings = new Findings(options.counts, options.found);
     for (const check of options.auditors.flatMap(({ keys }) => keys)) {
       const { pattern } = check;
-      const known = this.#patterns.get(pattern.source) ?? { pattern, checks: [], type: undefined };
+      const known = this.#patterns.get(pattern.source) ?? { pattern, checks: [], type: undefined, readsKey: false };
       known.checks.push(check);
-      const { type } = known.checks.find((check) => check.type !== undefined) ?? {};
-      known.type = known.checks.some(({ readsKey }) => readsKey) ? undefined : type;
+      known.type ??= check.type;
+      known.readsKey ||= check.readsKey === true;
       this.#patterns.set(pattern.source, known);
     }
   }
@@ -87,16 +96,17 @@ class Audit implements KeyVisitor {
 
   key(key: string, tally: Tally): void {
     tally.key();
-    for (const { pattern, checks, type } of this.#patterns.values()) {
+    for (const { pattern, checks, type, readsKey } of this.#patterns.values()) {
       const parts = pattern.exec(key)?.slice(1);
       if (parts === undefined) continue;
       const works: Work[] = [];
-      for (const { counted, life, check } of checks) {
+      for (const { counted, life, texts, check } of checks) {
         if (counted !== undefined) tally.count(counted, 1);
         if (life !== undefined) works.push((probe) => checkLife(key, life, probe));
+        if (texts !== undefined) works.push((probe) => checkTexts(key, type!, texts, parts, probe));
         if (check !== undefined) works.push((probe) => check(parts, probe));
       }
-      const typed = type && { key, type };
+      const typed = readsKey ? undefined : type && { key, type };
       // This check has no work of its own: the probe only reads the type of the key.
       if (works.length === 0 && typed !== undefined) works.push(async () => undefined);
       if (works.length > 0) this.#startAll(works, tally, typed);
@@ -147,6 +157,10 @@ class Audit implements KeyVisitor {
       if (isReached()) return;
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
+  }
+
+  find(finding: Finding): void {
+    this.#findings.add(finding);
   }
 
   report(): void {

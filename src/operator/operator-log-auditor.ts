@@ -2,25 +2,49 @@ import type { Auditor, Finding, Probe } from '../consistency/auditor.ts';
 import { CORRECTED_KEYS } from './day-of-support.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 
-/** The number of log entries that one LRANGE reads. */
-const AT_ONCE = 500;
+const subject = (): string => `key ${OPERATOR_LOG}`;
 
-/** Checks that each entry of the operators' log can be read. */
-export const operatorLogAuditor: Auditor = {
-  keys: [
-    { pattern: /^\{operator-log\}$/, type: 'list', life: 'lasts', check: (_parts, probe) => checkLog(probe) },
-    { pattern: CORRECTED_KEYS, type: 'hash', life: 'ends' },
-  ],
-};
+/**
+ * Checks that each entry of the operators' log can be read, and that the log tells of each change of coins by an operator.
+ * @param operated the idempotency keys of ledger entries that operators made, with an account that has such an entry. The auditor of the
+ * ledgers has all of them once all keys were read
+ */
+export function operatorLogAuditor(operated: ReadonlyMap<string, string>): Auditor {
+  return {
+    keys: [
+      {
+        pattern: /^\{operator-log\}$/,
+        type: 'list',
+        life: 'lasts',
+        texts: {
+          what: 'list',
+          isRight: (text) => readEntry(text) !== undefined,
+          counted: 'operator log entries',
+          kind: 'unreadable_log',
+          subject,
+        },
+      },
+      { pattern: CORRECTED_KEYS, type: 'hash', life: 'ends' },
+    ],
+    last: (probe) => checkLogged(operated, probe),
+  };
+}
 
-async function checkLog(probe: Probe): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for (let start = 0; ; start += AT_ONCE) {
-    const texts = (await probe.ask('LRANGE', OPERATOR_LOG, start, start + AT_ONCE - 1)) as string[];
-    probe.count('operator log entries', texts.length);
-    for (const [index, text] of texts.entries())
-      if (readEntry(text) === undefined)
-        findings.push({ kind: 'unreadable_log', subject: `key ${OPERATOR_LOG}`, text: `Entry ${start + index + 1} cannot be read.` });
-    if (texts.length < AT_ONCE) return findings;
+/** Entries that one command reads. */
+const PAGE = 500;
+
+/** Checks that the log has an entry for each key. The entry of a change is written before the change. */
+async function checkLogged(operated: ReadonlyMap<string, string>, probe: Probe): Promise<Finding[]> {
+  const left = new Map(operated);
+  for (let start = 0, isLast = false; !isLast && left.size > 0; start += PAGE) {
+    const texts = (await probe.ask('LRANGE', OPERATOR_LOG, start, start + PAGE - 1)) as string[];
+    for (const text of texts) left.delete(String(readEntry(text)?.what['key']));
+    isLast = texts.length < PAGE;
   }
+  const [[key, accountId] = []] = left;
+  if (key === undefined) return [];
+  const more = left.size === 1 ? '' : ` The same holds for ${left.size - 1} more.`;
+  const text = `It lacks the change by which an operator made the entry with the key "${key}" of account ${accountId}.${more}`;
+  // An entry of the log that cannot be read may be that of the change.
+  return [{ kind: 'unlogged_change', subject: subject(), text, explainedBy: [`account ${accountId}`, subject()] }];
 }

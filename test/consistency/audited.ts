@@ -14,6 +14,7 @@ import { Cluster } from '../../src/redis/cluster-client.ts';
 import { connectRedis, type RedisLocation } from '../../src/redis/connect.ts';
 import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import type { Reply } from '../../src/redis/resp.ts';
 import type { NodeAddress } from '../../src/redis/shard.ts';
 
 export interface AuditedOptions {
@@ -23,6 +24,8 @@ export interface AuditedOptions {
   before?: () => Promise<unknown>;
   /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a small test. */
   marks?: boolean;
+  /** The time of the data, in milliseconds since 1970, if a test has moved the clock of its service. Default: that of Redis. */
+  now?: (() => number) | undefined;
   /** Replaces the holdings of `holdings.ts`. */
   holdings?: readonly Holding[];
 }
@@ -39,10 +42,10 @@ function auditorsOf(marks: boolean, holdings: readonly Holding[] | undefined): A
 /** Audits a Redis or a Cluster inside this process. */
 export async function audited(
   location: RedisLocation,
-  { share = 1, before, marks = false, holdings }: AuditedOptions = {},
+  { share = 1, before, marks = false, holdings, now }: AuditedOptions = {},
 ): Promise<{ findings: Finding[]; counts: AuditCounts }> {
   const [findings, counts] = [[] as Finding[], newCounts()];
-  const { connection, close } = await connect(location, share, before);
+  const { connection, close } = await connect(location, share, before, now);
   try {
     await connection.opened();
     const { reader, scan } = connection;
@@ -55,7 +58,7 @@ export async function audited(
   }
 }
 
-async function connect(location: RedisLocation, share: number, before: AuditedOptions['before']) {
+async function connect(location: RedisLocation, share: number, before: AuditedOptions['before'], now: AuditedOptions['now']) {
   const log = pino({ level: 'silent' });
   // One after the other, so that the reads reach Redis in the order in which the audit sends them.
   let last: Promise<unknown> = Promise.resolve();
@@ -66,7 +69,10 @@ async function connect(location: RedisLocation, share: number, before: AuditedOp
     return answer;
   };
   const interrupted = (reader: AuditReader) => ({
-    ask: (...command: Parameters<Reader['ask']>) => inTurn(() => (reader as Reader).ask(...command)),
+    ask: (...command: Parameters<Reader['ask']>): Promise<Reply> =>
+      now !== undefined && command[0][0] === 'TIME'
+        ? Promise.resolve([String(Math.floor(now() / 1000)), '0'])
+        : inTurn(() => (reader as Reader).ask(...command)),
     atomically: (...commands: Parameters<Reader['atomically']>) => inTurn(() => (reader as Reader).atomically(...commands)),
   });
   if (!('url' in location && isClusterUrl(location.url))) {

@@ -39,20 +39,24 @@ beforeAll(async () => {
   const [future, nearer, untold, fresh, last] = accounts as [string, string, string, string, string];
   // Of each pair of lines the first is damage, and the second would be with a clock that is an hour ahead, or an hour behind.
   expected.push(`wrong_time account ${future}`);
-  await stamp(future, 1, now + 3660 * DAY_MS + 30 * MINUTE_MS);
-  await stamp(nearer, 1, now + 3660 * DAY_MS - 30 * MINUTE_MS);
+  await stamp(future, 1, now + 30 * MINUTE_MS);
+  for (const place of [0, 1]) await stamp(nearer, place, now - 30 * MINUTE_MS);
 
   expected.push(`entry_without_event account ${untold}`);
   await redis.hset(eventKeys.state, 'onSince', now - 2 * HOUR_MS);
   for (const place of [0, 1]) {
     await stamp(untold, place, now - 30 * MINUTE_MS);
-    await stamp(fresh, place, now + 10 * MINUTE_MS);
+    await stamp(fresh, place, now + MINUTE_MS / 2);
   }
   for (const id of [untold, fresh]) await dropEvent(id, 2);
 
   expected.push(`shown_entry account ${banned}`);
   await redis.set(standingKey(banned), `!${now + 30 * MINUTE_MS} 1 -\n`);
   await redis.set(standingKey(unbanned), `!${now - 30 * MINUTE_MS} 1 -\n`);
+  await redis.zadd('bans:due', now + 30 * MINUTE_MS, banned);
+  expected.push('document_without_queue account ends-late');
+  await redis.set(standingKey('ends-late'), `!${now + 30 * MINUTE_MS} 1 -\n`);
+  await redis.set(standingKey('ends-now'), `!${now + MINUTE_MS / 2} 1 -\n`);
 
   expected.push('document_without_queue account erased-late');
   await redis.set(standingKey('erased-late'), `=${now - 30 * MINUTE_MS}\n`);
@@ -82,7 +86,7 @@ beforeAll(async () => {
     ['seasons:due', -30, 30],
   ] as const) {
     expected.push(finding);
-    await redis.zadd(queue, now + damaged * MINUTE_MS, 'late', now + right * MINUTE_MS, 'soon');
+    await redis.zadd(queue, now + damaged * MINUTE_MS, 'late', now + right * MINUTE_MS, 'soon#act');
   }
 
   // The time that a finding or its command has.

@@ -88,6 +88,14 @@ const advice: Readonly<Record<string, Entry>> = {
     right: 'The secret of the cluster, in ledger:secret',
     mend: 'Put the data of that slot back from its own backup (docs/backup.md)',
   },
+  no_data: {
+    right: 'Nothing that is left. If a service has run on this Redis, its data is lost',
+    mend: `Check REDIS_URL. ${RESTORE.replace('Delete nothing. Only a backup has the lost keys', 'Only a backup has the data')}`,
+  },
+  refused_data: {
+    right: 'The newer data that a service saw, if it is still somewhere: npm run doctor says what the service saw',
+    mend: `Put the newer data in place of this data. Else ${ACCEPT}`,
+  },
   other_data: { right: 'The data id of the cluster, in data:id', mend: ACCEPT },
   wrong_version: { right: 'The layout of the data, which the version only names', mend: RESTART },
   orphan_bucket: OWNERLESS,
@@ -118,6 +126,11 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: (finding) =>
       `npm run admin -- accounts show ${nameIn(finding)}, then npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
   },
+  doomed_account: {
+    right: 'The account, unless operators know of its deletion (npm run admin -- log): run the command before a service starts',
+    mend: (finding) => `To delete the account after all: npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
+  },
+  name_differs: { right: 'The fields of the account. Processes show the name of the index' },
   expires: { right: 'The data: it must stay' },
   never_expires: { right: 'The rule that the key expires: it only uses memory, or names a session that has ended' },
   lost_save: { right: 'The version: its data is lost, in whole or in part', mend: COMPARE },
@@ -152,6 +165,7 @@ const advice: Readonly<Record<string, Entry>> = {
     right: 'The board, if no backup has an entry of the account on it',
     mend: ASIDE,
   },
+  wrong_score: { right: 'Neither side: no client can send such a score', mend: COMPARE },
   wrong_arrivals: { right: 'The entries' },
   foreign_player: { right: 'The id of the player: only its own account gives it', mend: COMPARE },
   shown_entry: { right: 'The ban' },
@@ -206,6 +220,17 @@ const advice: Readonly<Record<string, Entry>> = {
       'The ledger. Subscribers were told of a change that the ledger lacks: a failover without REDIS_WAIT_REPLICAS may have lost the change',
     mend: 'Tell the subscribers: nothing in Redis is wrong',
   },
+  wrong_event_number: {
+    right: 'The ledger and the fields of the account. Subscribers that count events may miss one, or wait for one',
+    mend: 'Have subscribers read the account again: nothing in the account is wrong',
+  },
+  unreadable_event: { right: 'The other events. Readers of the log stop at this event', mend: COMPARE },
+  lost_events: {
+    right: 'The accounts. Subscribers do not get the events of the chunk',
+    mend: `${RESTORE}. Else have subscribers read the accounts again`,
+  },
+  chunk_not_listed: { right: 'The chunk' },
+  events_set_back: { right: 'The events: a position never comes again', mend: 'Subscribers may get events again, with ids that they know' },
   entry_without_event: {
     right: 'The ledger. A process without EVENTS=on wrote the entry, or the event was lost',
     mend: 'Set EVENTS=on for every process, and have subscribers read the account again',
@@ -223,6 +248,11 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: `${COMPARE}. Else npm run admin -- webhooks add makes a new webhook`,
   },
   orphan_webhook: OWNERLESS,
+  unlogged_change: {
+    right:
+      'The ledger: the entry has the name of the operator and the reason. Somebody has removed the entry of the log, or a failover lost it',
+    mend: COMPARE,
+  },
   unreadable_log: { right: 'The entries that can be read', mend: COMPARE },
   misplaced_keys: {
     right: 'The node that serves the slot',

@@ -1,14 +1,31 @@
-import { standingIn } from '../../accounts/account-auditor.ts';
+import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { BANS_DUE } from '../../accounts/ban.ts';
 import { banAt } from '../../accounts/standing.ts';
 import { LATE_MS } from '../../accounts/standing-reader.ts';
-import { CLOCKS_DIFFER_MS, type Auditor, type Probe } from '../../consistency/auditor.ts';
-import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Probe } from '../../consistency/auditor.ts';
+import { dueAnywhereCommands, dueAtOf, holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { timeText } from '../../consistency/time-text.ts';
 
 /**
- * Checks that the queue of bans holds only accounts with work to do. The auditors of holdings check that a ban hides the account's data.
+ * Checks that the queue of bans holds each account whose ban ends, and no accounts without work to do. The auditors of holdings check that
+ * a ban hides the account's data.
  */
-export const banAuditor: Auditor = { keys: [queueCheck(BANS_DUE, wrongOf)] };
+export const banAuditor: Auditor = {
+  keys: [queueCheck(BANS_DUE, wrongOf), { pattern: accountPatterns.standing, check: ([id], probe) => checkIsQueued(id!, probe) }],
+};
+
+/** Checks that the queue holds a banned account whose ban ends: when the ban ends, the service shows the account's data again. */
+async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
+  const { ban, guests, deleted } = await standingIn(id, probe);
+  const { until } = ban ?? {};
+  if (until === undefined || deleted !== undefined || until < probe.now() + CLOCKS_DIFFER_MS) return [];
+  // An account that was banned under the name of a guest that had moved into it is in the queue under this name.
+  const names = [id, ...guests.map((guest) => guest.id)];
+  for (const name of names) if (dueAtOf(await probe.together(...dueAnywhereCommands(BANS_DUE, name))) !== undefined) return [];
+  if (await holds(BANS_DUE, (member) => names.includes(member), probe)) return [];
+  const text = `Its ban ends at ${timeText(until)}, but the queue ${BANS_DUE} has no entry for it: its scores would stay hidden.`;
+  return notQueued({ queue: BANS_DUE, member: id, subject: `account ${id}`, text }, probe);
+}
 
 /**
  * Says what is wrong with a member of the queue of bans. An account that is due soon may be there without a ban, because its ban may be

@@ -1,5 +1,6 @@
 import { CLOCKS_DIFFER_MS, type Command } from '../../consistency/auditor.ts';
-import { mayHaveOrigin } from './entry-origin.ts';
+import { timeText } from '../../consistency/time-text.ts';
+import { isOfOperator, mayHaveOrigin } from './entry-origin.ts';
 import type { EntryKeys } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
@@ -39,10 +40,11 @@ export class ChainCheck {
   #prizes: LedgerEntry[] = [];
   #bought: LedgerEntry[] = [];
   readonly #adjusted = new Set<string>();
+  readonly #operated = new Set<string>();
   readonly #newestAt: number;
 
   constructor(ledger: string, hash: KeyHash | undefined, kinds: LedgerFindings, now: number) {
-    [this.#ledger, this.#hash, this.#kinds, this.#newestAt] = [ledger, hash, kinds, now + AHEAD_MS];
+    [this.#ledger, this.#hash, this.#kinds, this.#newestAt] = [ledger, hash, kinds, now + CLOCKS_DIFFER_MS];
   }
 
   /** The number of entries read. */
@@ -78,6 +80,11 @@ export class ChainCheck {
   /** The idempotency keys of entries of type `adjust`, by which operators corrected the balance. */
   get adjusted(): ReadonlySet<string> {
     return this.#adjusted;
+  }
+
+  /** The idempotency keys of entries that operators made. */
+  get operated(): ReadonlySet<string> {
+    return this.#operated;
   }
 
   addPage({ texts, isBegin }: EntryPage): void {
@@ -128,6 +135,7 @@ export class ChainCheck {
     const isBought = entry.letter === entryLetters.topup || entry.letter === entryLetters.refund;
     if (isBought && this.#bought.length < MOST_BOUGHT) this.#bought.push(entry);
     if (entry.letter === entryLetters.adjust && this.#adjusted.size < MOST_BOUGHT) this.#adjusted.add(entry.key);
+    if (isOfOperator(entry.origin) && this.#operated.size < MOST_BOUGHT) this.#operated.add(entry.key);
     if (isMerge) this.#hasMerges = true;
     else this.#withKey++;
     this.#hashes.push(isMerge ? Number.NaN : this.#hash === undefined ? 0 : this.#hash(entry.key) >>> 0);
@@ -194,15 +202,4 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
     default:
       return (letter === entryLetters.merge || letter === entryLetters.adjust) && coins !== 0;
   }
-}
-
-/**
- * How far an entry may be ahead of Redis's clock before the audit reports its time, in milliseconds: ten years, which no clock is ahead. An
- * entry that is ahead by less contradicts nothing until another entry follows, and a trial run may have its clock set to next year.
- */
-const AHEAD_MS = 10 * 366 * 86_400_000;
-
-/** The time for people. A time beyond the range of JavaScript's dates is shown as a number. */
-function timeText(milliseconds: number): string {
-  return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

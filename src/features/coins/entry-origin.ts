@@ -53,6 +53,11 @@ function operatorOf(text: string): EntryOrigin | undefined {
   }
 }
 
+/** Whether an operator made the entry. */
+export function isOfOperator(origin: string | undefined): boolean {
+  return origin !== undefined && operatorOf(origin) !== undefined;
+}
+
 /** Whether an entry of this type may have this origin, for the audit. */
 export function mayHaveOrigin(letter: string, origin: string | undefined): boolean {
   const { grant, adjust, purchase, debit } = entryLetters;

@@ -27,7 +27,7 @@ const TRIES = 5;
 export const guestAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.standing, check: ([id], probe) => checkGuests(id!, probe) },
-    ...ledgerPatterns.filed.map((pattern): KeyCheck => ({ pattern, life: 'lasts', check: ([id], probe) => checkFiledOwner(id!, probe) })),
+    ...ledgerPatterns.filed.map((pattern): KeyCheck => ({ pattern, check: ([id], probe) => checkFiledOwner(id!, probe) })),
   ],
 };
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
+import { setAside } from '../../consistency/aside.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -65,6 +66,9 @@ const ExportedEntry = z
     example: { id: '17', type: 'debit', coins: -30, balanceAfterCoins: 110, key: 'hat', at: '2026-11-22T12:00:00.000Z' },
   });
 
+/** A bucket of the index of a ledger. */
+const bucket = { type: 'hash', life: 'lasts', counted: 'buckets', whenDeleted: 'erased' } as const;
+
 /**
  * The coins of an account: the ledger and its index, the ledgers and idempotency keys of the guests that moved in, and the counters of
  * coins credited on a day. The steps of a move copy a guest's ledger into the account; `handOver` only deletes the guest's own ledger.
@@ -72,17 +76,19 @@ const ExportedEntry = z
 export const coinHolding = {
   name: 'coins',
   keys: [
-    { name: 'ledger', type: 'list', whenMoved: 'handed_over', whenDeleted: 'erased' },
+    { name: 'ledger', type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'handed_over', whenDeleted: 'erased' },
     // Every index has the bucket 0, so its key shows that the account has an index.
-    { name: /index:(.*)/, type: 'hash', namesAt: () => ['index:0'], whenMoved: 'handed_over', whenDeleted: 'erased' },
-    { name: /guest:([^}:]+):ledger/, type: 'list', whenMoved: 'stays', whenDeleted: 'erased' },
-    { name: /guest:([^}:]+):index:(.*)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'erased' },
-    { name: 'keys:guests', type: 'hash', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: 'ledger:guests', type: 'zset', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: 'ledger:guests:ids', type: 'hash', whenMoved: 'stays', whenDeleted: 'goes' },
+    { ...bucket, name: /index:(.*)/, namesAt: () => ['index:0'], whenMoved: 'handed_over' },
+    { ...bucket, name: /guest:([^}:]+):index:(.*)/, whenMoved: 'stays' },
+    { name: /guest:([^}:]+):ledger/, type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'stays', whenDeleted: 'erased' },
+    { name: 'keys:guests', type: 'hash', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: 'ledger:guests', type: 'zset', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: 'ledger:guests:ids', type: 'hash', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
     {
       name: /credited:(\d{4}-\d\d-\d\d)/,
       type: 'string',
+      life: 'ends',
+      texts: { what: 'counter of credits', isRight: (text) => /^\d+$/.test(text), kind: 'wrong_counter', mend: setAside },
       // The clocks of processes differ, so a counter of the day before or of the day after may exist too.
       namesAt: (now) => [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now + offset)}`),
       whenMoved: 'goes',

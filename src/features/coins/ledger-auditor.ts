@@ -1,7 +1,6 @@
-import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { missingAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
+import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { readSecret, secretFinding, type HashReader } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { SecretUse } from './secret-use.ts';
@@ -13,21 +12,20 @@ import { coinKeys } from './model.ts';
 /**
  * Checks each account's ledger against itself and its index, and that each bucket of an index has its ledger.
  * @param checkBought compares ledger entries that purchases made with the records of the purchases
+ * @param operated as in `LedgerCheckOptions`
  */
-export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Auditor {
+export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck, operated: Map<string, string>): Auditor {
   /**
    * The account whose ledger's check reports a missing or malformed secret, so that it is reported once. Without ledgers the secret may be
    * missing.
    */
   let reporter: string | undefined;
   const use = new SecretUse();
-  const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use });
+  const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use, operated });
   return {
     keys: [
       {
         pattern: ledgerPatterns.ledger,
-        counted: 'ledgers',
-        life: 'lasts',
         readsKey: true,
         check: async ([id], probe) => {
           const options = await partsNow(probe);
@@ -37,26 +35,15 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
           return typeof secret === 'string' ? [...findings, secretFinding(secret)] : findings;
         },
       },
-      {
-        pattern: ledgerPatterns.bucket,
-        counted: 'buckets',
-        life: 'lasts',
-        readsKey: true,
-        check: ([id, bucket], probe) => checkBucket(id!, bucket!, probe),
-      },
+      { pattern: ledgerPatterns.bucket, readsKey: true, check: ([id, bucket], probe) => checkBucket(id!, bucket!, probe) },
       {
         pattern: ledgerPatterns.ofGuest,
-        counted: 'ledgers',
-        life: 'lasts',
         check: async ([id, guest], probe) => checkGuestLedger(id!, guest!, probe, await partsNow(probe)),
       },
       {
         pattern: ledgerPatterns.bucketOfGuest,
-        counted: 'buckets',
-        life: 'lasts',
         check: ([id, guest, bucket], probe) => checkGuestBucket(id!, guest!, bucket!, probe),
       },
-      { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], probe) => checkCredited(id!, day!, probe) },
       { pattern: new RegExp(`^${KEY_SECRET}$`), type: 'string', life: 'lasts', check: (_parts, probe) => checkSecret(probe) },
     ],
     last: async () => use.found,
@@ -76,17 +63,4 @@ async function checkGuestLedger(id: string, guest: string, probe: Probe, options
   const key = coinKeys.guestLedger(id, guest);
   const text = `${key} is the ledger of ${guest}, which is none of its guests.`;
   return [{ kind: 'orphan_ledger', subject: `account ${id}`, text, commands: setAside(key) }];
-}
-
-/** How long a counter of a day's credits is kept, in seconds, as in ledger.lua. */
-const CREDITED_KEPT_SECONDS = 2 * 86_400;
-
-/** Checks that the counter of coins credited on a day is a whole number and expires. */
-async function checkCredited(id: string, day: string, probe: Probe): Promise<Finding[]> {
-  const key = coinKeys.creditedOn(id, day);
-  const [coins, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
-  if (coins === null || (/^\d+$/.test(coins) && ttl !== -1)) return [];
-  const text = ttl === -1 ? `The counter of its credits on ${day} never expires.` : `The counter of its credits on ${day} is "${coins}".`;
-  const commands: Command[] = /^\d+$/.test(coins) ? [['EXPIRE', key, CREDITED_KEPT_SECONDS]] : setAside(key);
-  return [{ kind: 'wrong_counter', subject: `account ${id}`, text, commands }];
 }

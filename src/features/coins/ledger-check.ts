@@ -27,7 +27,12 @@ export interface LedgerCheckOptions {
   readonly hash: KeyHash | undefined;
   readonly checkBought: BoughtCheck;
   readonly use: SecretUse;
+  /** Collects the idempotency keys of entries that operators made, with an account that has such an entry. */
+  readonly operated: Map<string, string>;
 }
+
+/** The most idempotency keys in `operated`. */
+const MOST_OPERATED = 100_000;
 
 /**
  * Checks one ledger.
@@ -86,7 +91,8 @@ export class LedgerCheck {
       isOnePage = false;
       this.#chain.addPage(page);
     }
-    const { count, balance, bought, adjusted, keys } = this.#chain;
+    const { count, balance, bought, adjusted, operated, keys } = this.#chain;
+    for (const key of operated) if (this.#options.operated.size < MOST_OPERATED) this.#options.operated.set(key, this.#id);
     this.#probe.count('entries', count);
     if (balance < 0) this.#probe.count('coins owed', -balance);
     if (this.#guest === undefined && (await this.#isOwnerLost(owner))) return;

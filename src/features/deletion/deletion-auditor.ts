@@ -4,10 +4,11 @@ import { keyNames, type Holding } from '../../accounts/holdings.ts';
 import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
+import { asideOf, expiring } from '../../consistency/aside.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pairsOf } from '../../redis/pairs.ts';
-import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
+import { queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 
 /** The auditor that checks that no data of a deleted account is left, and that the index of tombstones has exactly the deleted accounts. */
@@ -31,7 +32,8 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   if (deleted === undefined) return [];
   const subject = `account ${id}`;
   if (!deleted.isClosed) {
-    if ((await isQueued(id, probe)) || (await standingIn(id, probe)).deleted?.isClosed === true) return [];
+    const isQueued = await holds(DELETIONS_DUE, (member) => member.split(' ')[0] === id, probe);
+    if (isQueued || (await standingIn(id, probe)).deleted?.isClosed === true) return [];
     // Before this time nothing is wrong: a guest is erased with the account that it moved into, and the queue holds that account instead.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (probe.now() < dueMs) return [];
@@ -86,20 +88,28 @@ async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
 const LISTED = 100;
 
 /**
- * The fault of a member of the queue of deletions. Undefined: the member is right. A deletion first writes the member and then marks the
- * account as deleted. The queue removes the member once the account is erased.
+ * The fault of an entry of the queue of deletions. A deletion first writes an entry with the name of its change, then marks the account as
+ * deleted, and then writes the member itself. The service removes the entry once the account is erased, or if the account was not deleted.
  */
-async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
-  const [id = ''] = member.split(' ');
+async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | Finding | undefined> {
+  const [id = '', at] = member.split(' ');
   const [dueAt, { deleted }] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(id, probe)]);
   if (dueAt === null || deleted?.isClosed === false) return undefined;
-  if (Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
+  if (deleted === undefined && at !== undefined) return checkDoomed(id, { key, entry, member }, probe);
+  const isSoon = Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS;
+  if (isSoon && (deleted !== undefined || entry !== member)) return undefined;
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 
-/** Whether the queue of deletions holds the account, in any of the forms of its members. */
-async function isQueued(id: string, probe: Probe): Promise<boolean> {
-  for (const key of queueKeys(DELETIONS_DUE, CLUSTER_QUEUE_TAGS))
-    for await (const page of pages(probe, 'ZSCAN', key)) if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${id} `))) return true;
-  return false;
+/**
+ * Checks a member with the time of a deletion, which a restore writes for an account that its backup brought back. The service is going to
+ * delete the account, so the index of tombstones must have the deletion.
+ */
+async function checkDoomed(id: string, { key, entry }: Queued, probe: Probe): Promise<Finding | undefined> {
+  const indexes = [TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)];
+  const [dueAt, ...listed] = await probe.together(['ZSCORE', key, entry], ...indexes.map((index): Command => ['ZSCORE', index, id]));
+  if (dueAt === null || listed.some((score) => score !== null)) return undefined;
+  const text = `The queue ${key} holds "${entry}", which deletes the account, and ${TOMBSTONES} does not know of a deletion.`;
+  const commands: Command[] = [['ZADD', asideOf(key), Number(dueAt), entry], expiring(key), ['ZREM', key, entry]];
+  return { kind: 'doomed_account', subject: `account ${id}`, text, commands };
 }

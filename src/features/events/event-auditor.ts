@@ -1,6 +1,9 @@
-import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
-import { CHUNK_LENGTH, eventKeys, parseEvent, type EventRecord } from './model.ts';
-import { coinKeys, entryLetters } from '../coins/model.ts';
+import { standingIn } from '../../accounts/account-auditor.ts';
+import { accountKey } from '../../accounts/account-keys.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Probe } from '../../consistency/auditor.ts';
+import { coinKeys, entryLetters, ledgerEntry, type LedgerEntry } from '../coins/model.ts';
+import { checkChunk, checkChunks, checkState } from './log-check.ts';
+import { CHUNK_LENGTH, eventKeys, parseEvent, UnknownEvent, type EventRecord } from './model.ts';
 
 /** The size of the sample: CHUNKS newest chunks of the log, and MOST_ACCOUNTS accounts with events in these chunks. */
 const CHUNKS = 5;
@@ -10,82 +13,162 @@ const MOST_ACCOUNTS = 200;
 const NEWEST_ENTRIES = 200;
 
 /**
- * Ledger entries and events this close to the ends of the sample are not compared, in milliseconds: the clocks of processes and of Redis
- * may differ, and the relay needs a moment to append an event to the log.
+ * Checks that the log of events has all its chunks and the right end, and compares the newest events with a sample of their accounts: each
+ * event `coins.changed` has its ledger entry, each entry has its event, and the numbers of an account's events have no gaps.
  */
-const MARGIN_MS = 60_000;
+export const eventAuditor: Auditor = {
+  keys: [
+    { pattern: /^(?:\{[^}]+\})?outbox$/, type: 'list', life: 'lasts' },
+    { pattern: /^\{events\}:state$/, type: 'hash', life: 'lasts' },
+    { pattern: /^\{events\}:chunks$/, type: 'zset', life: 'lasts', check: (_parts, probe) => checkChunks(probe) },
+    { pattern: /^\{events\}:forgotten$/, type: 'zset', life: 'lasts' },
+    {
+      pattern: /^\{events\}:chunk:(\d+)$/,
+      counted: 'chunks of events',
+      type: 'list',
+      life: 'lasts',
+      check: ([chunk], probe) => checkChunk(Number(chunk), probe),
+    },
+  ],
+  once: checkEvents,
+};
 
-/**
- * Compares the newest events with the ledgers of a sample of their accounts: each event `coins.changed` has its ledger entry, and each
- * entry has its event.
- */
-export const eventAuditor: Auditor = { keys: [], once: checkEvents };
-
-/** The figures of a ledger entry that its event repeats, and the time of the entry. `ledger.lua` describes the format. */
-function entryOf(line: string) {
-  const [, seq, balance, letter, at = ''] = /^(\d+):(-?\d+) ([a-z])\S+ (\w+)/.exec(line) ?? [];
-  return { seq: Number(seq), balance: Number(balance), letter, at: parseInt(at, 36) };
-}
-
-interface Window {
-  /** Ledger entries from this time on must have their events in `events`. In milliseconds since 1970. */
+interface Sample {
+  /**
+   * Ledger entries from this time on must have their events in `events`, and the numbers of events after this time have no gaps. In
+   * milliseconds since 1970.
+   */
   readonly from: number;
   readonly events: readonly EventRecord[];
+  /** Subjects of findings that would explain a difference between the events and their accounts. */
+  readonly causes: readonly string[];
+  readonly findings: readonly Finding[];
 }
 
 async function checkEvents(probe: Probe): Promise<Finding[]> {
-  const window = await readWindow(probe);
-  if (window === undefined) return [];
+  const { from, events, causes, findings } = await readSample(probe);
+  probe.count('events', events.length);
+  const wrong = await checkState(events.at(-1), probe);
   const byAccount = Map.groupBy(
-    window.events.filter(({ type }) => type === 'coins.changed'),
+    events.filter(({ accountId, number }) => accountId !== undefined && number !== undefined),
     ({ accountId }) => accountId!,
   );
-  const findings: Finding[] = [];
-  for (const [accountId, events] of [...byAccount].slice(0, MOST_ACCOUNTS))
-    findings.push(...(await checkAccount(accountId, events, window.from, probe)));
-  probe.count('events', window.events.length);
-  return findings;
-}
-
-async function readWindow(probe: Probe): Promise<Window | undefined> {
-  const newest = (await probe.ask('ZREVRANGE', eventKeys.chunks, 0, CHUNKS - 1)) as string[];
-  if (newest.length === 0) return undefined;
-  const since = Number((await probe.ask('HGET', eventKeys.state, 'onSince')) ?? 0);
-  const lists = await Promise.all(
-    newest.toReversed().map((chunk) => probe.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
-  );
-  const events = (lists as string[][]).flat().map(parseEvent);
-  // If the log has no older chunks, the sample has all events since the service ran with EVENTS=on.
-  const hasOlder = ((await probe.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
-  const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
-  return { from: Math.max(oldest, since) + MARGIN_MS, events };
-}
-
-async function checkAccount(accountId: string, events: readonly EventRecord[], from: number, probe: Probe): Promise<Finding[]> {
-  const lines = (await probe.ask('LRANGE', coinKeys.ledger(accountId), -NEWEST_ENTRIES, -1)) as string[];
-  // Without a ledger the account moved, or was deleted.
-  if (lines.length === 0) return [];
-  const entries = new Map(lines.map(entryOf).map((entry) => [entry.seq, entry]));
-  const subject = `account ${accountId}`;
-  const findings: Finding[] = [];
-  const told = new Set<number>();
-  const [least, most] = [Math.min(...entries.keys()), Math.max(...entries.keys())];
-  for (const { id, data } of events) {
-    if (data.entryId === undefined) continue;
-    const seq = Number(data.entryId);
-    told.add(seq);
-    const entry = entries.get(seq);
-    const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
-    // A guest's last event tells of its move, and the entry of the move is in the ledger of the account into which the guest moved.
-    if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
-    findings.push({
-      kind: 'event_without_entry',
-      subject,
-      text: `The event ${id} tells of the entry ${seq}, and the ledger has no such entry.`,
-    });
+  const ofAccounts: Finding[] = [];
+  for (const [accountId, own] of [...byAccount].slice(0, MOST_ACCOUNTS)) {
+    const found = await new AccountCheck(accountId, own, from, probe).run();
+    // One damage of an account or of the log shows at several events.
+    if (found !== undefined) ofAccounts.push({ ...found, explainedBy: [`account ${accountId}`, ...causes] });
   }
-  for (const { seq, at } of entries.values())
-    if (at > from && at < probe.now() - MARGIN_MS && !told.has(seq))
-      findings.push({ kind: 'entry_without_event', subject, text: `The log of events does not tell of the entry ${seq} of its ledger.` });
-  return findings;
+  return [...wrong, ...findings, ...ofAccounts];
+}
+
+async function readSample(probe: Probe): Promise<Sample> {
+  const newest = (await probe.ask('ZREVRANGE', eventKeys.chunks, 0, CHUNKS - 1)) as string[];
+  const since = Number((await probe.ask('HGET', eventKeys.state, 'onSince')) ?? 0);
+  const lists = (await Promise.all(
+    newest.map((chunk) => probe.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
+  )) as string[][];
+  const findings: Finding[] = [];
+  const events: EventRecord[] = [];
+  // `checkChunks` reports a lost chunk. The sample then begins after this chunk.
+  const lost = lists.findIndex((list) => list.length === 0);
+  const kept = lists.slice(0, lost === -1 ? undefined : lost);
+  for (const [place, list] of [...kept.entries()].toReversed()) {
+    const unreadable: string[] = [];
+    for (const line of list) {
+      const event = eventIn(line);
+      if (event === 'unreadable') unreadable.push(line);
+      else if (event !== undefined) events.push(event);
+    }
+    const more = unreadable.length > 1 ? ` The same holds for ${unreadable.length - 1} more.` : '';
+    const text = `Its event "${unreadable[0]?.slice(0, 60)}" cannot be read.${more}`;
+    const subject = `key ${eventKeys.chunk(Number(newest[place]))}`;
+    if (unreadable.length > 0) findings.push({ kind: 'unreadable_event', subject, text });
+  }
+  // If the log has no older chunks, the sample has all events since the service ran with EVENTS=on.
+  const hasOlder = lost !== -1 || ((await probe.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
+  const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
+  return {
+    // Clocks differ, and the relay needs a moment to append an event to the log.
+    from: Math.max(oldest, since) + CLOCKS_DIFFER_MS,
+    events,
+    causes: [`key ${eventKeys.state}`, ...findings.map(({ subject }) => subject)],
+    findings,
+  };
+}
+
+/** @returns undefined for an event of a type that only a newer version of the service knows */
+function eventIn(line: string): EventRecord | 'unreadable' | undefined {
+  try {
+    return parseEvent(line);
+  } catch (error) {
+    return error instanceof UnknownEvent && /^[a-z] \S+ \S+ \S+/.test(line) ? undefined : 'unreadable';
+  }
+}
+
+/** Compares events of an account with its newest ledger entries and with its count of events. */
+class AccountCheck {
+  readonly #id: string;
+  readonly #events: readonly EventRecord[];
+  readonly #from: number;
+  readonly #probe: Probe;
+
+  constructor(id: string, events: readonly EventRecord[], from: number, probe: Probe) {
+    [this.#id, this.#events, this.#from, this.#probe] = [id, events, from, probe];
+  }
+
+  async run(): Promise<Finding | undefined> {
+    const lines = (await this.#probe.ask('LRANGE', coinKeys.ledger(this.#id), -NEWEST_ENTRIES, -1)) as string[];
+    const [createdAt, others] = await this.#probe.fields(accountKey(this.#id), 'createdAt', 'events');
+    const { target, moving, deleted } = await standingIn(this.#id, this.#probe);
+    // The keys of an account that moves or is deleted are deleted one after the other.
+    if (createdAt === null || (target ?? moving ?? deleted) !== undefined) return undefined;
+    // If the ledger is lost, its index or its purchases tell of the loss.
+    if (lines.length === 0 && this.#events.some(({ data }) => data.entryId !== undefined)) return undefined;
+    const entries = new Map(lines.flatMap((line) => ledgerEntry.parse(line) ?? []).map((entry) => [entry.seq, entry]));
+    const most = Math.max(0, ...entries.keys()) + Number(others ?? 0);
+    const found = this.#ofEntries(entries) ?? this.#ofNumbers(most);
+    return found && { ...found, subject: `account ${this.#id}` };
+  }
+
+  #ofEntries(entries: ReadonlyMap<number, LedgerEntry>): Omit<Finding, 'subject'> | undefined {
+    if (entries.size === 0) return undefined;
+    const told = new Set<number>();
+    const [least, most] = [Math.min(...entries.keys()), Math.max(...entries.keys())];
+    for (const { id, data } of this.#events) {
+      if (data.entryId === undefined) continue;
+      const seq = Number(data.entryId);
+      told.add(seq);
+      const entry = entries.get(seq);
+      const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
+      // A guest's last event tells of its move, and the entry of the move is in the ledger of the account into which the guest moved.
+      if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
+      return { kind: 'event_without_entry', text: `The event ${id} tells of the entry ${seq}, and the ledger has no such entry.` };
+    }
+    for (const { seq, at } of entries.values())
+      if (at > this.#from && at < this.#probe.now() - CLOCKS_DIFFER_MS && !told.has(seq))
+        return { kind: 'entry_without_event', text: `The log of events does not tell of the entry ${seq} of its ledger.` };
+    return undefined;
+  }
+
+  /** @param most the number of the account's last event */
+  #ofNumbers(most: number): Omit<Finding, 'subject'> | undefined {
+    const ids = new Set<string>();
+    let before: EventRecord | undefined;
+    for (const event of this.#events) {
+      // After a failover the log may have events a second time, with the same ids.
+      if (ids.has(event.id)) continue;
+      ids.add(event.id);
+      const number = event.number!;
+      // Numbers come again after the account was set back or its ledger was lost, which other checks report.
+      const follows = before === undefined || Date.parse(before.at) < this.#from || number <= before.number! + 1;
+      if (follows && number <= most && !(number < Number(event.data.entryId ?? 1))) {
+        before = event;
+        continue;
+      }
+      const what = follows ? `its account has had ${most} events` : `the event before it the number ${before!.number}`;
+      return { kind: 'wrong_event_number', text: `Its event ${event.id} has the number ${number}, and ${what}.` };
+    }
+    return undefined;
+  }
 }

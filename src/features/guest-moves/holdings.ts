@@ -5,7 +5,18 @@ import { moveAuditor } from './move-auditor.ts';
 export const guestMoveHolding = {
   name: 'guest-moves',
   keys: [
-    { name: /move:([^:]+)/, type: 'string', whenMoved: 'stays', whenDeleted: 'stays' },
+    {
+      name: /move:([^:]+)/,
+      type: 'string',
+      life: 'ends',
+      texts: {
+        what: 'record of a move',
+        isRight: (text) => /^(?:open \S+|refused \S+ \w+|accepted \S+ [01] -?\d+ \d+(?: -?\d+)?)$/.test(text),
+        kind: 'wrong_move_record',
+      },
+      whenMoved: 'stays',
+      whenDeleted: 'stays',
+    },
     { name: /move:([^:]+):(ledger)/, type: 'list', whenMoved: 'stays', whenDeleted: 'stays' },
     { name: /move:([^:]+):(index:\d+)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'stays' },
   ],

@@ -2,11 +2,8 @@ import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, KeyCheck, Probe } from '../../consistency/auditor.ts';
-import { pages } from '../../consistency/scan-pages.ts';
-import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
-import { memberOf, queueKeys } from '../../redis/queue.ts';
-import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
+import type { Auditor, Finding, KeyCheck, Probe } from '../../consistency/auditor.ts';
+import { holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
 import { moveKeys } from './model.ts';
@@ -55,7 +52,8 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   const into = target ?? moving?.target;
   if (into === undefined) return [];
   if (target !== undefined && (await probe.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
-  if (await isQueued(guest, into, probe)) return [];
+  // A member ends in the id of its move. The queue has only the moves of the last seconds.
+  if (await holds(moveKeys.unfinished, (member) => `${member} `.startsWith(`${guest} ${into} `), probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but the queue ${moveKeys.unfinished} has no entry for its move.`;
@@ -64,30 +62,10 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   return notQueued({ queue: moveKeys.unfinished, member, subject: `account ${guest}`, text }, probe);
 }
 
-/**
- * Whether the queue has a move of the guest into the account. The whole queue is read, because a member ends in the id of its move. The
- * queue has only the moves of the last seconds.
- */
-async function isQueued(guest: string, target: string, probe: Probe): Promise<boolean> {
-  for (const key of queueKeys(moveKeys.unfinished, CLUSTER_QUEUE_TAGS))
-    for await (const page of pages(probe, 'ZSCAN', key))
-      if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${guest} ${target} `))) return true;
-  return false;
-}
-
-const DAY_SECONDS = 86_400;
-
-/** Checks that the account's record of a move can be parsed, and expires. */
+/** Checks the two accounts of a move that the account's record of the move calls accepted. */
 async function checkRecord(id: string, move: string, probe: Probe): Promise<Finding[]> {
-  const key = moveKeys.record(id, move);
-  const [record, ttl] = (await probe.together(['GET', key], ['PTTL', key])) as [string | null, number];
-  if (record === null) return [];
-  const commands: Command[] = ttl === -1 ? [['EXPIRE', key, DAY_SECONDS]] : [];
-  const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text, commands }];
-  if (!/^(?:open \S+|refused \S+ \w+|accepted \S+ [01] -?\d+ \d+(?: -?\d+)?)$/.test(record))
-    return find(`Its record of the move ${move} is "${record}".`);
-  if (ttl === -1) return find(`Its record of the move ${move} never expires.`);
-  const [, guest] = /^accepted (\S+) /.exec(record) ?? [];
+  const record = (await probe.ask('GET', moveKeys.record(id, move))) as string | null;
+  const [, guest] = /^accepted (\S+) /.exec(record ?? '') ?? [];
   return guest === undefined ? [] : checkAccepted(id, guest, probe);
 }
 

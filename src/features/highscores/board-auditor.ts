@@ -7,9 +7,11 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { BoardCheck, boardTables, checkHasPlayers, foreignPlayer } from './board-check.ts';
-import { playerEntry, playerIdOf } from './entry-format.ts';
+import { hiddenPlayerIn, playerEntry, playerIdOf } from './entry-format.ts';
 import { hidesEntries, isShown } from './hidden-entries.ts';
 import { boardKeys } from './model.ts';
+
+const ofBoard = ([game]: readonly string[]): string => `board ${game}`;
 
 /** Checks that each board's scores, the board's players and the players' accounts agree. */
 export const boardAuditor: Auditor = {
@@ -27,14 +29,26 @@ export const boardAuditor: Auditor = {
       life: 'lasts',
       check: ([game], probe) => checkHasPlayers(boardTables(game!), probe),
     },
+    { pattern: /^\{board:(.*)\}:arrivals$/, type: 'string', life: 'lasts' },
     {
-      pattern: /^\{board:(.*)\}:(arrivals|version)$/,
+      pattern: /^\{board:(.*)\}:version$/,
       type: 'string',
       life: 'lasts',
-      check: ([game, counter], probe) => checkCounter(game!, counter!, probe),
+      texts: { what: 'version', isRight: (text) => /^\d+$/.test(text), kind: 'wrong_counter', subject: ofBoard, mend: newVersion },
     },
     { pattern: /^\{board:(.*)\}:secret$/, life: 'lasts', type: 'string' },
-    { pattern: /^\{board:(.*)\}:archives$/, type: 'hash', life: 'lasts', check: ([game], probe) => checkArchives(game!, probe) },
+    {
+      pattern: /^\{board:(.*)\}:archives$/,
+      type: 'hash',
+      life: 'lasts',
+      texts: {
+        what: 'list of archives',
+        isRight: (text) => parseArchive(text) !== undefined,
+        kind: 'unreadable_archive',
+        subject: ofBoard,
+      },
+      check: ([game], probe) => checkArchives(game!, probe),
+    },
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):scores$/,
       type: 'zset',
@@ -43,21 +57,25 @@ export const boardAuditor: Auditor = {
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):players$/,
       type: 'hash',
+      texts: {
+        what: 'players in an archive',
+        isRight: (text, id) => hiddenPlayerIn(id) !== undefined || playerEntry.parse(text) !== undefined,
+        kind: 'unreadable_entry',
+        subject: ofBoard,
+      },
       check: ([game, number], probe) => checkArchived(game!, Number(number), probe),
     },
     { pattern: /^\{board:(.*)\}:removed$/, type: 'set' },
-    { pattern: accountKeyPattern('boards'), life: 'lasts', check: ([id], probe) => checkAccount(id!, probe) },
+    { pattern: accountKeyPattern('boards'), check: ([id], probe) => checkAccount(id!, probe) },
   ],
 };
 
-async function checkCounter(game: string, counter: string, probe: Probe): Promise<Finding[]> {
-  const number = (await probe.ask('GET', `{board:${game}}:${counter}`)) as string | null;
-  if (number === null || /^\d+$/.test(number)) return [];
-  const text = `Its counter ${counter} is "${number}", which is no whole number.`;
-  // Each process compares the board's version with the version that it knows. The time is higher than any version that a process knows, so
-  // all processes read the board again.
-  const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, probe.now()]] : [];
-  return [{ kind: 'wrong_counter', subject: `board ${game}`, text, commands }];
+/**
+ * Each process compares the board's version with the version that it knows. The time is higher than any version that a process knows, so
+ * all processes read the board again.
+ */
+function newVersion(key: string, now: number): Command[] {
+  return [['SET', key, now]];
 }
 
 /**
@@ -148,14 +166,11 @@ async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [number, text] of pairsOf(words)) {
     const record = parseArchive(text);
-    const subject = `board ${game}`;
-    if (record === undefined)
-      findings.push({ kind: 'unreadable_archive', subject, text: `The record of its archive ${number} cannot be read.` });
     if (record === undefined || record.droppedAt !== undefined) continue;
     const entries = (await probe.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
     const differs = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
     // Fewer entries than the record says are no finding: moves of guests and deletions of accounts remove entries.
-    if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject, text: differs });
+    if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject: `board ${game}`, text: differs });
   }
   return findings;
 }

@@ -155,13 +155,16 @@ export class BoardCheck {
   }
 
   async #readScores(): Promise<void> {
+    const beyond: string[] = [];
     for await (const found of pages(this.#probe, 'ZSCAN', this.#tables.scores)) {
-      for (const [member] of pairsOf(found)) {
+      for (const [member, score] of pairsOf(found)) {
+        if (!(Math.abs(Number(score)) <= Number.MAX_SAFE_INTEGER)) note(beyond, `The score of the entry "${member}" is ${score}.`);
         const arrival = member.length > HEAD_LENGTH ? arrivalOf(member) : NaN;
         if (arrival > this.#highestArrival) this.#highestArrival = arrival;
         if (!this.#members.has(member) && this.#strangers.size < SUSPECTS) this.#strangers.add(member);
       }
     }
+    this.#find('wrong_score', beyond);
   }
 
   async #checkSuspects(): Promise<void> {

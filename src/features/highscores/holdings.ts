@@ -19,7 +19,7 @@ export const scoreHolding = {
   name: 'scores',
   // On a Cluster a score may arrive after the deletion has begun. The set of boards has to name the board of this score until the last step
   // of the deletion.
-  keys: [{ name: 'boards', type: 'set', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
+  keys: [{ name: 'boards', type: 'set', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, services) => moveScores(guestId, accountId, isLast, services),
   erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),
   hide: ({ accountId, isBanned }, { scripts }) => hideScores(accountId, isBanned, scripts),

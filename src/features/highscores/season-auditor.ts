@@ -1,7 +1,9 @@
 import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
+import { timeText } from '../../consistency/time-text.ts';
 import { pairsOf } from '../../redis/pairs.ts';
+import { seasonPrize } from '../catalogue/model.ts';
 import { seasonPayout } from '../coins/model.ts';
 import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
 import { memberOf, playerEntry } from './entry-format.ts';
@@ -16,6 +18,13 @@ const LATE_MS = 60_000;
 /** The most payouts that a finding about a season names. */
 const LISTED = 5;
 
+/** The formats of the fields of a season that list prizes. */
+const prizesIn = { prizes: seasonPrize, thresholds: seasonThreshold };
+
+function arePrizes(text: string, field: keyof typeof prizesIn): boolean {
+  return text === '' || text.split(' ').every((prize) => prizesIn[field].parse(prize) !== undefined);
+}
+
 /** Checks the boards of seasons, that the queue holds each unpaid season, and that the payouts of a closed season match its final board. */
 export const seasonAuditor: Auditor = {
   keys: [
@@ -27,6 +36,13 @@ export const seasonAuditor: Auditor = {
       counted: 'seasons',
       type: 'hash',
       life: 'lasts',
+      texts: {
+        what: 'rules',
+        isRight: (text, name) => arePrizes(text, name as keyof typeof prizesIn),
+        fields: Object.keys(prizesIn),
+        kind: 'unreadable_season',
+        subject: ([game, season]) => subjectOf(game!, season!),
+      },
       check: ([game, season], probe) => checkSeason(game!, season!, probe),
     },
     {
@@ -115,7 +131,7 @@ async function checkSeason(game: string, season: string, probe: Probe): Promise<
   const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(SEASONS_DUE, member)));
   if (dueAt !== undefined && dueAt <= Number(endsAt) + Number(payAfterMs) + LATE_MS) return [];
   if (dueAt !== undefined && state === 'paying') return [];
-  const how = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${new Date(dueAt).toISOString()}`;
+  const how = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${timeText(dueAt)}`;
   return notQueued({ queue: SEASONS_DUE, member, subject, text: `It is ${state}, but ${how}: nobody pays its prizes.` }, probe);
 }
 
@@ -154,7 +170,7 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
   // If the figures have changed since the check began, a payment is in progress, and a difference is no finding.
   if (paidNow.join() === [paid, paidCoins].join() && (Number(paid) !== sum.count || Number(paidCoins) !== sum.coins))
     texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
-  if (isNoted !== null)
+  if (isNoted !== null && arePrizes(thresholds ?? '', 'thresholds'))
     texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, probe)));
   if (texts.length === 0) return [];
   const more = texts.length > LISTED ? [`The same holds for ${texts.length - LISTED} more.`] : [];

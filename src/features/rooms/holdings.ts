@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
-import { roomKeys, Seat, weeksWithSeats } from './model.ts';
+import { isRoomCode, roomKeys, Seat, weeksWithSeats } from './model.ts';
 import { codesEntered, leaveRooms, seatsIn, seatsPage } from './account-seats.ts';
 
 /** The most rooms in which an operator sees seats of the account. */
@@ -17,6 +17,9 @@ export const seatHolding = {
     {
       name: /seats:\d+/,
       type: 'set',
+      life: 'ends',
+      // A room of the set may have expired, and the account may have left it.
+      texts: { what: 'set of rooms', isRight: isRoomCode },
       namesAt: (now) => weeksWithSeats(now).map((week) => roomKeys.seats('', week).slice('{}:'.length)),
       // The guest's set stays with the guest, because the seats in the rooms still name the guest.
       whenMoved: 'stays',

@@ -8,6 +8,8 @@ import {
   queueCheck,
   type Queued,
 } from '../../consistency/queue-check.ts';
+import { timeText } from '../../consistency/time-text.ts';
+import { listEntry, listedRoom, roomSummary } from './list/list-model.ts';
 import { roomKeys } from './model.ts';
 import { CHECK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
@@ -28,11 +30,27 @@ export const roomAuditor: Auditor = {
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], probe) => checkRoom(code!, probe) },
     { pattern: /^\{served:\d+\}$/, type: 'hash', life: 'ends' },
     // The audit does not compare lists with rooms: a list may be behind its rooms, and its entries end by themselves.
-    { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|free|reserved))?$/, type: 'zset' },
-    { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:rooms|taken)$/, type: 'hash' },
+    {
+      pattern: /^\{listed:(\*|[\w-]+)\}(?::untils)?$/,
+      type: 'zset',
+      texts: { what: 'entries', isRight: (entry) => listEntry.parse(entry) !== undefined, subject: listOf },
+    },
+    { pattern: /^\{listed:(\*|[\w-]+)\}:rooms$/, type: 'hash', texts: { what: 'rooms', isRight: isListed, subject: listOf } },
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:free|reserved)$/, type: 'zset' },
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}:taken$/, type: 'hash' },
     { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:version|match:[\w-]+)$/, type: 'string' },
   ],
 };
+
+function listOf([game]: readonly string[]): string {
+  return `list of rooms ${game}`;
+}
+
+/** Whether a list can show what it keeps for an entry. */
+function isListed(text: string, entry: string): boolean {
+  const { summary } = listedRoom.parse(text) ?? {};
+  return listEntry.parse(entry) !== undefined && (summary === '' || roomSummary.parse(summary ?? '') !== undefined);
+}
 
 /**
  * Says what is wrong with a member of the queue of rooms. A room may expire before it is due: its code then stays in the queue until it is
@@ -62,9 +80,4 @@ async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommand
       ? `It has connected players, but ${roomKeys.due} does not hold it.`
       : `It comes up at ${timeText(dueAt)}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
   return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, probe);
-}
-
-/** A time in ISO 8601. A time beyond the range of dates is shown as a number of milliseconds since 1970. */
-function timeText(milliseconds: number): string {
-  return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

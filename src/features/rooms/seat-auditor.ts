@@ -1,5 +1,4 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
-import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { roomKeys, SEATS_KEPT_SECONDS } from './model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
@@ -9,7 +8,6 @@ export const seatAuditor: Auditor = {
   keys: [
     { pattern: /^\{room:([^}]*)\}$/, check: ([code], probe) => checkSeats(code!, probe) },
     { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/, type: 'string', life: 'ends' },
-    { pattern: accountKeyPattern(/seats:\d+/), life: 'ends' },
   ],
 };
 

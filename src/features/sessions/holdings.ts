@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { listedSessions, sessionsForOperator } from '../../accounts/session-list.ts';
+import { listedSessions, parseSession, sessionsForOperator } from '../../accounts/session-list.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
 import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } from './model.ts';
 
@@ -8,7 +8,15 @@ import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } fr
 export const sessionHolding = {
   name: 'sessions',
   keys: [
-    { name: 'sessions', type: 'hash', whenMoved: 'goes', whenDeleted: 'goes' },
+    {
+      name: 'sessions',
+      type: 'hash',
+      life: 'ends',
+      // The list does not decide what a session may do, but an unreadable entry hides a session from its owner.
+      texts: { what: 'list of sessions', isRight: (text, id) => parseSession(id, text) !== undefined },
+      whenMoved: 'goes',
+      whenDeleted: 'goes',
+    },
     { name: /out:.*/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {

@@ -7,7 +7,18 @@ import { trialKeys } from './model.ts';
 export const trialAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, check: ([id], probe) => checkAccount(id!, probe) },
-    { pattern: /^\{device:(.*)\}$/, type: 'hash', life: 'lasts', readsKey: true, check: ([device], probe) => checkDevice(device!, probe) },
+    {
+      pattern: /^\{device:(.*)\}$/,
+      type: 'hash',
+      life: 'lasts',
+      readsKey: true,
+      texts: {
+        what: 'fields',
+        isRight: (text) => /^\d{1,15}$/.test(text),
+        fields: ['trialStartedAt'],
+        subject: ([device]) => `device ${device}`,
+      },
+    },
   ],
 };
 
@@ -26,11 +37,4 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   // If the device's start is lost, the account's copy restores it.
   const commands: Command[] = ofDevice === null ? [['HSETNX', trialKeys.device(device), 'trialStartedAt', startedAt]] : [];
   return [{ kind: 'trial_differs', subject: `account ${id}`, text, commands }];
-}
-
-async function checkDevice(device: string, probe: Probe): Promise<Finding[]> {
-  const startedAt = (await probe.ask('HGET', trialKeys.device(device), 'trialStartedAt')) as string | null;
-  if (startedAt !== null && /^\d{1,15}$/.test(startedAt)) return [];
-  const text = startedAt === null ? 'It has no start of its trial.' : 'The start of its trial is no time.';
-  return [{ kind: 'unreadable_record', subject: `device ${device}`, text }];
 }

@@ -1,12 +1,22 @@
 import { setAside } from '../../consistency/aside.ts';
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
 import { HOOK_ID, hookKeys, parseHook } from './model.ts';
 
 /** Checks that each hook's record can be parsed, and that each Redis key of deliveries belongs to a hook. */
 export const webhookAuditor: Auditor = {
   keys: [
-    { pattern: /^\{webhooks\}$/, type: 'hash', life: 'lasts', check: (_parts, probe) => checkRecords(probe) },
+    {
+      pattern: /^\{webhooks\}$/,
+      type: 'hash',
+      life: 'lasts',
+      texts: {
+        what: 'record',
+        isRight: (text, id) => HOOK_ID.test(id) && parseHook(text) !== undefined,
+        counted: 'webhooks',
+        kind: 'unreadable_webhook',
+        subject: (_parts, id) => `webhook ${id}`,
+      },
+    },
     {
       pattern: /^(\{webhooks\}:(?:state|waiting):(.*))$/,
       type: 'hash',
@@ -21,15 +31,6 @@ export const webhookAuditor: Auditor = {
     },
   ],
 };
-
-async function checkRecords(probe: Probe): Promise<Finding[]> {
-  const records = pairsOf((await probe.ask('HGETALL', hookKeys.hooks)) as string[]);
-  probe.count('webhooks', records.length);
-  return records.flatMap(([id, text]) => {
-    if (HOOK_ID.test(id) && parseHook(text) !== undefined) return [];
-    return [{ kind: 'unreadable_webhook', subject: `webhook ${id}`, text: 'Its record cannot be read: the webhook gets no events.' }];
-  });
-}
 
 async function checkOwner(key: string, id: string, probe: Probe): Promise<Finding[]> {
   if ((await probe.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];

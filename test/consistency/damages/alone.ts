@@ -1,9 +1,13 @@
 import { expect } from 'vitest';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { DATA_ID_KEY } from '../../../src/redis/data-id.ts';
+import { eventKeys } from '../../../src/features/events/model.ts';
+import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { hookKeys } from '../../../src/features/webhooks/model.ts';
+import { OPERATOR_LOG } from '../../../src/operator/operator-log.ts';
 import { freshId } from '../../harness.ts';
-import { accountWith, bought, boughtCoins, redis, service, type Damages } from './data.ts';
+import { accountWith, bannedForAnHour, bought, boughtCoins, ofAccount, redis, renamed, service, told, type Damages } from './data.ts';
 
 /** Damages something of which there are several documents. */
 function ofSeveral(count: number, made: () => Promise<unknown>, damage: () => Promise<unknown>, subject: string): () => Promise<string> {
@@ -25,6 +29,13 @@ async function deleteAccount(): Promise<void> {
   await expect.poll(() => redis.zcard('deletions:due')).toBe(0);
 }
 
+/** Makes a log of events of three chunks, of which the second is lost. The service drops the oldest chunk if that one is lost. */
+async function loseChunk(): Promise<void> {
+  await redis.rpush(eventKeys.chunk(2), (await redis.lindex(eventKeys.chunk(0), -1))!);
+  await redis.zadd(eventKeys.chunks, 1, '1', 2, '2');
+  await redis.hset(eventKeys.state, 'next', 2001, 'readable', 2001);
+}
+
 /** Damages of keys that all data shares. Each needs its own Redis. */
 export const aloneDamages: Damages = {
   'a queue of subscriptions that is lost': {
@@ -38,6 +49,71 @@ export const aloneDamages: Damages = {
       () => boughtCoins('pending'),
       () => redis.del('product-purchases:due'),
       'queue product-purchases:due',
+    ),
+  },
+  'a queue of bans that is lost': {
+    kind: 'lost_queue',
+    mended: ofSeveral(4, bannedForAnHour, () => redis.del('bans:due'), 'queue bans:due'),
+  },
+  'an index of given names that is lost': {
+    kind: 'name_differs',
+    mended: ofSeveral(4, renamed, () => redis.del(GIVEN_NAMES), `key ${GIVEN_NAMES}`),
+  },
+  'an event with a number that is off by three': {
+    kind: 'wrong_event_number',
+    lasting: ofAccount(told, ({ change }) => change(2, / 2 1:/, ' 5 1:')),
+  },
+  'a last event with a number that is off by three': {
+    kind: 'wrong_event_number',
+    lasting: ofAccount(told, ({ change }) => change(3, / 3 2:/, ' 6 2:')),
+  },
+  'an event with another balance than its entry': {
+    kind: 'event_without_entry',
+    lasting: ofAccount(told, ({ change }) => change(3, / 2:11 /, ' 2:12 ')),
+  },
+  'an entry of the operators’ log that cannot be read': {
+    kind: 'unreadable_log',
+    async lasting() {
+      await redis.rpush(OPERATOR_LOG, 'nonsense');
+      return `key ${OPERATOR_LOG}`;
+    },
+  },
+  'a chunk of events that is lost': {
+    kind: 'lost_events',
+    lasting: ofSeveral(4, told, loseChunk, `key ${eventKeys.chunk(1)}`),
+  },
+  'a list of the chunks of events that is lost': {
+    kind: 'chunk_not_listed',
+    mended: ofSeveral(4, told, () => redis.del(eventKeys.chunks), `key ${eventKeys.chunks}`),
+  },
+  'an event that cannot be read': {
+    kind: 'unreadable_event',
+    lasting: ofSeveral(1, told, () => redis.lset(eventKeys.chunk(0), 1, 'nonsense'), `key ${eventKeys.chunk(0)}`),
+  },
+  'a state of the events that is set back': {
+    kind: 'events_set_back',
+    mended: ofSeveral(4, told, () => redis.hset(eventKeys.state, 'next', 3), `key ${eventKeys.state}`),
+  },
+  'a state of the events that names an older event': {
+    kind: 'events_set_back',
+    lasting: ofSeveral(4, told, () => redis.hset(eventKeys.state, 'from:', '1795000000000000'), `key ${eventKeys.state}`),
+  },
+  'data that was emptied': {
+    kind: 'no_data',
+    lasting: ofSeveral(
+      4,
+      () => accountWith([5]),
+      () => redis.flushall(),
+      'all keys',
+    ),
+  },
+  'data that a service has refused': {
+    kind: 'refused_data',
+    lasting: ofSeveral(
+      1,
+      () => accountWith([5]),
+      async () => redis.set(DATA_ID_KEY, `refused: ${await redis.get(DATA_ID_KEY)} ${Date.now()} older - was restored`),
+      `key ${DATA_ID_KEY}`,
     ),
   },
   'an index of tombstones that is lost': {

@@ -77,6 +77,10 @@ export const boardDamages: Damages = {
     kind: 'unreadable_entry',
     lasting: ofBoard('timeless', ({ id }) => damageEntry(redis, 'timeless', id)),
   },
+  'a score that no client can send': {
+    kind: 'wrong_score',
+    lasting: ofBoard('beyond', ({ keys, member }) => redis.zadd(keys.scores, 1e300, member)),
+  },
   'a counter of arrivals that is too low': {
     kind: 'wrong_arrivals',
     mended: ofBoard('arrivals', () => redis.set(boardKeys.arrivals('arrivals'), 1)),

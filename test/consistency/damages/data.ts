@@ -1,10 +1,13 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 import { ledgerKeys } from '../../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
+import { eventKeys } from '../../../src/features/events/model.ts';
+import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
@@ -121,7 +124,8 @@ export async function refund({ purchaseToken, installId, record }: Awaited<Retur
 export async function fillQueues(): Promise<void> {
   await boughtCoins('pending');
   await bought();
-  for (const queue of ['moves:due', 'rooms:due']) await redis.zadd(queue, Date.now() + 60_000, 'some-entry written-ahead');
+  for (const queue of ['moves:due', 'rooms:due', 'bans:due', 'deletions:due'])
+    await redis.zadd(queue, Date.now() + 60_000, 'some-entry#written-ahead');
 }
 
 export async function player(game: string, score = 10): Promise<string> {
@@ -150,6 +154,43 @@ export async function linkedTrial(): Promise<{ id: string; device: string }> {
   const cookies = await signIn(service, installId);
   expect((await service.post('/v1/trial/link', {}, { cookies, headers: { 'x-device-id': deviceId } })).status).toBe(200);
   return { id: accountIdOf(installId), device: deviceHash(deviceId) };
+}
+
+/** An account to which operators gave a name. */
+export async function renamed(): Promise<{ id: string }> {
+  const id = await accountWith([5]);
+  await redis.hset(accountKey(id), { nameGivenAt: Date.now(), nameGiven: 'Ada', nameGivenBy: 'ada@ops-1', nameGivenReason: 'test' });
+  await redis.hset(GIVEN_NAMES, id, 'Ada');
+  return { id };
+}
+
+/** A banned account whose ban ends in an hour. */
+export async function bannedForAnHour(): Promise<{ id: string }> {
+  const id = await accountWith([5]);
+  await redis.set(standingKey(id), `!${Date.now() + HOUR_MS} ${Date.now()} -\n`);
+  return { id };
+}
+
+/** An account whose events are in the log. @returns a function that changes the account's event with this number */
+export async function told(): Promise<{ id: string; change: (number: number, from: string | RegExp, to: string) => Promise<unknown> }> {
+  const id = await accountWith([5, 6]);
+  const find = async (number: number): Promise<{ key: string; line: string } | undefined> => {
+    for (const chunk of await redis.zrange(eventKeys.chunks, '0', '-1')) {
+      const key = eventKeys.chunk(Number(chunk));
+      const line = (await redis.lrange(key, '0', '-1')).find((each) => each.split(' ', 4).slice(2).join(' ') === `${id} ${number}`);
+      if (line !== undefined) return { key, line };
+    }
+    return undefined;
+  };
+  await expect.poll(() => find(3)).toBeDefined();
+  return {
+    id,
+    async change(number, from, to) {
+      const { key, line } = (await find(number))!;
+      await redis.linsert(key, 'BEFORE', line, line.replace(from, to));
+      await redis.lrem(key, 1, line);
+    },
+  };
 }
 
 /** A pairing that an account has claimed, which is damaged then. @param damage gets its key */

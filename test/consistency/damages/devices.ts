@@ -1,12 +1,35 @@
-import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { saveKeys } from '../../../src/features/saves/model.ts';
+import { originOfOperator } from '../../../src/features/coins/entry-origin.ts';
+import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
+import { OPERATOR_LOG } from '../../../src/operator/operator-log.ts';
 import { deviceHash, trialKeys } from '../../../src/features/trial/model.ts';
 import { freshId } from '../../harness.ts';
-import { accountWith, linkedTrial, ofAccount, ofCoins, paired, pairing, redis, service, type Damage, type Damages } from './data.ts';
+import {
+  accountWith,
+  linkedTrial,
+  ofAccount,
+  ofCoins,
+  paired,
+  pairing,
+  redis,
+  renamed,
+  rewrite,
+  service,
+  told,
+  type Damage,
+  type Damages,
+} from './data.ts';
 
 const wrongPairing = (damage: (key: string) => Promise<unknown>): Damage => ({ kind: 'wrong_pairing', lasting: () => pairing(damage) });
+
+/** Damages the name that operators gave an account. */
+const named = (damage: (id: string) => Promise<unknown>): Damage => ({
+  kind: 'name_differs',
+  mended: ofAccount(renamed, ({ id }) => damage(id)),
+});
 
 /** An account with a save of two pieces. */
 const saver = async () => {
@@ -52,10 +75,38 @@ export const deviceDamages: Damages = {
       return `device ${device}`;
     },
   },
+  'an account whose gift ends at no date': {
+    kind: 'unreadable_record',
+    lasting: ofCoins([5], (id) => redis.hset(accountKey(id), 'giftEndsAt', 'soon')),
+  },
+  'an account whose count of events is no number': {
+    kind: 'unreadable_record',
+    lasting: ofCoins([5], (id) => redis.hset(accountKey(id), 'events', 'many')),
+  },
   'an account whose creation is no date': {
     kind: 'unreadable_record',
     lasting: ofCoins([5], (id) => redis.hset(accountKey(id), 'createdAt', 'yesterday')),
   },
+  'an entry of the operators’ log that was removed': {
+    kind: 'unlogged_change',
+    async lasting() {
+      const [{ id, change }, origin] = [await told(), originOfOperator({ by: 'ada@ops-1', reason: 'test' })];
+      await rewrite(id, 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, `1:5 a5 $1~${origin} `));
+      await change(2, / c5$/, ' a5');
+      return `key ${OPERATOR_LOG}`;
+    },
+  },
+  'a name of an unknown account': {
+    kind: 'lost_account',
+    async lasting() {
+      const id = accountIdOf(freshId());
+      await redis.hset(GIVEN_NAMES, id, 'Ada');
+      return `account ${id}`;
+    },
+  },
+  'a given name that the index has otherwise': named((id) => redis.hset(GIVEN_NAMES, id, 'Bob')),
+  'a given name that the index lacks': named((id) => redis.hdel(GIVEN_NAMES, id)),
+  'a given name that the account has lost': named((id) => redis.hdel(accountKey(id), 'nameGiven')),
   'a pairing that never expires': { kind: 'wrong_pairing', mended: () => pairing((key) => redis.persist(key)) },
   'a pairing whose status nobody writes': wrongPairing((key) => redis.hset(key, 'status', 'granted')),
   'a claimed pairing whose claimant changed': wrongPairing(async (key) => redis.hset(key, 'claimant', await accountWith([5]))),

@@ -69,6 +69,10 @@ export const ledgerDamages: Damages = {
     kind: 'wrong_time',
     lasting: rewritten([5, 6, 7], 2, /^(3:18 c7) \w+ /, `$1 ${(Date.now() + 7320 * 24 * HOUR_MS).toString(36)} `),
   },
+  'an entry of tomorrow': {
+    kind: 'wrong_time',
+    lasting: rewritten([5, 6, 7], 2, /^(3:18 c7) \w+ /, `$1 ${(Date.now() + 24 * HOUR_MS).toString(36)} `),
+  },
   'a key that points at another entry': { kind: 'key_points_elsewhere', mended: ofCoins([5, 6, 7], (id) => lead(id, 'k1', 2)) },
   'a hash that leads to no number': { kind: 'key_points_elsewhere', mended: ofCoins([5], (id) => lead(id, 'k1', 'first')) },
   'a bucket with something else than a hash': {
@@ -115,8 +119,8 @@ export const ledgerDamages: Damages = {
   'a bucket beyond the ledger': { kind: 'orphan_bucket', mended: ofCoins([5], (id) => lead(id, 'k1', 1, 1)) },
   'a ledger that is lost': { kind: 'lost_ledger', lasting: ofCoins([5], (id) => redis.del(ledger(id))) },
   'a ledger without an account': { kind: 'lost_account', lasting: ofCoins([5], (id) => redis.del(accountKey(id))) },
-  'a counter of credits that never expires': {
+  'a counter of credits that is no number': {
     kind: 'wrong_counter',
-    mended: ofCoins([5], (id) => redis.set(coinKeys.credited(id, Date.now()), 5)),
+    mended: ofCoins([5], (id) => redis.set(coinKeys.credited(id, Date.now()), 'five', 'EX', 600)),
   },
 };

@@ -1,5 +1,7 @@
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { trialKeys } from '../../../src/features/trial/model.ts';
 import { sessionsKey } from '../../../src/accounts/session-list.ts';
@@ -49,6 +51,16 @@ export const lifeDamages: Damages = {
   'a board that expires': expires(async () => (await player('ending'), boardKeys.scores('ending'))),
   'a purchase that expires': expires(async () => subscriptionKeys.purchase((await bought()).hash)),
   'a trial of a device that expires': expires(async () => trialKeys.device((await linkedTrial()).device)),
+  'a counter of credits without an end': lasts(async () => {
+    const key = coinKeys.credited(await accountWith([5]), Date.now());
+    await redis.set(key, 5);
+    return key;
+  }),
+  'a record of a move without an end': lasts(async () => {
+    const key = moveKeys.record(await accountWith([5]), 'lasting-move');
+    await redis.set(key, 'open some-guest');
+    return key;
+  }),
   'a list of sessions without an end': lasts(async () => sessionsKey((await paired()).id)),
   'a mark of an ended session without an end': lasts(async () => {
     const installId = freshId();

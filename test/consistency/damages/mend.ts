@@ -11,8 +11,14 @@ import { audited, type AuditedOptions } from '../audited.ts';
 
 const REDIS_CLI = fileURLToPath(new URL('../../../.cache/redis/redis-cli', import.meta.url));
 
-/** Kinds whose commands delete: a second copy of an entry or of a key, a list's copy of a purchase, and what a deletion left. */
-const MAY_DELETE = new Set(['broken_chain', 'wrong_sum', 'key_in_wrong_bucket', 'foreign_listed', 'deleted_account_left']);
+/**
+ * Kinds whose commands delete: a second copy of an entry, of a key or of a name, a list's copy of a purchase, what a deletion left, and an
+ * entry of a queue that was copied aside.
+ */
+const MAY_DELETE = new Set([
+  ...['broken_chain', 'wrong_sum', 'key_in_wrong_bucket', 'foreign_listed', 'deleted_account_left'],
+  ...['name_differs', 'doomed_account'],
+]);
 
 interface Place {
   readonly socketPath: string;

@@ -5,7 +5,20 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { addEntry } from '../../board-entries.ts';
 import { freshId, signIn } from '../../harness.ts';
-import { accountWith, hashOf, largeAccount, ledger, moved, ofCoins, queuedAlone, redis, service, type Damages } from './data.ts';
+import {
+  accountWith,
+  bannedForAnHour,
+  hashOf,
+  largeAccount,
+  ledger,
+  moved,
+  ofAccount,
+  ofCoins,
+  queuedAlone,
+  redis,
+  service,
+  type Damages,
+} from './data.ts';
 
 interface Moved {
   readonly guest: string;
@@ -32,7 +45,26 @@ const small = (installId: string) => accountWith([5, 6], installId);
 const theGuest = ({ guest }: Moved): string => `account ${guest}`;
 const guestOf = ({ guest, target }: Moved): string => `guest ${guest} of account ${target}`;
 
+/** Adds an entry of a healthy account to the queue of deletions. */
+const doomed = (entryOf: (id: string) => string, subject?: string) => async (): Promise<string> => {
+  const id = await accountWith([5]);
+  await redis.zadd('deletions:due', Date.now() + 50_000, entryOf(id));
+  return subject ?? `account ${id}`;
+};
+
 export const moveDamages: Damages = {
+  'a healthy account in the queue of deletions': {
+    kind: 'queue_without_document',
+    mended: doomed((id) => id, 'queue deletions:due'),
+  },
+  'a healthy account that the queue of deletions would delete': {
+    kind: 'doomed_account',
+    mended: doomed((id) => `${id} ${Date.now()}`),
+  },
+  'a ban that ends and is not in the queue': {
+    kind: 'document_without_queue',
+    mended: ofAccount(bannedForAnHour, async () => {}),
+  },
   'a guest whose record of the move is lost': {
     kind: 'lost_account',
     mended: ofMove(small, ({ guest }) => redis.del(accountKey(guest), standingKey(guest)), theGuest),
@@ -74,10 +106,6 @@ export const moveDamages: Damages = {
   'a copy of a move that has no record': {
     kind: 'orphan_staging',
     mended: ofCoins([5], (id) => redis.rpush(moveKeys.stagedLedger(id, 'lost-move'), '1:5 c5 lzzzzzzz key')),
-  },
-  'a record of a move that never expires': {
-    kind: 'wrong_move_record',
-    mended: ofCoins([5], (id) => redis.set(moveKeys.record(id, 'lasting-move'), 'open some-guest')),
   },
   'a record of a move that cannot be read': {
     kind: 'wrong_move_record',

@@ -38,5 +38,20 @@ export const roomDamages: Damages = {
     kind: 'seat_not_listed',
     lasting: ofCoins([5], async (id) => redis.hset(roomKeys.room((await ownRoom()).code), 'p1:account', id)),
   },
+  'a set of seats that names no room': {
+    kind: 'unreadable_record',
+    lasting: ofAccount(ownRoom, ({ id }) => redis.sadd(roomKeys.seats(id, Date.now()), 'no room')),
+  },
+  'a list of rooms with an entry that cannot be read': {
+    kind: 'unreadable_record',
+    async lasting() {
+      await redis
+        .multi()
+        .hset('{listed:unreadable}:rooms', '1795348800000BCDFG', 'nonsense')
+        .expire('{listed:unreadable}:rooms', 600)
+        .exec();
+      return 'list of rooms unreadable';
+    },
+  },
   'a room in the queue that never was': { kind: 'queue_without_document', mended: queuedAlone('rooms:due', 'BBBBB') },
 };

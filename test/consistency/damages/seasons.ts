@@ -46,6 +46,8 @@ export const seasonDamages: Readonly<Record<string, SeasonDamage>> = {
   'coins paid that were changed': { damage: set({ paidCoins: 7 }), kind: 'wrong_payout' },
   'a paid state that was changed to open': { damage: set({ state: 'open' }), kind: 'unreadable_season' },
   'a state that nobody writes': { damage: set({ state: 'closed' }), kind: 'unreadable_season' },
+  'prizes that cannot be read': { damage: set({ prizes: '1:500 many' }), kind: 'unreadable_season' },
+  'thresholds that cannot be read': { damage: set({ thresholds: 'many' }), kind: 'unreadable_season' },
   'an end that was changed': { damage: set({ endsAt: 1 }), kind: 'unreadable_season' },
   'thresholds that were changed': { damage: set({ thresholds: '1:7' }), kind: 'wrong_payout' },
 };

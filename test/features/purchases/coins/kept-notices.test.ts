@@ -158,12 +158,13 @@ test('the audit finds kept notifications that no queue holds, and entries withou
   const { token } = early(freshId());
   await tell(token);
   const purchaseId = purchaseIdOf('google', token);
-  expect((await audited(own.location)).findings).toEqual([]);
+  // Other tests of this file have booked coins in the future.
+  const found = async () => (await audited(own.location)).findings.filter(({ kind }) => kind !== 'wrong_time');
+  expect(await found()).toEqual([]);
   const far = now + 10 * HOUR;
   await own.redis.zadd(purchaseKeys.noticesDue, far, 'A'.repeat(22));
   await own.redis.zrem(purchaseKeys.noticesDue, purchaseId);
-  const { findings } = await audited(own.location);
-  expect(findings.map(({ kind, subject }) => [kind, subject]).toSorted()).toEqual([
+  expect((await found()).map(({ kind, subject }) => [kind, subject]).toSorted()).toEqual([
     ['document_without_queue', `coin-purchase ${purchaseId}`],
     ['queue_without_document', `queue ${purchaseKeys.noticesDue}`],
   ]);
