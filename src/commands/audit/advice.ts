@@ -206,6 +206,7 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: (finding) => `If there is no command: ${undone(finding)} gives the coins`,
   },
   foreign_listed: { right: 'The record and the ledger of its owner' },
+  order_not_listed: { right: 'The record of the purchase' },
   purchase_not_listed: { right: 'The purchase: its owner, a move or a deletion does not find it' },
   purchase_without_line: { right: 'The purchase. A running service then writes the line' },
   line_differs: { right: 'The purchase. A running service then writes the line' },

@@ -1,3 +1,4 @@
+import { orderKey } from '../../../src/features/purchases/coins/find-purchase.ts';
 import { freshId } from '../../harness.ts';
 import {
   accountWith,
@@ -42,6 +43,10 @@ export const purchaseDamages: Damages = {
   'a pending purchase of coins that is not in the queue': {
     kind: 'document_without_queue',
     mended: ofPurchase(({ purchaseId }) => redis.zrem('product-purchases:due', purchaseId), 'pending'),
+  },
+  'a purchase of coins that its order number does not find': {
+    kind: 'order_not_listed',
+    mended: ofPurchase(async ({ record }) => redis.del(orderKey((await redis.hget(record, 'orderId'))!))),
   },
   'a purchase of coins that its account does not list': {
     kind: 'purchase_not_listed',

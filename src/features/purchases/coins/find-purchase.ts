@@ -6,7 +6,8 @@ import { purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
 import { readPurchase, readPurchases, type FoundPurchase } from './purchase-record.ts';
 
-const orderKey = (orderId: string): string =>
+/** The Redis key of the purchase that has an order number of the app store. */
+export const orderKey = (orderId: string): string =>
   purchaseKeys.order(hash('sha256', `coinop:product-order:${orderId}`, 'base64url').slice(0, 22));
 
 /** Stores which purchase has an order number of the app store. Does nothing for an empty order number. */

@@ -7,6 +7,7 @@ import { pages } from '../../../consistency/scan-pages.ts';
 import { checkWithDue, dueWithoutDocument, notQueued, queueCheck, type Queued } from '../../../consistency/queue-check.ts';
 import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
 import { documentOf, LISTED, purchaseKeys } from './model.ts';
+import { orderKey } from './find-purchase.ts';
 import { stuckIn } from './operator-purchase.ts';
 import { pairsOf } from '../../../redis/pairs.ts';
 
@@ -68,7 +69,7 @@ async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]>
   });
 }
 
-/** Checks that the purchase of an order number has a record. A missing order number is no finding, because only operators search by it. */
+/** Checks that the purchase of an order number has a record. */
 async function checkOrder(key: string, probe: Probe): Promise<Finding[]> {
   const purchaseId = (await probe.ask('GET', key)) as string | null;
   if (purchaseId === null || (await probe.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
@@ -116,12 +117,26 @@ async function checkForeign(
   return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
 }
 
-function checkPurchase(purchaseId: string, probe: Probe, find: FindBookings): Promise<Finding[]> {
+async function checkPurchase(purchaseId: string, probe: Probe, find: FindBookings): Promise<Finding[]> {
   const { due, purchase } = purchaseKeys;
   const of = { member: purchaseId, document: purchase(purchaseId), queueOf: () => due };
-  return checkWithDue(of, [['HGETALL', of.document]], probe, ([fields], isDue) =>
+  const found = await checkWithDue(of, [['HGETALL', of.document]], probe, ([fields], isDue) =>
     findingsOf(purchaseId, new Map(pairsOf(fields as string[])), isDue, probe, find),
   );
+  return found.length === 0 ? checkHasOrder(purchaseId, probe) : found;
+}
+
+/** Checks that the order number of a granted purchase leads to a purchase. The number is stored before the grant is recorded. */
+async function checkHasOrder(purchaseId: string, probe: Probe): Promise<Finding[]> {
+  const record: Command = ['HMGET', purchaseKeys.purchase(purchaseId), 'orderId', 'grantedAt'];
+  const [orderId, grantedAt] = (await probe.ask(...record)) as (string | null)[];
+  if (orderId == null || grantedAt == null) return [];
+  const key = orderKey(orderId);
+  const [found, again] = await probe.together(['GET', key], record);
+  if (found !== null || (again as (string | null)[])[0] !== orderId) return [];
+  const text = 'Its order number does not lead to it, so operators do not find it by the number.';
+  const commands: Command[] = [['SET', key, purchaseId]];
+  return [{ kind: 'order_not_listed', subject: subjectOf(purchaseId), text, commands, explainedBy: [`key ${key}`] }];
 }
 
 async function findingsOf(
