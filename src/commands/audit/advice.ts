@@ -134,7 +134,7 @@ const advice: Readonly<Record<string, Entry>> = {
   expires: { right: 'The data: it must stay' },
   never_expires: { right: 'The rule that the key expires: it only uses memory, or names a session that has ended' },
   lost_save: { right: 'The version: its data is lost, in whole or in part', mend: COMPARE },
-  save_without_version: { right: 'The versions: no call reads these pieces' },
+  save_without_version: { right: 'The versions, if a backup has no version with these pieces: no call reads the pieces', mend: COMPARE },
   wrong_save_bytes: { right: 'The versions' },
   save_without_name: { right: 'The versions: lists do not show the save, and a client can still load it', mend: COMPARE },
   trial_differs: {

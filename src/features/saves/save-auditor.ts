@@ -1,5 +1,5 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
-import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
+import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { countedBytes, fieldOf, keysOf, savesIn } from './model.ts';
 
@@ -39,17 +39,15 @@ async function check(id: string, probe: Probe): Promise<Finding[]> {
   const subject = `account ${id}`;
   const findings: Finding[] = [];
   const lost = [...expected].filter((field) => !fields.includes(field));
-  if (lost.length > 0) findings.push({ kind: 'lost_save', subject, text: `${lost.length} pieces of its saves are lost: ${some(lost)}.` });
+  if (lost.length > 0) findings.push({ kind: 'lost_save', subject, text: `Pieces of its saves are lost (${lost.length}): ${some(lost)}.` });
   const left = fields.filter((field) => !expected.has(field));
-  if (left.length > 0) {
-    const commands: Command[] = [['HDEL', texts, ...left.slice(0, MOST_NAMED)]];
+  // No command: the pieces may be all that is left of a version.
+  if (left.length > 0)
     findings.push({
       kind: 'save_without_version',
       subject,
-      text: `${left.length} pieces belong to no version of a save: ${some(left)}.`,
-      commands,
+      text: `Pieces belong to no version of a save (${left.length}): ${some(left)}.`,
     });
-  }
   const noted = Object.fromEntries(pairsOf(words));
   const sums: Record<string, number> = { ':bytes': versions.reduce((sum, version) => sum + countedBytes(version), 0) };
   for (const {
@@ -71,7 +69,5 @@ async function check(id: string, probe: Probe): Promise<Finding[]> {
     findings.push({ kind: 'save_without_name', subject, text: `No list names its saves ${some(unnamed.map(fieldOf))}.` });
   return findings;
 }
-
-const MOST_NAMED = 100;
 
 const some = (fields: readonly string[]): string => `${fields.slice(0, 3).join(', ')}${fields.length > 3 ? ', …' : ''}`;

@@ -45,7 +45,7 @@ export const deviceDamages: Damages = {
   },
   'data of a save that has no version': {
     kind: 'save_without_version',
-    mended: ofAccount(saver, ({ id }) => redis.hset(saveKeys.texts(id), 'tetris/slot/9/0', '{}')),
+    lasting: ofAccount(saver, ({ id }) => redis.hset(saveKeys.texts(id), 'tetris/slot/9/0', '{}')),
   },
   'a save that no list names': {
     kind: 'save_without_name',
