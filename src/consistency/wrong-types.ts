@@ -10,6 +10,7 @@ const READS: Readonly<Record<string, readonly [type: RedisType, missing: (words:
   HEXISTS: ['hash', () => 0],
   HGET: ['hash', () => null],
   HGETALL: ['hash', () => []],
+  HKEYS: ['hash', () => []],
   HLEN: ['hash', () => 0],
   HMGET: ['hash', nulls],
   HSCAN: ['hash', nothing],
