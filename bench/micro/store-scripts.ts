@@ -95,7 +95,7 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ account: accountKey(target(number)), accountStanding: standingKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
-    'core/read-owner': scriptCase(readOwnerScript, owning, () => ({})),
+    'purchases/read-owner': scriptCase(readOwnerScript, owning, () => ({})),
     'subscription/record-purchase': scriptCase(recordScript, bought, (number) => ({
       ownerSeen: '',
       accountId: owner(number),

@@ -1,14 +1,21 @@
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';
-import { settled } from '../../../accounts/standing-reader.ts';
+import { runWhereItIs, settled } from '../../../accounts/standing-reader.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { accountNamedBy } from './buyers.ts';
 
+/**
+ * Tells whether an account is a guest or a store account. Answers guest, store_account, moved(account that it moved into), moving,
+ * deleted(time).
+ */
 export const readOwnerScript = defineScript({
-  file: new URL('read-owner.lua', import.meta.url),
+  name: 'purchases/read-owner',
+  lua: `
+    local state, detail = standing_of(standing)
+    if state ~= 'open' and state ~= 'banned' then return {state, detail} end
+    return {redis.call('HEXISTS', account, 'store') == 1 and 'store_account' or 'guest'}`,
   keys: ['account', 'standing'],
-  args: [],
   answers: ['guest', 'store_account', 'moved', 'moving', 'deleted'],
   readOnly: true,
   library: standingLibrary,
@@ -24,10 +31,10 @@ export async function accountOf(owner: string, scripts: CallerScripts): Promise<
 
 /** The account that `accountOf` gives, and whether it is a store account. */
 export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string | undefined; isStoreAccount: boolean }> {
-  const accountId = await accountOf(owner, scripts);
-  if (accountId === undefined) return { accountId, isStoreAccount: false };
-  const [word] = await scripts.run(readOwnerScript, { account: accountKey(accountId), standing: standingKey(accountId) }, {});
-  return { accountId, isStoreAccount: word === 'store_account' };
+  const { word, accountId } = await runWhereItIs(owner, scripts, (id) =>
+    scripts.run(readOwnerScript, { account: accountKey(id), standing: standingKey(id) }, {}),
+  );
+  return { accountId: word === 'deleted' ? undefined : accountId, isStoreAccount: word === 'store_account' };
 }
 
 /**

@@ -6,7 +6,7 @@ import { purchaseScript } from '../core/purchase-script.ts';
 import { forgottenAfterMs, LEASE_MS, LONGEST_WAIT_MS } from '../core/check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { purchaseJournal, readPurchase } from './purchase-document.ts';
+import { purchaseJournal } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
 import { updatePurchase } from './purchase-record.ts';
 
@@ -22,27 +22,21 @@ export type CheckServices = ScriptServices & Pick<Services, 'log' | 'stores'>;
 /** Fields of a purchase that are unknown if the app store answers without a purchase. */
 const NOTHING_KNOWN = { buyer: undefined, linkedId: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
-/** Does the work that is due for a purchase: the steps that a dead process left, and a check. @returns when the next check is due */
-async function checkDue(hash: string, services: CheckServices): Promise<number | undefined> {
-  const document = await finishPurchase(hash, services);
-  // The purchase has no owner, or another purchase replaced it.
-  if (document === undefined || document.id === '' || document.owner === '' || document.retiredBy !== '') return undefined;
-  // The queue may be early, because a change put an entry into the queue before it changed the record, or because the record got a later
-  // due time.
-  if (document.dueAt !== undefined && document.dueAt > services.now()) return document.dueAt;
-  return checkPurchase(hash, '', services);
-}
-
 /**
- * Asks the app store about a purchase again, records the purchase's state, and acknowledges it if the store waits for that. A temporary
- * outage of the app store changes only the time of the next check. The queue must have the purchase before the call.
+ * Takes the steps that a dead process left, asks the app store about a purchase again, records the purchase's state, and acknowledges it if
+ * the store waits for that. A temporary outage of the app store changes only the time of the next check. The queue must have the purchase
+ * before the call.
  * @param act the name that `queued` gave; '' for a check that the queue started
  * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function checkPurchase(hash: string, act: string, services: CheckServices): Promise<number | undefined> {
   const { scripts, now, log, stores } = services;
-  const document = await readPurchase(hash, scripts);
-  if (document === undefined || document.id === '' || document.retiredBy !== '') return undefined;
+  const document = await finishPurchase(hash, services);
+  // The purchase has no owner, or another purchase replaced it.
+  if (document === undefined || document.id === '' || document.owner === '' || document.retiredBy !== '') return undefined;
+  // The queue may be early, because a change put an entry into the queue before it changed the record, or because the record got a later
+  // due time.
+  if (act === '' && document.dueAt !== undefined && document.dueAt > now()) return document.dueAt;
   const { store, id, packageName, productId, willRenew, faults: faultsBefore } = document;
   const subscriptions = stores.named(store)?.subscriptions;
   const expiredAt = document.expiresAt;
@@ -88,5 +82,5 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
  * and after a notification.
  */
 export function purchaseChecks(services: CheckServices): DueQueue {
-  return purchaseJournal(services).takeOver((hash) => checkDue(hash, services), LEASE_MS, services.log);
+  return purchaseJournal(services).takeOver((hash) => checkPurchase(hash, '', services), LEASE_MS, services.log);
 }
