@@ -5,7 +5,7 @@ import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/apart/sandbox/signing-keys.ts';
 import { sandboxRedisKeys } from '../../src/apart/sandbox/model.ts';
-import { keepScript, finishScript, readScript } from '../../src/apart/sandbox/issued-record.ts';
+import { keepScript, finishScript } from '../../src/apart/sandbox/issued-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/install-proof/nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/install-proof/prove.ts';
@@ -128,7 +128,6 @@ export function storeCases(): Record<string, Case> {
     'subscription/retire-purchase': scriptCase(retireScript, bought, (number) => ({ by: 'other', newOwner: owner(number), act: 'bench' })),
     'subscription/clear-steps': scriptCase(clearStepsScript, bought, (number) => ({ revision: number })),
     'sandbox/keep-issued': scriptCase(keepScript, issued, () => ({ issued: JSON.stringify(purchase), seen: '*', keptSeconds: 600 })),
-    'sandbox/read-issued': scriptCase(readScript, issued, () => ({ finish: 'acknowledgedAt' })),
     'sandbox/finish-issued': scriptCase(finishScript, issued, () => ({ finish: 'acknowledgedAt' })),
     'sandbox/keep-keys': scriptCase(
       keepKeys,

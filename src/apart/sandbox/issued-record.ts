@@ -1,3 +1,4 @@
+import { read } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Encoded, Reply } from '../../server/http/endpoint.ts';
@@ -10,16 +11,6 @@ import { isUnknown, mayBePurchaseToken } from './model.ts';
  */
 
 type Finish = 'consumedAt' | 'acknowledgedAt';
-
-/** Answers issued(JSON, or ''; whether it has the time of `finish`, 0|1). */
-export const readScript = defineScript({
-  name: 'sandbox/read-issued',
-  lua: `return {'issued', redis.call('HGET', record, 'issued') or '', string.format('%d', redis.call('HEXISTS', record, finish))}`,
-  keys: ['record'],
-  args: ['finish'],
-  answers: ['issued'],
-  readOnly: true,
-});
 
 /** Records the time at which the purchase was finished. If there is one, the first time stays. */
 export const finishScript = defineScript({
@@ -55,8 +46,8 @@ export interface KeptRecord<Issued> {
 }
 
 export async function readIssued<Issued>(scripts: ScriptRunner, record: string, finish: Finish): Promise<KeptRecord<Issued> | undefined> {
-  const [, seen = '', isFinished] = await scripts.run(readScript, { record }, { finish });
-  return seen === '' ? undefined : { issued: JSON.parse(seen) as Issued, isFinished: isFinished === '1', seen };
+  const [seen = '', finishedAt] = await read(scripts, 'HMGET', record, 'issued', finish);
+  return seen === '' ? undefined : { issued: JSON.parse(seen) as Issued, isFinished: finishedAt !== '', seen };
 }
 
 export async function finishIssued(scripts: ScriptRunner, record: string, finish: Finish): Promise<void> {

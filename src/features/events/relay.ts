@@ -11,6 +11,7 @@ import { LogUpkeep, type LogUpkeepOptions } from './log-upkeep.ts';
 import type { OutboxNews } from './outbox-news.ts';
 import { RelayCounts } from './relay-counts.ts';
 import type { Metrics } from '../../server/metrics.ts';
+import { read } from '../../redis/reads.ts';
 
 const logLibrary = defineLibrary(new URL('log.lua', import.meta.url));
 
@@ -61,18 +62,6 @@ const forwardEvent = defineScript({
   answers: ['told', 'known'],
   library: accountEvents,
   durable: true,
-});
-
-/**
- * Tells how many elements an outbox has, and the time of the oldest element. Answers counted(elements, microseconds since 1970 of the
- * oldest, or '').
- */
-const countOutbox = defineScript({
-  name: 'events/count-outbox',
-  lua: `return {'counted', string.format('%d', redis.call('LLEN', outbox)), string.match(redis.call('LINDEX', outbox, 0) or '', '^%d*')}`,
-  keys: ['outbox'],
-  answers: ['counted'],
-  readOnly: true,
 });
 
 const leaseRelay = defineScript({
@@ -277,9 +266,9 @@ export class Relay {
   /** Finds outboxes with events among those of some slots. */
   async #sweep(slot: number, count: number): Promise<void> {
     const tags = Array.from({ length: count }, (_, index) => tagOf(slot + index));
-    const counts = await Promise.allSettled(tags.map((tag) => this.#options.scripts.run(countOutbox, { outbox: `${tag}${OUTBOX}` }, {})));
+    const counts = await Promise.allSettled(tags.map((tag) => read(this.#options.scripts, 'LLEN', `${tag}${OUTBOX}`)));
     counts.forEach((counted, index) => {
-      if (counted.status === 'fulfilled' && counted.value[1] !== '0') this.#tags.add(tags[index]!);
+      if (counted.status === 'fulfilled' && counted.value[0] !== '0') this.#tags.add(tags[index]!);
     });
   }
 

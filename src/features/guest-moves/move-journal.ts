@@ -11,7 +11,8 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { moveKeys, type Moved, type MoveTarget, type NotMovedReason } from './model.ts';
 import { MoveFinisher, type MoveOptions } from './finisher.ts';
-import { freezeGuest, openMove, readOutcome, revokeMove } from './step-scripts.ts';
+import { freezeGuest, openMove, revokeMove } from './step-scripts.ts';
+import { read } from '../../redis/reads.ts';
 
 /** The outcome of a move that this process began. */
 type Decision =
@@ -108,8 +109,7 @@ export class MoveJournal {
     }
     if (word !== 'frozen') return { outcome: { moved: false, reason: word as NotMovedReason } };
     const movedInto = await afterWrites(this.#finish(guest.accountId));
-    const record = moveKeys.record(target.accountId, moveId);
-    const [outcome, ...figures] = await afterWrites(this.#options.scripts.run(readOutcome, { record }, {}));
+    const [outcome, ...figures] = await afterWrites(this.#recordOf(target.accountId, moveId));
     if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
     // Redis lost the record of the move, so the guest was thawed. It moves at the next sign-in.
     if (outcome !== 'accepted') throw refuse('store_unavailable', { retryAfterMs: 1000 });
@@ -154,8 +154,14 @@ export class MoveJournal {
   }
 
   async #stateOf(targetId: string, moveId: string): Promise<string> {
-    const [state] = await this.#options.scripts.run(readOutcome, { record: moveKeys.record(targetId, moveId) }, {});
-    return state;
+    return (await this.#recordOf(targetId, moveId))[0];
+  }
+
+  /** The state of a move, `void` without a record, and the figures of its outcome. `open-move.lua` has the format. */
+  async #recordOf(targetId: string, moveId: string): Promise<[state: string, ...figures: string[]]> {
+    const [record = ''] = await read(this.#options.scripts, 'GET', moveKeys.record(targetId, moveId));
+    const [state, _guestId, ...figures] = record.split(' ');
+    return [state || 'void', ...figures];
   }
 
   /** Freezes the guest. @param moveId '' only checks whether the guest may move */

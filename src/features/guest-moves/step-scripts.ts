@@ -7,7 +7,7 @@ import { eraseLibrary, ledgerLibrary } from '../coins/model.ts';
 
 /**
  * The scripts of a guest's move. Each script touches keys of one hash tag: the guest's (freezeGuest, readFrozenGuest, readGuestLedger,
- * thawGuest, markGuestMoved), or those of the account that the guest moves into (openMove, copyGuestLedger, addGuestToAccount, readOutcome,
+ * thawGuest, markGuestMoved), or those of the account that the guest moves into (openMove, copyGuestLedger, addGuestToAccount,
  * deleteCopy, revokeMove). Each may be repeated, also by several processes at once. `./move-journal.ts` and `./finisher.ts` run them in
  * order; docs/decisions/moves-as-a-journal.md says why.
  */
@@ -70,13 +70,6 @@ export const addGuestToAccount = defineScript({
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
   library: [standingLibrary, standingChanges, accountEvents, accountCreation, ledgerLibrary, boundedLines],
-});
-
-export const readOutcome = defineScript({
-  file: file('read-outcome'),
-  keys: ['record'],
-  answers: ['open', 'accepted', 'refused', 'void'],
-  readOnly: true,
 });
 
 export const deleteCopy = defineScript({

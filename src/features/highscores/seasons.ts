@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { read } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { seasonPayout } from '../coins/model.ts';
@@ -24,14 +24,6 @@ export const notePayouts = defineScript({
   answers: ['more', 'done'],
   library: seasonLibraries,
   durable: true,
-});
-
-export const readUnpaid = defineScript({
-  file: new URL('read-unpaid.lua', import.meta.url),
-  keys: ['payouts', 'unpaid'],
-  args: ['count'],
-  answers: ['unpaid'],
-  readOnly: true,
 });
 
 export const settlePayouts = defineScript({
@@ -148,9 +140,10 @@ export class Seasons {
     const keys = { payouts: seasonKeys.payouts(game, season), unpaid: seasonKeys.unpaid(game, season) };
     for (;;) {
       const begunAt = performance.now();
-      const [, ...words] = await scripts.run(readUnpaid, keys, { count: PAID_AT_ONCE });
-      if (words.length === 0) return undefined;
-      const outcomes = await Promise.all(pairsOf(words).map(([playerId, payout]) => this.#payOne(game, season, playerId, payout)));
+      const playerIds = await read(scripts, 'LRANGE', keys.unpaid, 0, PAID_AT_ONCE - 1);
+      if (playerIds.length === 0) return undefined;
+      const payouts = await read(scripts, 'HMGET', keys.payouts, ...playerIds);
+      const outcomes = await Promise.all(playerIds.map((playerId, index) => this.#payOne(game, season, playerId, payouts[index]!)));
       await scripts.run(settlePayouts, { season: seasonKeys.season(game, season), ...keys }, { outcomes: outcomes.join(',') });
       if (outcomes.every((outcome) => outcome.endsWith(` ${LATER}`))) return LATER_MS;
       if (performance.now() > endsAt) return 0;

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { pairsOf } from '../../redis/pairs.ts';
 import { redisFailure, type ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
-import { GIVEN_NAMES, readIndex } from './model.ts';
+import { GIVEN_NAMES } from './model.ts';
+import { read, readHash } from '../../redis/reads.ts';
 
 /** How often a process reads the index of given names, in milliseconds, in case a message about a change got lost with its connection. */
 const POLL_INTERVAL_MS = 3000;
@@ -50,9 +50,14 @@ export class GivenNames {
 
   async #read(): Promise<void> {
     try {
-      const [word, version = '', ...names] = await this.#options.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
-      // Two reads may overlap. The older index can then replace the newer one only until the next read.
-      if (word === 'index') [this.#names, this.#version] = [new Map(pairsOf(names)), version];
+      const { scripts } = this.#options;
+      const [known] = await read(scripts, 'HGET', GIVEN_NAMES, 'version');
+      if (known !== this.#version) {
+        // Two reads may overlap. The older index can then replace the newer one only until the next read.
+        const index = new Map(await readHash(scripts, GIVEN_NAMES));
+        [this.#names, this.#version] = [index, index.get('version') ?? ''];
+        index.delete('version');
+      }
       this.#lastProblem = undefined;
     } catch (error) {
       const { message } = error as Error;

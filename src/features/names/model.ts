@@ -18,14 +18,6 @@ export const GIVEN_NAMES = '{given-names}';
 /** The most names in the index of given names, because each process keeps the whole index in memory. */
 const MOST_GIVEN = 10_000;
 
-export const readIndex = defineScript({
-  file: new URL('read-index.lua', import.meta.url),
-  keys: ['index'],
-  args: ['known'],
-  answers: ['same', 'index'],
-  readOnly: true,
-});
-
 const indexName = defineScript({
   file: new URL('index-name.lua', import.meta.url),
   keys: ['index'],
