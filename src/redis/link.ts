@@ -7,8 +7,14 @@ import { checkOf } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 import { SILENCE_MS, UsableConnection } from './usable-connection.ts';
 
-/** Milliseconds between two checks whether Redis has been silent for SILENCE_MS. */
+/** Milliseconds between two checks whether Redis is silent. */
 const CHECK_INTERVAL_MS = 250;
+
+/**
+ * The number of checks in a row after which Redis counts as silent: those of SILENCE_MS. They are counted, because a process that was held
+ * up for some seconds has not read yet what Redis sent meanwhile, and reads it before the next check.
+ */
+const SILENT_CHECKS = SILENCE_MS / CHECK_INTERVAL_MS;
 
 /** The longest time that `opened` waits, in milliseconds. */
 const OPENING_MS = 2000;
@@ -40,12 +46,10 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   readonly #watch: NodeJS.Timeout;
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
-  #heardAt = 0;
-  /**
-   * When the link connected without being ready yet. Infinity: it is ready or not connected. So a peer that is silent from the start also
-   * times out.
-   */
-  #connectedAt = Infinity;
+  /** The number of checks since a command waits, or since the link connected without being ready yet, without a word of Redis. */
+  #silentChecks = 0;
+  /** Whether the link is connected and not ready yet. A peer that is silent from the start also counts as silent. */
+  #isOpening = false;
 
   /**
    * @param redis the connection whose address and options the link copies; `options` overrides single options
@@ -59,7 +63,10 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     // The main connection logs outages; the link's connection gets no logger.
     this.#usable = new UsableConnection(this.#connection, { check: checkOf(rights) });
     this.#usable.on('usable', () => this.#takeOver());
-    this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
+    this.#connection.on('connect', () => {
+      this.#isOpening = true;
+      this.#silentChecks = 0;
+    });
     this.#connection.on('close', () => this.#lose());
     this.#watch = setInterval(() => this.#checkSilence(), CHECK_INTERVAL_MS);
   }
@@ -105,7 +112,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     // `redisFailure()` recognises this message, which ioredis uses too.
     if (this.#stream?.writable !== true) throw new Error("Stream isn't writeable");
     if (this.#outgoing === '') queueMicrotask(() => this.#flush());
-    if (!this.isWaiting) this.#heardAt = performance.now();
+    if (!this.isWaiting) this.#silentChecks = 0;
     this.#outgoing += encodeCommand(command, words);
   }
 
@@ -122,7 +129,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     if (stream instanceof BufferedSocket) stream.receive = read;
     else stream.on('data', read);
     this.#stream = stream;
-    this.#connectedAt = Infinity;
+    this.#isOpening = false;
     this.emit('ready', () => true);
   }
 
@@ -133,7 +140,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   }
 
   #read(replies: ReplyReader, piece: Buffer): void {
-    this.#heardAt = performance.now();
+    this.#silentChecks = 0;
     try {
       for (const reply of replies.read(piece)) this.#receive(reply);
     } catch (error) {
@@ -155,7 +162,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
 
   #lose(): void {
     const wasReady = this.isReady;
-    this.#connectedAt = Infinity;
+    this.#isOpening = false;
     this.#stream = undefined;
     this.#outgoing = '';
     this.lost();
@@ -163,8 +170,8 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   }
 
   #checkSilence(): void {
-    const now = performance.now();
-    if (this.isWaiting && now - this.#heardAt > SILENCE_MS) this.break();
-    if (now - this.#connectedAt > SILENCE_MS) this.#connection.stream.destroy();
+    if (!(this.isWaiting || this.#isOpening) || ++this.#silentChecks <= SILENT_CHECKS) return;
+    if (this.#isOpening) this.#connection.stream.destroy();
+    else this.break();
   }
 }

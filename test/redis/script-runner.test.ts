@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { refuse } from '../../src/errors.ts';
 import { defineScript } from '../../src/redis/script.ts';
@@ -226,4 +226,16 @@ test('a script that does not run after others of its request leaves the outcome 
   await expect(afterWrites(Promise.reject(away))).rejects.toMatchObject({ details: { retryAfterMs: 1000, outcome: 'unknown' } });
   const other = refuse('bad_token');
   await expect(afterWrites(Promise.reject(other))).rejects.toBe(other);
+});
+
+test('a process that was held up does not take Redis for silent', async () => {
+  const { now } = performance;
+  const lost = vi.fn();
+  link.on('close', lost);
+  const asked = link.call('EVAL', ["local busy = redis.call('TIME')[1] + 2 while redis.call('TIME')[1] + 0 < busy do end return 1", 0]);
+  vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 10_000);
+  expect(await asked).toBe(1);
+  expect(lost).not.toHaveBeenCalled();
+  link.off('close', lost);
+  vi.restoreAllMocks();
 });
