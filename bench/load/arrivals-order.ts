@@ -4,7 +4,10 @@ import type { LoadOrder } from './order.ts';
  * An open-loop load: requests leave on a fixed schedule and wait for no answer. Plain data for the sender's process. A connection
  * has one request at a time, so `connections` is also the most that can be unanswered. The next order continues at `Arrivals.next`.
  */
-export type ArrivalsOrder = Pick<LoadOrder, 'url' | 'connections' | 'requests' | 'callers' | 'keyPrefix' | 'from'>;
+export type ArrivalsOrder = Pick<LoadOrder, 'url' | 'connections' | 'requests' | 'callers' | 'keyPrefix' | 'from'> & {
+  /** How long the sender waits for the last answers, in milliseconds. Default: longer than the service takes, also when Redis does not answer. */
+  readonly lastAnswersMs?: number;
+};
 
 /** Requests a second. With `burst`, this many of them are due at the same time. */
 export interface Pace {

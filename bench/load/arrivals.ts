@@ -144,7 +144,7 @@ class Sender {
   async stop(): Promise<Arrivals> {
     this.#pace = { rate: 0 };
     await this.#sending;
-    const giveUpAt = monotonicMs() + LAST_ANSWERS_MS;
+    const giveUpAt = monotonicMs() + (this.#order.lastAnswersMs ?? LAST_ANSWERS_MS);
     while (this.#busy > 0 && monotonicMs() < giveUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
     for (const line of this.#lines) if (line.isBusy) this.#ended(line.number, UNANSWERED, line.due, Number.NaN);
     const [numbers, kindOf, due] = [this.#numbers.values(), this.#kindOf.values(), this.#due.values()];
