@@ -2,7 +2,7 @@ import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
 import { Journal } from '../../../journal/journal.ts';
 import { listPurchase, unlistPurchase } from './listing.ts';
 import { purchaseKeys, type Moved, type PurchaseBooking, type PurchaseDocument } from './model.ts';
-import { recordMove, recordTransferred, releasePurchase } from './purchase-record.ts';
+import { documentIn, keysOf, movedEntryScript, recordMove, releasePurchase } from './purchase-record.ts';
 
 /** The outcome of a ledger booking, as `BookingOutcome` of `coins/bookings.ts` describes it. */
 export type Booked =
@@ -93,7 +93,8 @@ export async function bookTransfer(
     if (booked?.word === 'balance_limit') return { document, word: 'balance_limit' };
     // From a deleted account no coins are taken.
     const taken = booked !== undefined && 'coins' in booked && type === 'refund' ? -booked.coins : 0;
-    document = (await recordTransferred(purchaseId, { booked: text, taken }, scripts)) ?? { ...document, transfer: undefined };
+    const recorded = documentIn(await scripts.run(movedEntryScript, keysOf(purchaseId), { booked: text, taken }));
+    document = recorded ?? { ...document, transfer: undefined };
   }
   return { document, word: 'done' };
 }

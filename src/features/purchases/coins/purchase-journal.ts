@@ -17,7 +17,16 @@ import { isUnbooked, needsFinish, purchaseKeys, type PurchaseDocument } from './
 import { bookTransfer, type PurchaseBookings } from './move-purchase.ts';
 import { stuckIn } from './operator-purchase.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
-import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
+import {
+  bookedEntryScript,
+  documentIn,
+  keysOf,
+  readPurchase,
+  recordFinished,
+  recordPurchase,
+  releasePurchase,
+  voidScript,
+} from './purchase-record.ts';
 
 /**
  * Milliseconds until the queue takes over unfinished work. The app store may take 8 s to answer a check, and 4 s to accept the report of a
@@ -181,7 +190,7 @@ export class PurchaseJournal {
   async takeBackAll(purchaseId: string): Promise<void> {
     const { scripts, now } = this.#options;
     await this.#journal.run(purchaseId, async (act) => {
-      await recordVoid(purchaseId, act, scripts);
+      await scripts.run(voidScript, keysOf(purchaseId), { act });
       return now();
     });
   }
@@ -298,7 +307,7 @@ export class PurchaseJournal {
       if (booked.word === 'done') counts.booked(type, coins);
       balance = booked.balance;
       const entry = { number, coins: booked.coins, balanceAfter: booked.balanceAfter };
-      document = (await recordBooked(purchaseId, entry, scripts)) ?? { ...document, booking: undefined };
+      document = documentIn(await scripts.run(bookedEntryScript, keysOf(purchaseId), entry)) ?? { ...document, booking: undefined };
     }
     return { document, balance, word: 'done' };
   }

@@ -40,11 +40,17 @@ const moveScript = purchaseScript(
   { prelude: bookingPrelude },
 );
 
-const movedEntryScript = purchaseScript(new URL('record-moved-entry.lua', import.meta.url), ['booked', 'taken'], ['recorded'], {
+export const movedEntryScript = purchaseScript(new URL('record-moved-entry.lua', import.meta.url), ['booked', 'taken'], ['recorded'], {
   prelude: bookingPrelude,
 });
 
-const keysOf = (purchaseId: string) => ({ purchase: purchaseKeys.purchase(purchaseId) });
+/** The keys of each script of this file. */
+export const keysOf = (purchaseId: string) => ({ purchase: purchaseKeys.purchase(purchaseId) });
+
+/** The record in the answer of a script of this file. Undefined: the purchase has none. */
+export function documentIn([, ...words]: readonly string[]): PurchaseDocument | undefined {
+  return words.length === 0 ? undefined : documentOf(words);
+}
 
 export async function readPurchase(purchaseId: string, scripts: ScriptRunner): Promise<PurchaseDocument | undefined> {
   const found = await readFields(purchaseKeys.purchase(purchaseId), scripts);
@@ -100,16 +106,6 @@ export async function recordPurchase(
   return word === 'changed' ? undefined : { document: documentOf(words), isGranting: isGranting === '1' };
 }
 
-/** Records that the ledger has the open entry of the purchase. @returns the purchase, with its next open entry if there is one */
-export async function recordBooked(
-  purchaseId: string,
-  entry: { readonly number: string; readonly coins: number; readonly balanceAfter: number },
-  scripts: ScriptRunner,
-): Promise<PurchaseDocument | undefined> {
-  const [word, ...words] = await scripts.run(bookedEntryScript, keysOf(purchaseId), entry);
-  return word === 'unknown' ? undefined : documentOf(words);
-}
-
 /**
  * Records whether the store accepted the report of the grant. @returns the number of failed calls to the store in a row: checks and reports
  */
@@ -123,10 +119,6 @@ export async function releasePurchase(purchaseId: string, owner: string, scripts
   await scripts.run(deletedOwnerScript, keysOf(purchaseId), { owner });
 }
 
-export async function recordVoid(purchaseId: string, act: string, scripts: ScriptRunner): Promise<void> {
-  await scripts.run(voidScript, keysOf(purchaseId), { act });
-}
-
 /** Records that a purchase moves to another account. `move-purchase.ts` then books the coins. */
 export async function recordMove(
   purchaseId: string,
@@ -135,16 +127,4 @@ export async function recordMove(
 ): Promise<Moved> {
   const [word, ...words] = await scripts.run(moveScript, keysOf(purchaseId), move);
   return word === 'moved' || word === 'replayed' ? { word, document: documentOf(words) } : { word };
-}
-
-/**
- * Records that a ledger has an entry of a move. @returns the purchase, with the move's next entry; undefined if the purchase has no record
- */
-export async function recordTransferred(
-  purchaseId: string,
-  transfer: { readonly booked: string; readonly taken: number },
-  scripts: ScriptRunner,
-): Promise<PurchaseDocument | undefined> {
-  const [, ...words] = await scripts.run(movedEntryScript, keysOf(purchaseId), transfer);
-  return words.length === 0 ? undefined : documentOf(words);
 }
