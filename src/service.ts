@@ -40,7 +40,7 @@ export interface Service {
   readonly readiness: () => Promise<RedisHealth>;
   /**
    * Refuses new connections, answers the requests in flight, closes all sockets and disconnects from Redis.
-   * @param quietMs for how long no request must have been in flight before the server closes, in milliseconds
+   * @param quietMs the server closes once no request has been in flight for this long, in milliseconds
    */
   drain(quietMs?: number): Promise<void>;
 }

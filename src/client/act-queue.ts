@@ -62,8 +62,8 @@ export type ActQueue = ReturnType<typeof actQueue>;
  * The service does an act if its order is above the last order of its tab, and takes any other act for a repetition. So mostly only one act
  * is under way, and is sent again under its order until it is answered. Two kinds of acts are sent without waiting: changes of the player's
  * own data, and messages. A change of own data then also contains the unanswered changes before it, so the last one has all changes,
- * whichever of them the service does. If the service refuses a message but has done a later act, the message is sent again under a new
- * order.
+ * whichever of them the service does. If the service refuses a message for now and has done a later act meanwhile, the message gets a new
+ * order before it is sent again: under its old order it would count as a repetition.
  *
  * A page draws its tab (a text) at random when it loads, so no two pages number acts of the same tab. The acts that an earlier page left
  * keep their tab and order, and are sent one at a time: even if several copies of a browser tab send them, each is done once.

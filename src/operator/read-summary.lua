@@ -7,6 +7,6 @@ local fields = redis.call('HMGET', account, 'createdAt', 'store', 'firstRunAt')
 if redis.call('EXISTS', account) == 0 then return {'none'} end
 for index = 1, 3 do fields[index] = fields[index] or '' end
 local newest = redis.call('LINDEX', ledger, -1) or ''
--- A list of sessions that another client wrote may be large.
+-- The service keeps at most 50 sessions here. If something else wrote into this key, it may be large: then no session is read.
 local seen = redis.call('HLEN', sessions) <= 100 and redis.call('HVALS', sessions) or {}
 return {'summary', fields[1], fields[2], fields[3], record_of(standing), newest, unpack(seen)}

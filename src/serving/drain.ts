@@ -23,7 +23,7 @@ interface Drained {
 /**
  * Stops a serving process: first the sources of new work, then the server once its requests are answered, then the services that requests
  * need, and Redis last.
- * @param quietMs for how long no request must have been in flight before the server closes, in milliseconds
+ * @param quietMs the server closes once no request has been in flight for this long, in milliseconds
  */
 export async function drain(
   { server, background, services, connections, data, refusals }: Drained,

@@ -1,4 +1,4 @@
--- Signs in to the account of an app store's user, and creates the account unless it exists.
+-- Signs in to the account of a sign-in (a provider and its user), and creates the account unless it exists.
 -- KEYS account, account_standing
 -- ARGV store
 -- Prologue prologue-check.lua

@@ -50,8 +50,8 @@ const DEFAULT_RETRY_AFTER_MS = 5000;
 const MISCONFIGURED_MS = 60_000;
 
 /**
- * The statuses that end a call, with a result or with "no such resource". Methods without a result answer 204
- * (`purchases.subscriptions.acknowledge`).
+ * The statuses that end a call, with a result or with "no such resource": Google answers 400 for a token of a form that it never issues, and
+ * 410 for a purchase that ended long ago. Methods without a result answer 204 (`purchases.subscriptions.acknowledge`).
  */
 const DEFINITE = new Set([200, 204, 400, 404, 410]);
 

@@ -82,8 +82,8 @@ export const Subscription = z
   });
 
 /**
- * The states that give no access, in the order in which one of several such purchases is chosen. States that the user can still change come
- * first.
+ * The states that give no access. If none of an account's purchases gives access, the account shows the purchase whose state comes first
+ * here: states that the user can still change come first.
  */
 const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
 
