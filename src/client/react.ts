@@ -12,6 +12,7 @@ import {
   type PlayedRoom,
   type ScoreEntry,
 } from './rooms.ts';
+import type { LoadResult, Saves, SaveName, SaveResult } from './saves.ts';
 
 /** Something that a component watches: the fields that are known so far, and the state of the connection. */
 export type Watched<Known> = Partial<Known> & { connection: WatchState };
@@ -127,6 +128,41 @@ export function useLobby(client: Client, filter: LobbyFilter = {}): Watched<{ ro
     // Most components write the filter out, so it is another object at each rendering.
     [client, JSON.stringify(filter)],
   );
+}
+
+/** A save of the player. */
+export interface UsedSave<Data> {
+  /** As this device has it: after `save` at once, also while the service does not answer. Undefined: not loaded yet, or nothing was saved. */
+  data: Data;
+  /** The version that stands. */
+  version: number;
+  /** Keeps data as the newest save. It is there as soon as the component is mounted. */
+  save: (data: Data) => Promise<SaveResult<Data>>;
+  /** Why it was not loaded or saved: `save_not_found` until something was saved. */
+  error: CoinopError | undefined;
+}
+
+/** Loads a save and keeps it. @param saves made once, outside of components: `savesOf(client)` */
+export function useSave<Data>(saves: Saves<Data>, { game, name }: SaveName): Partial<UsedSave<Data>> {
+  const { connection: _, ...used } = useWatch<UsedSave<Data>>(
+    (show) => {
+      const shown = <Reply extends LoadResult<Data> | SaveResult<Data>>(reply: Reply): Reply => {
+        const { data, version } = reply as { data?: Data; version?: number };
+        show((reply.ok ? { data, version, error: undefined } : { error: reply.error }) as Partial<Watched<UsedSave<Data>>>);
+        return reply;
+      };
+      show({
+        async save(data) {
+          show({ data } as Partial<Watched<UsedSave<Data>>>);
+          return shown(await saves.save({ game, name, data }));
+        },
+      } as Partial<Watched<UsedSave<Data>>>);
+      void saves.load({ game, name }).then(shown);
+      return () => {};
+    },
+    [saves, game, name],
+  );
+  return used as Partial<UsedSave<Data>>;
 }
 
 /** A pairing that signs this screen in. */

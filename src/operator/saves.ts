@@ -21,7 +21,7 @@ export const bringBackSave = operation({
   description: 'What stood before is among the last five versions. `accounts show` lists the versions. No limit on saves applies.',
   input: z.object({ accountId: Account, ...SaveParams.shape, version: Version, reason: Reason }),
   reply: z.object({ accountId: AccountId, version: Version }),
-  errors: ['account_not_found', 'account_deleted', 'account_banned', 'sign_in_required', 'save_not_found'],
+  errors: ['account_not_found', 'account_deleted', 'account_banned', 'save_not_found'],
   example:
     'curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/saves/pebble-drop/slot-1/bring-back -H "authorization: Bearer $COINOP_KEY" ' +
     `-H 'content-type: application/json' -d '{"version":2,"reason":"ticket 4711"}'`,

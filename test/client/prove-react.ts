@@ -19,12 +19,21 @@ const REACT = '19.3.1';
 const app = `
 import { createElement as h, StrictMode, useState } from 'react';
 import { coinop } from 'coinop/client';
-import { useAccount, useBoard, useLobby, usePairing, useRoom } from 'coinop/react';
+import { savesOf } from 'coinop/client/saves';
+import { useAccount, useBoard, useLobby, usePairing, useRoom, useSave } from 'coinop/react';
 
 export const client = coinop({ url: globalThis.coinopUrl, WebSocket: globalThis.CountedSocket });
+const saves = savesOf(client);
+globalThis.saves = saves;
 const show = (id, ...texts) => h('p', { id }, texts.join(' '));
 
-function Everything({ code }) {
+function Saved() {
+  const { data, version, save } = useSave(saves, { game: 'duel', name: 'slot-1' });
+  globalThis.save = save;
+  return show('save', data?.level, version);
+}
+
+function Everything({ code, hasSaved }) {
   const { account, connection } = useAccount(client);
   const { room, me, played } = useRoom(client, code);
   const { top } = useBoard(client, 'pebble-drop');
@@ -38,14 +47,16 @@ function Everything({ code }) {
     show('board', top?.map(({ score }) => score).join()),
     show('lobby', rooms?.length),
     show('pairing', status, claimedBy?.name),
+    hasSaved ? h(Saved) : null,
   );
 }
 
 export function App() {
   const [code, setCode] = useState(globalThis.code);
   const [isShown, setShown] = useState(true);
-  Object.assign(globalThis, { setCode, setShown });
-  return h(StrictMode, {}, isShown ? h(Everything, { code }) : show('nothing', 'nothing'));
+  const [hasSaved, setSaved] = useState(false);
+  Object.assign(globalThis, { setCode, setShown, setSaved });
+  return h(StrictMode, {}, isShown ? h(Everything, { code, hasSaved }) : show('nothing', 'nothing'));
 }
 `;
 
@@ -112,6 +123,10 @@ export async function proveReact({ folder, figures, closing }: Stand): Promise<v
   await run('void played.set({ x: 1 })');
   await post(`/v1/rooms/${code}/join`, { installId: 'install-other', name: 'Bob' });
   await held('useRoom shows acts of this page and of others', async () => (await text('room')) === 'Ada{"x":1},Bobnull p1');
+  await run("saves.save({ game: 'duel', name: 'slot-1', data: { level: 1 } }).then(() => setSaved(true))");
+  await held('useSave loads a save', async () => (await text('save')) === '1 1');
+  await run('void save({ level: 2 })');
+  await held('useSave keeps the next one', async () => (await text('save')) === '2 2');
   await run('void 0');
   await held('usePairing shows a pairing', async () => (await text('pairing')) === 'pending ');
   await held('strict mode opens each channel once', async () => (await run<string>('String(opened)')) === '5');

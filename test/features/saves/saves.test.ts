@@ -455,5 +455,11 @@ describe('what is kept', () => {
     expect((await bringBack(3)).body.version).toBe(5);
     const cookies = await signIn(service, one.installId);
     expect((await playerAs({ cookies }).load('slot')).body.data).toBe(bytes(FULL));
+    const change = (verb: string) => service.post(`/v1/admin/accounts/${accountId}/${verb}`, { reason: 'ticket 1' }, { bearer });
+    await change('ban');
+    expect([codeOf(await bringBack(3)), codeOf(await one.load('slot'))]).toEqual(['403 account_banned', '403 account_banned']);
+    await change('unban');
+    await deleteAccount(service, { installId: one.installId });
+    expect(codeOf(await bringBack(3))).toBe('410 account_deleted');
   });
 });

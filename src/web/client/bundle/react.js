@@ -78,6 +78,37 @@ function useLobby(client, filter = {}) {
 		return () => watch.close();
 	}, [client, JSON.stringify(filter)]);
 }
+function useSave(saves, { game, name }) {
+	const { connection: _, ...used } = useWatch((show) => {
+		const shown = (reply) => {
+			const { data, version } = reply;
+			show(reply.ok ? {
+				data,
+				version,
+				error: void 0
+			} : { error: reply.error });
+			return reply;
+		};
+		show({ async save(data) {
+			show({ data });
+			return shown(await saves.save({
+				game,
+				name,
+				data
+			}));
+		} });
+		saves.load({
+			game,
+			name
+		}).then(shown);
+		return () => {};
+	}, [
+		saves,
+		game,
+		name
+	]);
+	return used;
+}
 function usePairing(client, again) {
 	return useWatch((show) => {
 		const stopping = new AbortController();
@@ -104,4 +135,4 @@ function usePairing(client, again) {
 	}, [client, again]);
 }
 
-export { useAccount, useBoard, useLobby, usePairing, useRoom };
+export { useAccount, useBoard, useLobby, usePairing, useRoom, useSave };
