@@ -99,15 +99,17 @@ export const fieldOf = ({ game, name }: Pick<Save, 'game' | 'name'>): string => 
 export interface SavedText {
   readonly text: string;
   readonly sizeBytes: number;
-  /** The sum of the squared bytes. Data with the members of objects in another order has the same sum and size, because it has the same bytes. */
+  /**
+   * The sum of the squared UTF-16 units, below 2^53. Data with the members of objects in another order has the same units, and so the same
+   * sum and size.
+   */
   readonly sum: number;
 }
 
 export function savedText(text: string): SavedText {
-  const bytes = Buffer.from(text);
   let sum = 0;
-  for (let index = 0; index < bytes.length; index++) sum = (sum + Math.imul(bytes[index]!, bytes[index]!)) | 0;
-  return { text, sizeBytes: bytes.length, sum: sum >>> 0 };
+  for (let index = 0; index < text.length; index++) sum += text.charCodeAt(index) ** 2;
+  return { text, sizeBytes: Buffer.byteLength(text), sum };
 }
 
 /** What a save counts for its account and for the daily budget of its address. */
