@@ -155,8 +155,8 @@ describe('a connection gets a change', () => {
     const installId = await rich(1);
     const watchers = [await watch(installId), await watch(installId), await watch(installId, there)];
     const beganAt = performance.now();
-    for (let count = 0; count < 300; count++) await credit(installId, 1);
-    await Promise.all(watchers.map((watcher) => reaches(watcher, 301)));
+    for (let count = 0; count < 120; count++) await credit(installId, 1);
+    await Promise.all(watchers.map((watcher) => reaches(watcher, 121)));
     const seconds = (performance.now() - beganAt) / 1000;
     for (const { messages } of watchers) {
       expect(messages.length).toBeLessThanOrEqual(2 + 4 * seconds);
@@ -200,6 +200,18 @@ describe('a hello', () => {
     for (let count = 0; count < 3; count++) watcher.send({ type: 'hello', ...fields });
     expect(await lost(watcher)).toEqual(['invalid_request', 4400]);
     expect(watcher.messages.map(({ error }) => error.message.startsWith(message))).toEqual([true, true, true]);
+  });
+
+  test('beyond WATCHERS_PER_ROOM is overloaded, and another account may follow', async () => {
+    await using strict = await start({ settings: { WATCHERS_PER_ROOM: '2' } });
+    const installId = await rich(1);
+    const watchers = [await watch(installId, strict), await watch(installId, strict)];
+    const late = await openAccount(strict);
+    late.send({ type: 'hello', installId });
+    expect((await late.until(({ type }) => type === 'error')).error.code).toBe('overloaded');
+    late.send({ type: 'hello', installId: await rich(2) });
+    await reaches(late, 2);
+    expect(watchers.map(({ isClosed }) => isClosed)).toEqual([false, false]);
   });
 
   test('is awaited for ten seconds', async () => {

@@ -3,7 +3,8 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
-import { reaches, watchAccount } from './watching.ts';
+import { RedisLink } from '../../realtime/redis-link.ts';
+import { openAccount, reaches, watchAccount } from './watching.ts';
 
 const own = await forFile(startRedis());
 const service = await forFile(start({ redis: own.location }));
@@ -69,4 +70,17 @@ test('a user without the right to track keys is enough, and is logged', async ()
   await reaches(watcher, 2);
   expect(logLines.filter((line) => line.includes('does not track keys'))).toHaveLength(1);
   await watcher.close();
+});
+
+test('a caller that cannot be checked is not at fault: the client may connect again', async () => {
+  await using link = await RedisLink.open(own.location.socketPath);
+  await using away = await start({ redis: link.location });
+  const [watching, watcher] = [await watchAccount(away, freshId()), await openAccount(away)];
+  link.cut('commands');
+  watcher.send({ type: 'hello', installId: freshId() });
+  expect((await watcher.until(({ type }) => type === 'error')).error.code).toBe('store_unavailable');
+  away.advance(10_000);
+  expect((await watcher.closed).code).toBe(1001);
+  expect(watching.isClosed).toBe(false);
+  link.restore();
 });
