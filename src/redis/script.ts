@@ -95,7 +95,7 @@ interface PrologueDeclaration {
   inPlaceOf?: Prologue;
 }
 
-/** The `.lua` file: `new URL('apply.lua', import.meta.url)`. A script of up to four lines is text in its declaration, without a header. */
+/** The `.lua` file: `new URL('apply.lua', import.meta.url)`. A script of up to four lines may be text in its declaration, without a header. */
 type ScriptSource = { readonly file: URL } | { readonly name: string; readonly lua: string };
 
 interface ScriptDeclaration<Key, Argument, Word> {
