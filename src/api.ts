@@ -60,7 +60,11 @@ import { session } from './features/sessions/current-session.ts';
 import { verifySession } from './features/sessions/verify.ts';
 import { storeInstallNonce } from './features/install-proof/nonce.ts';
 import { storeInstall } from './features/install-proof/prove.ts';
+import { addSignIn } from './features/sign-in/add.ts';
+import { listSignIns } from './features/sign-in/list.ts';
 import { storeProvision } from './features/sign-in/provision.ts';
+import { removeSignIn } from './features/sign-in/remove.ts';
+import { signInNonce } from './features/sign-in/sign-in-nonce.ts';
 import { claimSubscription } from './features/purchases/subscription/claim-subscription.ts';
 import { report } from './features/purchases/subscription/report.ts';
 import { subscription } from './features/purchases/subscription/subscription.ts';
@@ -91,7 +95,7 @@ export const features = {
     ready,
     metrics,
   ],
-  accounts: [resolve, exportAccount(holdings), deleteAccount],
+  accounts: [resolve, exportAccount(holdings), deleteAccount, listSignIns, signInNonce, addSignIn, removeSignIn],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, boughtCredit, debit, history],
   highscores: [topScores, submitScore, boardEntries, aroundMe],

@@ -58,6 +58,12 @@ export const errors = {
     advice:
       "Add the origin of the page to ALLOWED_ORIGINS of the service, or call from the service's own origin. Apps send no cookies, so they never get this code.",
   },
+  proof_required: {
+    status: 403,
+    message: 'Prove that it is you: sign in again with a provider that this account has.',
+    advice:
+      'Have the user sign in with one of the providers of `GET /v1/account/sign-ins`, and send that ID token as `proof` within ten minutes.',
+  },
   server_only: {
     status: 403,
     message: 'Only servers may do this.',
@@ -116,6 +122,11 @@ export const errors = {
     status: 404,
     message: 'The catalogue lists no such game, and it has no board.',
     advice: 'Use a `game` of `GET /v1/catalogue`.',
+  },
+  sign_in_not_found: {
+    status: 404,
+    message: 'This account has no such sign-in.',
+    advice: 'Use an `id` of `GET /v1/account/sign-ins`. Another browser of the user may have removed this one.',
   },
   season_not_found: {
     status: 404,
@@ -180,6 +191,22 @@ export const errors = {
     status: 409,
     message: 'The game has started.',
     advice: 'Wait for the end of the game, or offer another room. Only the lobby takes new players.',
+  },
+  sign_in_taken: {
+    status: 409,
+    message: 'This sign-in has an account of its own.',
+    advice:
+      'Show the user what `error.holds` says. To merge that account into this one, send the same request again with `error.confirm` within five minutes.',
+  },
+  last_sign_in: {
+    status: 409,
+    message: 'This is the only sign-in of the account.',
+    advice: 'Add another sign-in first, or delete the account with `POST /v1/account/delete`.',
+  },
+  merge_refused: {
+    status: 409,
+    message: 'The two accounts cannot be merged.',
+    advice: 'Tell the user why: `error.reason` is `too_many_guests`, `balance_limit` or `account_banned`. Nothing has changed.',
   },
   room_ended: {
     status: 409,
@@ -341,6 +368,8 @@ export interface RequiredDetails {
   rate_limited: { retryAfterMs: number };
   stale_state: { stateSeq: number; state: unknown };
   stale_save: { version: number; updatedAt?: string; data?: unknown };
+  sign_in_taken: { holds: object; confirm: string; expiresAt: string };
+  merge_refused: { reason: string };
 }
 
 /** The type of the parameter with which `refuse` takes the details of a code. */

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { purchaseLine, toldSubscription } from '../src/accounts/bounded-lines.ts';
 import { sessionEntry } from '../src/accounts/session-list.ts';
+import { signInEntry } from '../src/accounts/sign-ins.ts';
 import { standingFormats } from '../src/accounts/standing.ts';
 import { seasonPrize } from '../src/features/catalogue/model.ts';
 import { filedEntry, filedGuest, filedOperation, ledgerEntry, seasonPayout } from '../src/features/coins/model.ts';
@@ -29,6 +30,7 @@ const formats: readonly Declared[] = [
     privatePart,
     served,
     sessionEntry,
+    signInEntry,
     purchaseLine,
     toldSubscription,
     saveVersion,

@@ -144,7 +144,7 @@ export function storeCases(): Record<string, Case> {
       freezeGuest,
       (number) => ({ account: accountKey(accountIdOf(guest(number))), ledger: coinKeys.ledger(accountIdOf(guest(number))) }),
       (number, { keySecret }) => ({
-        ...{ moveId: 'bench', targetId: target(number), store: 'google', day: dayOf(now), fromPairing: 0 },
+        ...{ moveId: 'bench', targetId: target(number), store: 'google', day: dayOf(now), fromPairing: 0, signInId: '' },
         secret: keySecret.text,
       }),
       guest,
@@ -182,7 +182,7 @@ export function storeCases(): Record<string, Case> {
       (number, { keySecret }) => ({
         ...{ guestId: accountIdOf(guest(number)), targetId: target(number), store: 'google', seq: 1, entries: 1, creditedToday: '5' },
         fields: JSON.stringify(MOVED_FIELDS.map((name) => ['earlier', name, ''])),
-        ...{ keptSeconds: 600, secret: keySecret.text },
+        ...{ joined: '', keptSeconds: 600, secret: keySecret.text },
       }),
     ),
     'guest-moves/mark-guest-moved': scriptCase(

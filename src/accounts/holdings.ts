@@ -23,6 +23,14 @@ export interface Holding {
    */
   readonly handOver?: (move: Handover, services: HoldingServices) => Promise<boolean>;
   /**
+   * Deletes what an account has of the guests that moved into it, after the account was merged into another one, which has a copy. Safe to
+   * repeat, and to stop anywhere.
+   */
+  readonly dropGuests?: (
+    account: { readonly accountId: string; readonly guests: readonly string[] },
+    services: HoldingServices,
+  ) => Promise<void>;
+  /**
    * Erases a deleted account's data that is in other slots, or too large for one script. The work may be repeated, and may stop anywhere.
    */
   readonly erase?: (account: DeletedAccount, services: HoldingServices) => Promise<void>;
@@ -39,7 +47,7 @@ export interface Holding {
 /** The services that functions of a holding may take: only services that the operator's tool has too. */
 export interface HoldingServices {
   readonly scripts: CallerScripts;
-  readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
+  readonly config: Pick<Config, 'OPENID_PROVIDERS' | 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
   /** Tells for a game whether the lower (`asc`) or the higher (`desc`) score is better. */
   readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
   /** The time by Redis's clock, in milliseconds since 1970. */

@@ -1,7 +1,7 @@
 -- The list of an account's sessions: a hash of session id → entry (`sessionEntry` of session-list.ts). An entry only describes its session:
 -- the session's generation and sign-out mark decide whether the session has ended, so ending a session does not change the list. If the
 -- list grows beyond MOST_SESSIONS, make_room ends a session, so that each session that has not ended stays listed.
--- Gives end_session(), is_live_session(), list_session().
+-- Gives end_session(), is_live_session(), list_session() and mark_of_session().
 
 -- Returns the Redis key of a session's sign-out mark: "{<account>}:sessions" with "out:<session>" in place of "sessions".
 local function mark_of_session(sessions, id) return string.sub(sessions, 1, -9) .. 'out:' .. id end
@@ -46,9 +46,11 @@ local function make_room(sessions, id, kind, generation, life_seconds)
 end
 
 -- Adds a session of the account's current generation to the list, or updates its entry. A session that has ended is not added.
-local function list_session(sessions, generation, id, kind, created_at, seen_at, ends_at, user_agent, life_seconds)
+local function list_session(sessions, generation, id, kind, sign_in, created_at, seen_at, ends_at, user_agent, life_seconds)
   if redis.call('EXISTS', mark_of_session(sessions, id)) == 1 then return end
-  redis.call('HSET', sessions, id, string.format('<session>', kind, created_at, seen_at, ends_at, user_agent))
+  local entry = string.format('<session: kind, created_at, last_seen_at, ends_at, user_agent>', kind, created_at, seen_at, ends_at, user_agent)
+  if sign_in ~= '' then entry = string.format('<session>', kind, sign_in, created_at, seen_at, ends_at, user_agent) end
+  redis.call('HSET', sessions, id, entry)
   redis.call('EXPIRE', sessions, life_seconds)
   if redis.call('HLEN', sessions) > MOST_SESSIONS then make_room(sessions, id, kind, generation, life_seconds) end
 end

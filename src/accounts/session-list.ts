@@ -1,9 +1,10 @@
 import { pairsOf } from '../redis/pairs.ts';
 import { standingLibrary } from './standing.ts';
 import { defineLibrary, defineScript } from '../redis/script.ts';
-import { defineFormat, letters, rest, whole, type Parsed } from '../redis/text-format.ts';
+import { defineFormat, letters, optional, rest, whole, word, type Parsed } from '../redis/text-format.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
+import { signInLibrary } from './sign-ins.ts';
 import { runWhereItIs } from './standing-reader.ts';
 import { checksCaller, refusesNobody } from './prologues.ts';
 
@@ -35,9 +36,11 @@ export const USER_AGENT_LIMIT = 200;
 const REST_MS = 3_600_000;
 
 /** The format of an entry in the list of sessions. Times are milliseconds since 1970. */
-export const sessionEntry = defineFormat('session', '<kind> <createdAt> <lastSeenAt> <endsAt> <userAgent>', {
+export const sessionEntry = defineFormat('session', '<kind>[:<signIn>] <createdAt> <lastSeenAt> <endsAt> <userAgent>', {
   /** The kind of the session: a `ListedKind`. */
   kind: letters,
+  /** The sign-in with which the session began, or with which that of the claimant of its pairing did. Older sessions name none. */
+  signIn: optional(word),
   createdAt: whole,
   /** When the session was last used, accurate to the hour. */
   lastSeenAt: whole,
@@ -60,9 +63,9 @@ export function sessionsKey(accountId: string): string {
 const listScript = defineScript({
   file: new URL('list-session.lua', import.meta.url),
   keys: ['standing', 'sessions'],
-  args: ['id', 'kind', 'createdAt', 'endsAt', 'userAgent', 'lifeSeconds'],
+  args: ['id', 'kind', 'signIn', 'provider', 'createdAt', 'endsAt', 'userAgent', 'lifeSeconds'],
   answers: ['open', 'closed', 'moving'],
-  library: [standingLibrary, sessionLibrary],
+  library: [standingLibrary, signInLibrary, sessionLibrary],
 });
 
 const noteScript = defineScript({
@@ -96,21 +99,33 @@ export interface NewSession {
   readonly accountId: string;
   readonly id: string;
   readonly kind: ListedKind;
+  /** The sign-in of the session, or of the claimant's. '' or undefined: none. */
+  readonly signIn?: string | undefined;
+  /** For a sign-in: the provider's part of accounts' ids. */
+  readonly provider?: string;
   readonly userAgent: string;
 }
 
 /**
  * Adds a session to the account's list before the user gets the session's token, so that every session of a `ListedKind` is listed. Adding
  * it again changes nothing.
- * @returns `closed`: the account moved or was deleted
+ * @returns `closed`: the account moved, was deleted, or has no such sign-in any more
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export async function listSession(
-  { accountId, id, kind, userAgent }: NewSession,
+  { accountId, id, kind, signIn = '', provider = '', userAgent }: NewSession,
   { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
 ): Promise<'open' | 'closed'> {
   const keys = { standing: standingKey(accountId), sessions: sessionsKey(accountId) };
-  const args = { id, kind, ...timesOf(now()), userAgent: userAgent.slice(0, USER_AGENT_LIMIT), lifeSeconds: SESSION_LIFE_MS / 1000 };
+  const args = {
+    id,
+    kind,
+    signIn,
+    provider,
+    ...timesOf(now()),
+    userAgent: userAgent.slice(0, USER_AGENT_LIMIT),
+    lifeSeconds: SESSION_LIFE_MS / 1000,
+  };
   const { word } = await runWhereItIs(accountId, scripts, () => scripts.run(listScript, keys, args));
   return word;
 }
@@ -163,6 +178,27 @@ export async function noteSession(
 export interface ListedSession extends Omit<Parsed<typeof sessionEntry>, 'kind'> {
   readonly id: string;
   readonly kind: SessionKind;
+}
+
+const readEntry = defineScript({
+  name: 'accounts/read-session',
+  lua: `return {'entry', redis.call('HGET', sessions, id) or ''}`,
+  keys: ['sessions'],
+  args: ['id'],
+  answers: ['entry'],
+  prologue: checksCaller,
+  readOnly: true,
+});
+
+/** The sign-in with which the caller's session began. '': none, as with a login. @throws as `runAs` */
+export async function signInOf(
+  caller: ScriptCaller & { readonly accountId: string; readonly session: Pick<Seen, 'id' | 'kind'> | undefined },
+  scripts: CallerScripts,
+): Promise<string> {
+  const { accountId, session } = caller;
+  if (session === undefined || session.kind === 'login') return '';
+  const [, text] = await scripts.runAs(caller, readEntry, { sessions: sessionsKey(accountId) }, { id: session.id });
+  return parseSession(session.id, text!)?.signIn ?? '';
 }
 
 /** The sessions in the list of the caller's account that have not ended, in no order. */

@@ -44,6 +44,19 @@ export interface Calls {
     /** Ends one session of the caller's account. */
     readonly end: Call<'POST /v1/sessions/end'>;
   };
+  readonly signIns: {
+    /** Lists the sign-ins of the caller's account: the providers with which its user signs in. It needs a session. */
+    readonly list: Call<'GET /v1/account/sign-ins'>;
+    /** Makes a nonce for `add`: give it to the provider, whose token then carries it. It is valid for five minutes, once. */
+    readonly nonce: Call<'POST /v1/account/sign-ins/nonce'>;
+    /**
+     * Adds a sign-in to the caller's account, by a `token` with the nonce and a `proof`, a recent token of a sign-in that the account has. If
+     * the sign-in has an account of its own (`sign_in_taken`), show what it `holds`, and call again with `confirm` to merge that account.
+     */
+    readonly add: Call<'POST /v1/account/sign-ins'>;
+    /** Removes a sign-in from the caller's account, with its sessions. If the caller's own session ends too, the caller is the install again. */
+    readonly remove: Call<'POST /v1/account/sign-ins/remove'>;
+  };
   readonly coins: {
     /** Reads the caller's balance. It is 0 for an install without an account. */
     readonly balance: Call<'GET /v1/balance'>;

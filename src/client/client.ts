@@ -199,7 +199,7 @@ export function coinop(options: Options): Client {
   };
   const special: Record<string, SpecialCall> = {};
   // The calls that change the caller are in a module of their own, because most pages never make one.
-  for (const name of 'resolve login logout delete end provision open status'.split(' '))
+  for (const name of 'resolve login logout delete end remove add provision open status'.split(' '))
     special[name] = async (route, input, more) => {
       let run: SpecialCall | undefined;
       // A browser that is offline cannot load the module yet.

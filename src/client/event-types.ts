@@ -21,6 +21,9 @@ interface DataOf {
   'subscription.changed': { state: string; productId?: string; expiresAt?: string };
   'account.created': object;
   'account.moved': { from: string };
+  'account.merged': { from: string };
+  'account.sign_in_added': { provider: string };
+  'account.sign_in_removed': { provider: string };
   'account.deleted': object;
   'account.banned': { expiresAt?: string };
   'pairing.claimed': { pairingId: string };

@@ -19,6 +19,20 @@ export type Send = (
 /** A call that does more than send a request. */
 export type SpecialCall = (route: Route, input: Input, more: CallOptions) => Promise<Result>;
 
+/** The routes of these calls, which `routes.ts` leaves out. */
+const own: Record<string, Route> = {
+  resolve: 'POST /v1/account/resolve',
+  delete: 'POST /v1/account/delete',
+  login: 'POST /v1/login',
+  logout: 'POST /v1/logout',
+  end: 'POST /v1/sessions/end',
+  open: 'POST /v1/pair/new',
+  status: 'GET /v1/pair/status',
+  provision: 'POST /v1/account/store-provision',
+  add: '!POST /v1/account/sign-ins',
+  remove: 'POST /v1/account/sign-ins/remove',
+};
+
 /**
  * The calls that change the caller, such as sign-ins, by name.
  * @param changed called when the caller has changed
@@ -46,22 +60,28 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
       return reply;
     };
 
-  return {
+  // The function is also called for `rooms.end`, which has the same name. The reply of `rooms.end` has no `current`.
+  const end: SpecialCall = async (route, input, more) => {
+    let tries = 0;
+    const reply = await call(route, input, more, () => (tries++, credential()));
+    // If a session ends itself and the answer is lost, the repetition is refused with `session_required`.
+    if (reply.ok ? (reply as { current?: boolean }).current : tries > 1 && reply.error.code === 'session_required') {
+      await identity.signedOut();
+      changed();
+    }
+    return reply;
+  };
+
+  const calls: Record<string, SpecialCall> = {
     resolve: (route, input, more) => call(route, input, more, install),
     login: async (route, input, more) => signIn(await call(route, { ...input, session: 'token' }, more, install), true),
     logout: leave(credential),
     delete: leave(install),
-    // The function is also called for `rooms.end`, which has the same name. The reply of `rooms.end` has no `current`.
-    async end(route, input, more) {
-      let tries = 0;
-      const reply = await call(route, input, more, () => (tries++, credential()));
-      // If a session ends itself and the answer is lost, the repetition is refused with `session_required`.
-      if (reply.ok ? (reply as { current?: boolean }).current : tries > 1 && reply.error.code === 'session_required') {
-        await identity.signedOut();
-        changed();
-      }
-      return reply;
-    },
+    end,
+    // A removed sign-in ends its sessions, the caller's own among them if it began with it.
+    remove: end,
+    // One try may take 12 s: the service may need 10 s, because it asks two providers.
+    add: (route, input, more) => call(route, input, more, credential, 12_000),
     async provision(route, input, more) {
       const owner = await identity.owner();
       let tries = 0;
@@ -76,4 +96,7 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
     status: async (route, { secret, ...input }, more) =>
       signIn(await call(route, input, more, async () => (secret ? { 'x-pair-secret': secret as string } : ({} as Credential))), false),
   };
+  return Object.fromEntries(
+    Object.entries(calls).map(([name, run]) => [name, (_route: Route, input: Input, more: CallOptions) => run(own[name]!, input, more)]),
+  );
 }

@@ -24,6 +24,7 @@ import { explain, show, showHistory } from './show-account.ts';
 import { listSeasons } from './seasons.ts';
 import { find } from './find-account.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
+import { removeSignIn } from './remove-sign-in.ts';
 import { endSession, signOut } from './sign-out.ts';
 import {
   addWebhook,
@@ -50,6 +51,7 @@ export const operations: readonly Operation[] = [
   grantMany,
   signOut,
   endSession,
+  removeSignIn,
   ban,
   unban,
   give,

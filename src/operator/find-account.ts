@@ -161,7 +161,7 @@ function partsOf(who: string): { readonly prefix: string | undefined; readonly t
 
 /** Google's subjects are at most 255 digits (OpenID Connect Core, section 2). The sandbox's subjects are any text, so they need the prefix. */
 async function storeUsers(text: string, { scripts }: OperatorServices): Promise<Candidate[]> {
-  return /^\d{6,255}$/.test(text) ? usersOf('google', text, scripts) : [];
+  return /^\d{6,255}$/.test(text) ? usersOf('google', 'google', text, scripts) : [];
 }
 
 interface Bought {

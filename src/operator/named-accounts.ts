@@ -3,6 +3,7 @@ import { isoTime, kindOf } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
+import { keyOfProvider } from '../stores/openid/provider-table.ts';
 import { SIGN_IN_NAMES } from '../stores/stores.ts';
 import { factsOf, isKnown } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
@@ -14,7 +15,7 @@ export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId').meta(
 });
 
 const WHO_RULE =
-  'Must be an accountId, an installId of 8 to 128 visible characters, google: and the sub of a store account, order: and the order number of a purchase of coins, or room: and the code of a room; account: and install: in front say which';
+  'Must be an accountId, an installId of 8 to 128 visible characters, google:, apple: or the name of another provider and the sub of a sign-in, order: and the order number of a purchase of coins, or room: and the code of a room; account: and install: in front say which';
 
 /** A text that names an account. It may be an installId, which is a secret and must not get into URLs and logs. */
 export const Who = z
@@ -25,7 +26,7 @@ export const Who = z
 export const FoundAccount = z
   .object({
     accountId: AccountId,
-    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', ...SIGN_IN_NAMES]),
+    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', 'apple', 'openid', ...SIGN_IN_NAMES]),
     via: z
       .object({
         purchase: z.string().optional(),
@@ -82,20 +83,23 @@ export async function knownOf(candidates: readonly Candidate[], services: Operat
 /** A deleted account has no fields. But an installId always has a guest, and a store's subject a store account. */
 const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>> = {
   installId: 'guest',
-  ...Object.fromEntries(SIGN_IN_NAMES.map((name) => [name, 'store'])),
+  ...Object.fromEntries(['apple', 'openid', ...SIGN_IN_NAMES].map((name) => [name, 'store'])),
 };
 
 export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
 
-const PREFIXED = new RegExp(`^(${SIGN_IN_NAMES.join('|')}|account|install|order|room):(.+)$`);
+/** Other names in front are providers of the settings (`keyOfProvider`). */
+const PREFIXED = /^([a-z0-9][a-z0-9_-]{0,31}):(.+)$/;
+const KINDS = ['account', 'install', 'order', 'room'];
 
 /** A prefix decides the kind, so that an installId that is chosen to look like another id is not taken for it. */
-async function candidatesOf(who: string, { scripts }: OperatorServices): Promise<Candidate[]> {
-  const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
+async function candidatesOf(who: string, { scripts, config }: OperatorServices): Promise<Candidate[]> {
+  const [, name = '', rest = ''] = PREFIXED.exec(who) ?? [];
+  const provider = keyOfProvider(name, config);
+  if (provider !== undefined) return usersOf(name, provider, rest, scripts);
+  const prefix = KINDS.find((kind) => kind === name);
   if (prefix === 'order') return ownersOf(rest, scripts);
   if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts))?.seats ?? [];
-  const store = SIGN_IN_NAMES.find((name) => name === prefix);
-  if (store !== undefined) return usersOf(store, rest, scripts);
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];
   if (prefix !== 'install' && Account.safeParse(text).success) candidates.push({ foundBy: 'accountId', accountId: text });
@@ -103,11 +107,15 @@ async function candidatesOf(who: string, { scripts }: OperatorServices): Promise
   return candidates;
 }
 
-/** The account of a user of an app store, and the user's last deleted account. */
-export async function usersOf(store: (typeof SIGN_IN_NAMES)[number], subject: string, scripts: OperatorServices['scripts']) {
-  const { accountId, ordinal } = await storeAccountOf(store, subject, scripts);
-  const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, subject, ordinal - 1)])];
-  return accounts.map((id): Candidate => ({ foundBy: store, accountId: id }));
+/**
+ * The account of a provider's user, and the user's last account before.
+ * @param provider the provider's part of accounts' ids
+ */
+export async function usersOf(name: string, provider: string, subject: string, scripts: OperatorServices['scripts']) {
+  const { accountId, ordinal } = await storeAccountOf(provider, subject, scripts);
+  const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(provider, subject, ordinal - 1)])];
+  const foundBy = (['apple', ...SIGN_IN_NAMES] as const).find((known) => known === name) ?? 'openid';
+  return accounts.map((id): Candidate => ({ foundBy, accountId: id }));
 }
 
 /** The owner of a purchase. A purchase that no account has claimed has none. */

@@ -96,7 +96,7 @@ export type Confirm = (question: string, typed: TypedFigure | undefined) => Prom
 export type OperatorServices = HoldingServices & {
   /** Also gives its games, and the period of a game's seasons. */
   readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
-  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'SUPPORT_DAILY_COINS'>;
+  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'SUPPORT_DAILY_COINS' | 'STORE' | 'OPENID_PROVIDERS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
   readonly bans: Pick<Services['bans'], 'ban' | 'unban'>;

@@ -114,7 +114,10 @@ export function servicesOf(
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log, config.COIN_AUTHORITY);
   catalogue.warnOfPrizes();
   scripts.accountCreated = () => metrics.accountCreated('install');
-  const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
+  const rows = providersOf(config);
+  const providers = new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production });
+  const providerName = (key: string): string => providers.nameOf(key);
+  const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, providerName, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   const coinTotals = new CoinTotals(metrics);
   const seatBudgets = new SeatBudgets(monotonic);
@@ -126,7 +129,6 @@ export function servicesOf(
   const presence = new Presence({ subscriber, scripts, config, roomList, log, now, isDraining: ofServer.isDraining });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
-  const rows = providersOf(config);
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
   const purchases = new PurchaseJournal({ scripts, bookings, catalogue, stores, takesTests, counts: purchaseCounts, log, now });
@@ -171,7 +173,7 @@ export function servicesOf(
     events: config.EVENTS === 'on' ? new EventLog({ scripts, subscriber }) : undefined,
     hooks: new Hooks({ scripts, config, now }),
     webhookCounts: new WebhookCounts(metrics),
-    providers: new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production }),
+    providers,
     providerNames: new ProviderNames({ rows, scripts, log }),
     stores,
     purchases,

@@ -37,6 +37,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>, reac
   'accounts adjust': ['support', { accountId: nobody, coins: 1000, key: 'a', reason }],
   'accounts sign-out': ['support', { accountId: nobody, reason }],
   'accounts end-session': ['support', { accountId: nobody, session: '0.abcdefgh', reason }],
+  'accounts remove-sign-in': ['support', { accountId: nobody, signIn: 'a'.repeat(22), reason }],
   'accounts ban': ['support', { accountId: nobody, reason }],
   'accounts unban': ['support', { accountId: nobody, reason }],
   'accounts give': ['economist', { accountId: nobody, until: '2027-01-01T00:00:00Z', reason }],

@@ -125,7 +125,7 @@ async function moveGuestsIn(accountId: string, installId: string, count: number,
     await fillPurchases(guestId, redis);
     const moveId = `move-${index}`;
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId) };
-    const args = { moveId, targetId: accountId, store: 'sandbox', day: '2026-01-01', fromPairing: 0, secret };
+    const args = { moveId, targetId: accountId, store: 'sandbox', day: '2026-01-01', fromPairing: 0, signInId: '', secret };
     await scripts.run(openMove, { record: moveKeys.record(accountId, moveId) }, { guestId, keptSeconds: 30 });
     const [word] = await scripts.runAs(operatorFor(guestId), freezeGuest, keys, args);
     const movedInto = await finisher.finish(guestId);

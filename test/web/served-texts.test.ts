@@ -25,7 +25,7 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/pages/styles/pairing.css', CSS, ASKED, 4000],
   ['/pages/styles/console.css', CSS, ASKED, 4000],
   ['/docs/style.css', CSS, ASKED, 4000],
-  ['/docs', HTML, MINUTE, 57_000],
+  ['/docs', HTML, MINUTE, 60_000],
   ['/docs/channels', HTML, MINUTE, 55_000],
   ['/docs/errors', HTML, MINUTE, 55_000],
 ])('GET %s', (path, type, caching, mostBytes) => {

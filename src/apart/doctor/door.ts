@@ -5,6 +5,7 @@ import { examineDataDir } from './machine.ts';
 import { examineService } from './running-service.ts';
 import { examineSecretFiles } from './secret-files.ts';
 import { examineSettings } from './settings.ts';
+import { examineSignIns } from './sign-ins.ts';
 
 export { jsonOf, textOf } from './diagnosis.ts';
 
@@ -23,6 +24,7 @@ export async function examine({ config, problems, environment, url }: Patient): 
   examineSettings(config, problems, diagnosis);
   // With a bad REDIS_URL there is no Redis that could be examined.
   if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
+  await examineSignIns(config, diagnosis);
   examineDataDir(config, diagnosis);
   examineSecretFiles(environment, diagnosis);
   await examineService(config, url, diagnosis);

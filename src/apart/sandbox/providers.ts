@@ -1,12 +1,10 @@
 import type { Provider } from '../../stores/openid/provider.ts';
 import type { MadeProviders } from '../../stores/openid/providers.ts';
+import { SANDBOX_ISSUER as ISSUER } from '../../stores/openid/provider-table.ts';
 import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
 
 /** The form of the names of the sandbox's providers. */
 export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
-
-/** The issuers of stand-ins begin with this text. It does not contain the service's address, as `SANDBOX_ISSUERS` explains. */
-const ISSUER = 'https://sandbox.coinop/';
 
 /** The life of the ID tokens of Google's stand-in, in seconds, as of Google's own. */
 const GOOGLE_SECONDS = 3600;

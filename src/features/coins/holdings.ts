@@ -79,11 +79,11 @@ export const coinHolding = {
     { name: 'ledger', type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'handed_over', whenDeleted: 'erased' },
     // Every index has the bucket 0, so its key shows that the account has an index.
     { ...bucket, name: /index:(.*)/, namesAt: () => ['index:0'], whenMoved: 'handed_over' },
-    { ...bucket, name: /guest:([^}:]+):index:(.*)/, whenMoved: 'stays' },
-    { name: /guest:([^}:]+):ledger/, type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'stays', whenDeleted: 'erased' },
-    { name: 'keys:guests', type: 'hash', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: 'ledger:guests', type: 'zset', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: 'ledger:guests:ids', type: 'hash', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
+    { ...bucket, name: /guest:([^}:]+):index:(.*)/, whenMoved: 'handed_over' },
+    { name: /guest:([^}:]+):ledger/, type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'handed_over', whenDeleted: 'erased' },
+    { name: 'keys:guests', type: 'hash', life: 'lasts', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: 'ledger:guests', type: 'zset', life: 'lasts', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: 'ledger:guests:ids', type: 'hash', life: 'lasts', whenMoved: 'goes', whenDeleted: 'goes' },
     {
       name: /credited:(\d{4}-\d\d-\d\d)/,
       type: 'string',
@@ -98,6 +98,9 @@ export const coinHolding = {
   async handOver({ guestId }, { scripts }) {
     await eraseLedger(coinKeys.ledger(guestId), guestId, 'moved', scripts);
     return false;
+  },
+  async dropGuests({ accountId, guests }, { scripts }) {
+    for (const guest of guests) await eraseLedger(coinKeys.guestLedger(accountId, guest), accountId, 'moving', scripts);
   },
   async erase({ accountId, guests }, { scripts }) {
     for (const ledger of [...guests.map((guest) => coinKeys.guestLedger(accountId, guest)), coinKeys.ledger(accountId)])
@@ -154,7 +157,7 @@ export const coinHolding = {
 /**
  * Deletes a ledger and its index in several calls. @param state the state that the account must have; in another state nothing is deleted
  */
-async function eraseLedger(ledger: string, accountId: string, state: 'moved' | 'deleted', scripts: ScriptRunner): Promise<void> {
+async function eraseLedger(ledger: string, accountId: string, state: 'moved' | 'moving' | 'deleted', scripts: ScriptRunner): Promise<void> {
   const keys = { ledger, standing: standingKey(accountId) };
   for (let from = '0'; from !== '';) {
     const [word, next] = await scripts.run(eraseScript, keys, { state, from });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { AccountId, accountIdOf, OptionalInstallId, storeAccountIdOf } from '../../accounts/ids.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { settled } from '../../accounts/standing-reader.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { invalid, refuse, type Refusal } from '../../errors.ts';
@@ -95,22 +96,22 @@ export const deleteAccount = endpoint({
     if (body.confirm === undefined) return offer(proof, meta, services);
     const claims = tokens.verify('deletion', body.confirm, now());
     if (claims === undefined) throw invalid('confirm', 'Must be the confirm of a first call, at most five minutes old');
-    const accountId = proof.accountIdAt(Number(claims.id.split('.', 1)[0]));
-    if (claims.subject !== accountId) throw invalid('confirm', 'Must be the confirm of the same account');
+    const accountId = claims.subject;
+    if (!(await proof.owns(accountId, claims.id.split('.', 1)[0]!))) throw invalid('confirm', 'Must be the confirm of the same account');
     await deletions.delete(accountId, 'owner');
     return { deleted: true, accountId };
   },
 });
 
 /**
- * The account that a request proves to own. A user of the app store gets a new account after each deletion, so the accounts of a user are
- * numbered: the ordinal is the number of accounts that the user deleted before.
+ * The account that a request proves to own. A provider's user gets a new account after each deletion, so the second call has to name the
+ * sign-in of the first one.
  */
 interface Proof {
-  /** Reads the ordinal of the user's present account, for the first call. */
-  readonly ordinal: () => Promise<number>;
-  /** The account id for an ordinal. A guest has one account only, with the ordinal 0. */
-  readonly accountIdAt: (ordinal: number) => string;
+  /** Finds the account, and the id of the sign-in that leads to it. A guest's account is its own sign-in. */
+  readonly find: () => Promise<{ readonly accountId: string; readonly signInId: string }>;
+  /** Whether this user still owns the account of the first call, or owned it until it was deleted. */
+  readonly owns: (accountId: string, signInId: string) => Promise<boolean>;
   /** Whether a `confirm` is given even if the account does not exist. */
   readonly takesUnknown: boolean;
 }
@@ -128,7 +129,8 @@ async function proofOf(
   if (token === undefined) {
     if (installId === undefined)
       return refuse('identity_required', { message: 'Prove who is calling: send an installId or a token of the app store.' });
-    return { ordinal: async () => 0, accountIdAt: () => accountIdOf(installId), takesUnknown: true };
+    const accountId = accountIdOf(installId);
+    return { find: async () => ({ accountId, signInId: accountId }), owns: async (id) => id === accountId, takesUnknown: true };
   }
   const { provider, subject, issuedAt } = await providers.verify(token, 'token');
   // The second call may send the same token as the first call, so its token may be older by the life of a `confirm`.
@@ -138,24 +140,30 @@ async function proofOf(
       field: 'token',
       message: 'The token is older than ten minutes: have the user sign in with the app store again.',
     });
+  const find = () => storeAccountOf(provider.key, subject, scripts, now);
   return {
-    ordinal: async () => (await storeAccountOf(provider.key, subject, scripts)).ordinal,
-    accountIdAt: (ordinal) => storeAccountIdOf(provider.key, subject, ordinal),
+    find,
+    async owns(accountId, signInId) {
+      const found = await find();
+      if (found.accountId === accountId) return true;
+      // The account is deleted, and a later sign-in of the user stands in its place.
+      const before = Array.from({ length: found.ordinal }, (_, ordinal) => storeAccountIdOf(provider.key, subject, ordinal));
+      return before.includes(signInId) && (await settled(accountId, scripts)).word === 'deleted';
+    },
     takesUnknown: false,
   };
 }
 
 /** The answer to the first call: a `confirm`, and the balance that would be deleted. */
 async function offer(proof: Proof, client: { readonly address: string }, { scripts, tokens, now }: DeletionServices) {
-  const ordinal = await proof.ordinal();
-  const accountId = proof.accountIdAt(ordinal);
+  const { accountId, signInId } = await proof.find();
   const caller = callerFrom(client, accountId, undefined, undefined);
   const keys = { account: caller.accountKey, ledger: coinKeys.ledger(accountId) };
   const [, exists, coins] = await scripts.runAs(caller, previewScript, keys, {});
   if (exists === '0' && !proof.takesUnknown)
     return refuse('account_deleted', { message: 'This user of the app store has no account here.' });
   const expiresAt = now() + CONFIRM_LIFE_MS;
-  const id = `${ordinal}.${randomBytes(12).toString('base64url')}`;
+  const id = `${signInId}.${randomBytes(12).toString('base64url')}`;
   const confirm = tokens.sign('deletion', { subject: accountId, id, issuedAt: now(), expiresAt });
   const expires = new Date(Math.floor(expiresAt / 1000) * 1000).toISOString();
   return { deleted: false, accountId, confirm, expiresAt: expires, ...shownBalance(Number(coins)) };

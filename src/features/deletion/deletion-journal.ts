@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { keyNames, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
-import { LATE_MS, runWhereItIs } from '../../accounts/standing-reader.ts';
+import { LATE_MS, runWhereItIs, settled, standingOf } from '../../accounts/standing-reader.ts';
 import { parseGuests, standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
@@ -151,7 +151,13 @@ export class DeletionJournal {
 
   /** Deletes a guest that moved into a deleted account: marks the guest as deleted, and erases what is left of it. */
   async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
-    const refusal = await this.#mark(guestId, at, accountId);
+    let refusal = await this.#mark(guestId, at, accountId);
+    // The guest came with an account that was merged into the deleted one a moment ago, and still names that account.
+    const state = refusal?.code === 'forbidden' ? await standingOf(guestId, this.#options.scripts) : undefined;
+    if (state?.word === 'moved') {
+      await settled(state.target, this.#options.scripts);
+      refusal = await this.#mark(guestId, at, accountId);
+    }
     if (refusal?.code === 'forbidden')
       this.#options.log.error(
         { guestId, accountId },

@@ -46,6 +46,9 @@ const letters = {
   'subscription.changed': 's',
   'account.created': 'n',
   'account.moved': 'm',
+  'account.merged': 'j',
+  'account.sign_in_added': 'i',
+  'account.sign_in_removed': 'o',
   'account.deleted': 'd',
   'account.banned': 'b',
   'pairing.claimed': 'p',
@@ -100,7 +103,14 @@ const Data = z
       .meta({ description: `${ofPurchases}units that were granted, or refunded in sum.` }),
     state: z.string().optional().meta({ description: '`subscription.changed`: the state from now on.', example: 'active' }),
     expiresAt: z.iso.datetime().optional().meta({ description: 'The end of the subscription, or of the ban.' }),
-    from: z.string().optional().meta({ description: '`account.moved`: the guest that moved into the account.' }),
+    from: z
+      .string()
+      .optional()
+      .meta({ description: '`account.moved`: the guest that moved into the account. `account.merged`: the account that moved into it.' }),
+    provider: z
+      .string()
+      .optional()
+      .meta({ description: '`account.sign_in_added`, `account.sign_in_removed`: the provider of the sign-in.', example: 'apple' }),
     pairingId: z.string().optional().meta({ description: '`pairing.claimed`: the `pairingId` that `POST /v1/pair/new` answered.' }),
     game: z
       .string()
@@ -210,6 +220,9 @@ const dataOf: Record<EventType, (words: Words) => EventRecord['data']> = {
   },
   'account.created': () => ({}),
   'account.moved': ([from = '']) => ({ from }),
+  'account.merged': ([from = '']) => ({ from }),
+  'account.sign_in_added': ([provider = '']) => ({ provider }),
+  'account.sign_in_removed': ([provider = '']) => ({ provider }),
   'account.deleted': () => ({}),
   'account.banned': ([end = '0']) => (end === '0' ? {} : { expiresAt: new Date(Number(end)).toISOString() }),
   'pairing.claimed': ([pairingId = '']) => ({ pairingId }),

@@ -1,7 +1,7 @@
 -- Takes a guest into an account once the guest's ledger is copied, or refuses the guest. The account gets the coins, the history, the
 -- idempotency keys, and the fields of the guest.
 -- KEYS account, ledger, standing, credited, record, staged
--- ARGV guest_id, target_id, store, seq, entries, credited_today, fields, kept_seconds
+-- ARGV guest_id, target_id, store (`MoveTarget` of model.ts), seq, entries, credited_today, fields, joined, kept_seconds
 -- Shared secret
 -- Library standing.lua: standing_of, has_guest, count_guests
 -- Library standing-changes.lua: add_guest
@@ -9,7 +9,7 @@
 -- Library create-account.lua: create_account
 -- Library ledger.lua: MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
 -- Library bounded-lines.lua: join_lines
--- Answers accepted refused void incomplete(entries in the copy) other_data
+-- Answers accepted refused void incomplete(ledger, entries in its copy) other_data
 --
 -- This script alone decides a move, because only the account's slot has the account's bounds. It decides once: an accepted guest has a line
 -- in the account's standing (the record of moves, bans and deletions), and a refused move has its reason in `record`. A later call for the
@@ -17,6 +17,10 @@
 --
 -- A small ledger is filed with the account's own ledger (file_guest of ledger.lua), where one lookup serves all filed guests. A large
 -- ledger costs a lookup of its own, so an account takes few of them.
+--
+-- A guest may itself be an account with guests and sign-ins, which moves in with all of them (a merge), or a sign-in that was never used.
+-- `joined` then is JSON, {guests: [{id, lastSeq, entries, isFiled}], signIns: [[id, entry, provider's name]]}, else ''. The copy of the first
+-- guest's ledger is `{…}:move:<move>.1:ledger`.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 -- The guests of a deleted account are listed too, while the account is being erased.
@@ -29,10 +33,20 @@ if state ~= 'open' then return {'void'} end
 if not is_data_of(secret) then return {'other_data'} end
 local last_seq, coins = tail(staged)
 local copied = redis.call('LLEN', staged)
-if copied ~= tonumber(entries) or last_seq ~= tonumber(seq) then return {'incomplete', whole(copied)} end
+if copied ~= tonumber(entries) or last_seq ~= tonumber(seq) then return {'incomplete', '0', whole(copied)} end
+local brings = joined ~= '' and cjson.decode(joined) or {guests = {}, signIns = {}}
+for place, guest in ipairs(brings.guests) do
+  guest.copy = string.sub(staged, 1, -8) .. '.' .. place .. ':ledger'
+  local length = redis.call('LLEN', guest.copy)
+  if length ~= guest.entries then return {'incomplete', whole(place), whole(length)} end
+end
 
 local guest_count, large_count = count_guests(moved_in)
 local is_filed = is_small(staged)
+local large_new = is_filed and 0 or 1
+for _, guest in ipairs(brings.guests) do
+  if not guest.isFiled then large_new = large_new + 1 end
+end
 local target_seq, target_balance = tail(ledger)
 local refusal
 -- The account accepted this guest by an earlier move, but Redis then lost the freeze, so the guest went on for itself. If it moved again,
@@ -41,7 +55,9 @@ local refusal
 if has_line then refusal = 'not_a_guest'
 elseif account_state == 'deleted' then refusal = 'account_deleted'
 elseif account_state == 'banned' then refusal = 'account_banned'
-elseif guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
+-- The account itself moves or has moved into another account.
+elseif account_state ~= 'open' then refusal = 'account_moved'
+elseif guest_count + #brings.guests >= MAX_GUESTS or (large_new > 0 and large_count + large_new > MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
 elseif coins + target_balance > MAX_BALANCE or coins + target_balance < MIN_BALANCE then refusal = 'balance_limit' end
 if refusal then
   redis.call('SET', record, 'refused ' .. guest_id .. ' ' .. refusal, 'EX', kept_seconds)
@@ -49,19 +65,27 @@ if refusal then
 end
 
 -- No line after this one refuses the guest.
-local guests = guest_ledger(ledger, guest_id)
-if copied > 0 then
-  redis.call('RENAME', staged, guests)
-  local _, buckets = bucket_of(staged, 0, last_seq)
-  for bucket = 0, is_filed and -1 or buckets - 1 do
-    local from = of_account(staged, 'index:' .. bucket)
+-- Gives the copy of a ledger, and of its index, the names that they have in the account.
+local function take_copy(copy, of_guest, entries_seq, has_index)
+  if redis.call('EXISTS', copy) == 0 then return end
+  redis.call('RENAME', copy, of_guest)
+  local _, buckets = bucket_of(copy, 0, entries_seq)
+  for bucket = 0, has_index and buckets - 1 or -1 do
+    local from = of_account(copy, 'index:' .. bucket)
     -- A bucket without an idempotency key has no Redis key.
-    if redis.call('EXISTS', from) == 1 then redis.call('RENAME', from, of_account(guests, 'index:' .. bucket)) end
+    if redis.call('EXISTS', from) == 1 then redis.call('RENAME', from, of_account(of_guest, 'index:' .. bucket)) end
   end
 end
+local guests = guest_ledger(ledger, guest_id)
+take_copy(staged, guests, last_seq, not is_filed)
 local created = create_account(account)
-redis.call('HSET', account, 'store', store)
-tell_event(target_id, 'm', guest_id)
+local kind = string.sub(store, 1, 1)
+if kind ~= '-' and kind ~= '+' then redis.call('HSETNX', account, 'store', store) end
+if kind ~= '+' then tell_event(target_id, kind == '-' and 'j' or 'm', guest_id) end
+for _, sign_in in ipairs(brings.signIns) do
+  redis.call('HSET', of_account(ledger, 'sign-ins'), sign_in[1], sign_in[2])
+  tell_event(target_id, 'i', sign_in[3])
+end
 -- The guest's balance moves even if it is below 0.
 if coins ~= 0 then
   last_seq = last_seq + 1
@@ -96,6 +120,12 @@ for _, group in ipairs(cjson.decode(fields)) do
   end
 end
 
+for _, guest in ipairs(brings.guests) do
+  guest_count = guest_count + 1
+  take_copy(guest.copy, guest_ledger(ledger, guest.id), guest.lastSeq, not guest.isFiled)
+  add_guest(standing, guest.id, guest.lastSeq, guest_count, guest.isFiled)
+  if guest.isFiled then file_guest(guest.id, ledger, guest_count, guest.lastSeq) end
+end
 add_guest(standing, guest_id, last_seq, guest_count + 1, is_filed)
 if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end
 redis.call('SET', record, table.concat({'accepted', guest_id, created and '1' or '0', whole(coins), generation, whole(target_balance + coins)}, ' '), 'EX', kept_seconds)

@@ -3,6 +3,9 @@ import type { HeldFields } from '../../accounts/fields.ts';
 import { joinHeldKey } from '../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import { parseGuests, type MovedGuest } from '../../accounts/standing.ts';
+import { signInEntry } from '../../accounts/sign-ins.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import type { Refusal } from '../../errors.ts';
 import { Attempts } from '../../journal/attempts.ts';
@@ -13,8 +16,10 @@ import {
   deleteCopy,
   markGuestMoved,
   copyGuestLedger,
+  followAccount,
   readFrozenGuest,
   readGuestLedger,
+  readMerged,
   thawGuest,
 } from './step-scripts.ts';
 
@@ -22,6 +27,8 @@ export interface MoveOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
   /** The secret of the hashes of idempotency keys, as `KeySecret` of coins has it. */
   readonly keySecret: { readonly text: string; hashOf(key: string): number; otherData(): Refusal };
+  /** Names the provider of a sign-in for events. Left out: its key is its name. */
+  readonly providerName?: (key: string) => string;
   readonly log: Logger;
 }
 
@@ -38,8 +45,17 @@ interface FrozenMove {
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
+  /** What moves with an account that is merged, or with a sign-in that is added. Undefined for a guest. */
+  readonly brings: Brought | undefined;
   /** The fields of the guest that an account may take over, as JSON for `add-guest-to-account.lua`. */
   readonly fields: string;
+}
+
+/** The guests and the sign-ins that move with an account. */
+interface Brought {
+  readonly guests: readonly (MovedGuest & { readonly entries: number })[];
+  /** The id, the entry in the list of sign-ins, and the provider's name of each. */
+  readonly signIns: readonly (readonly [id: string, entry: string, provider: string])[];
 }
 
 /** How long the account keeps a move's record, in seconds. A move that is not finished by then is void, and its guest is thawed. */
@@ -49,6 +65,9 @@ const KEPT_SECONDS = 86_400;
  * The most moves of one guest in a row that `finish` follows, and the most copies that a decision makes if earlier ones were incomplete.
  */
 const MOST_ROUNDS = 20;
+
+/** The number of guests of a merged account that follow it at the same time. */
+const GUESTS_AT_ONCE = 20;
 
 /** Finishes the move of a frozen guest, or takes the move back. Several processes may do so at the same time. */
 export class MoveFinisher {
@@ -72,8 +91,10 @@ export class MoveFinisher {
       const move = await this.#readFrozen(guestId);
       if (typeof move !== 'object') return move;
       const word = await this.#decide(move);
-      if (word === 'accepted') await this.#closeGuest(move);
-      else if (word !== 'thawed') await this.#takeBack(move);
+      if (word === 'accepted') {
+        await this.#letFollow(move);
+        await this.#closeGuest(move);
+      } else if (word !== 'thawed') await this.#takeBack(move);
     }
     throw new Error('the move of the guest does not end');
   }
@@ -85,6 +106,8 @@ export class MoveFinisher {
     if (word === 'still') return undefined;
     if (word === 'moved') return id!;
     const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = frozen as [string, MoveTarget['store'], ...string[]];
+    const brings = await this.#bringsOf(guestId, id!, store);
+    if (brings === 'thawed') return this.#readFrozen(guestId);
     return {
       guestId,
       moveId: id!,
@@ -94,48 +117,72 @@ export class MoveFinisher {
       entries: Number(entries),
       isSmall: isSmall === '1',
       creditedToday: creditedToday!,
+      brings,
       fields: this.#brought(values),
     };
   }
 
-  /** Copies the ledger and lets the account decide. @returns `thawed` if another process has taken the move back meanwhile */
+  /** What an account or a sign-in brings. Undefined for a guest. `thawed`: another process has ended the move meanwhile. */
+  async #bringsOf(guestId: string, moveId: string, store: string): Promise<Brought | undefined | 'thawed'> {
+    const { scripts, providerName = String, now } = this.#options;
+    if (store.startsWith('+')) {
+      const provider = store.slice(1);
+      const entry = signInEntry.write({ addedAt: now(), usedAt: now(), provider });
+      return { guests: [], signIns: [[guestId, entry, providerName(provider)]] };
+    }
+    if (store !== '-') return undefined;
+    const [word, movedIn = '', lengths = '', ...words] = await scripts.run(readMerged, { standing: standingKey(guestId) }, { moveId });
+    if (word === 'thawed') return word;
+    const entries = lengths.split(' ');
+    return {
+      guests: parseGuests(movedIn).guests.map((guest, index) => ({ ...guest, entries: Number(entries[index]) })),
+      signIns: pairsOf(words).map(([id, entry]) => [id, entry, providerName(signInEntry.parse(entry)?.provider ?? '-')]),
+    };
+  }
+
+  /** Copies the ledgers and lets the account decide. @returns `thawed` if another process has taken the move back meanwhile */
   async #decide(move: FrozenMove): Promise<'accepted' | 'refused' | 'void' | 'thawed'> {
-    for (let round = 0, position = 0; round < MOST_ROUNDS; round++) {
-      if ((await this.#copy(move, position)) === 'thawed') return 'thawed';
-      const [word, copied] = await this.#accept(move);
+    // The guest's own ledger is the last: after it, nothing is read of the guest before the account decides.
+    const ledgers = ledgersOf(move);
+    const positions = ledgers.map(() => 0);
+    for (let round = 0; round < MOST_ROUNDS + ledgers.length; round++) {
+      for (const [place, ledger] of [...ledgers.entries()].reverse())
+        if ((await this.#copy(move, ledger, positions[place]!)) === 'thawed') return 'thawed';
+      const [word, place, copied] = await this.#accept(move);
       if (word === 'other_data') throw this.#options.keySecret.otherData();
       if (word !== 'incomplete') return word;
-      position = Number(copied);
+      positions[Number(place)] = Number(copied);
     }
     throw new Error('the copy of the guest’s ledger differs from the ledger');
   }
 
   /**
-   * Copies the guest's ledger from a position on. The last read, of an empty chunk, also shows that the guest is still frozen just before
-   * the account decides: a failover may have lost the freeze.
+   * Copies a ledger from a position on. The last read, of an empty chunk, also shows that the guest is still frozen just before the account
+   * decides: a failover may have lost the freeze.
    */
-  async #copy(move: FrozenMove, from: number): Promise<'copied' | 'thawed'> {
+  async #copy(move: FrozenMove, ledger: CopiedLedger, from: number): Promise<'copied' | 'thawed'> {
     const { scripts, keySecret } = this.#options;
-    const { guestId, moveId, target, seq, isSmall } = move;
-    const keys = { ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
-    const copyKeys = keysOfMove(target.accountId, moveId);
+    const { guestId, moveId } = move;
+    const keys = { ledger: ledger.name, standing: standingKey(guestId) };
     for (let position = from; ;) {
       const [word, ...entries] = await scripts.run(readGuestLedger, keys, { moveId, position });
       if (word === 'thawed') return word;
       if (entries.length === 0) return 'copied';
       // A small ledger needs no index, because `file_guest` of ledger.lua stores its keys with the account. An entry of a move (`m`) is in
       // no index.
-      const hashOf = (entry: string): number | '-' => (isSmall || /^\S+ m/.test(entry) ? '-' : keySecret.hashOf(keyOf(entry)));
+      const hashOf = (entry: string): number | '-' => (ledger.isSmall || /^\S+ m/.test(entry) ? '-' : keySecret.hashOf(keyOf(entry)));
       const lines = entries.map((entry) => `${hashOf(entry)} ${entry}\n`).join('');
-      const [state, length] = await scripts.run(copyGuestLedger, copyKeys, { position, lastSeq: seq, lines, keptSeconds: KEPT_SECONDS });
+      const args = { position, lastSeq: ledger.seq, lines, keptSeconds: KEPT_SECONDS };
+      const [state, length] = await scripts.run(copyGuestLedger, ledger.copy, args);
       if (state === 'closed') return 'copied';
       position = Number(length);
     }
   }
 
-  #accept({ guestId, moveId, target, day, seq, entries, creditedToday, fields }: FrozenMove) {
+  #accept({ guestId, moveId, target, day, seq, entries, creditedToday, fields, brings }: FrozenMove) {
     const { scripts, keySecret } = this.#options;
     const { accountId: targetId, store } = target;
+    const joined = brings === undefined ? '' : JSON.stringify(brings);
     return scripts.run(
       addGuestToAccount,
       {
@@ -146,10 +193,39 @@ export class MoveFinisher {
         ...keysOfMove(targetId, moveId),
       },
       {
-        ...{ guestId, targetId, store, seq, entries, creditedToday, fields, keptSeconds: KEPT_SECONDS },
+        ...{ guestId, targetId, store, seq, entries, creditedToday, fields, joined, keptSeconds: KEPT_SECONDS },
         secret: keySecret.text,
       },
     );
+  }
+
+  /**
+   * Lets the guests of a merged account follow it: each leads to the new account in one step from now on. Then deletes what the merged
+   * account has of them, because the new account has a copy.
+   */
+  async #letFollow({ guestId, target, brings }: FrozenMove): Promise<void> {
+    const { scripts, holdings, log } = this.#options;
+    const guests = (brings?.guests ?? []).map(({ id }) => id);
+    if (guests.length === 0) return;
+    const follow = async (id: string): Promise<void> => {
+      for (let round = 0; round < MOST_ROUNDS; round++) {
+        const args = { from: guestId, to: target.accountId };
+        const [word] = await scripts.run(followAccount, { standing: standingKey(id) }, args);
+        // The merged account has accepted the guest, and nobody has closed it yet.
+        if (word === 'moving') await this.finish(id);
+        else if (word === 'followed') return;
+        else {
+          const state = await standingOf(id, scripts);
+          if (state.word !== 'moved' && state.word !== 'deleted')
+            log.error({ guestId: id, accountId: guestId }, 'a guest of a merged account has not moved into it: npm run audit');
+          return;
+        }
+      }
+      throw new Error('the move of a guest does not end');
+    };
+    for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
+      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(follow));
+    for (const { dropGuests } of holdings) await dropGuests?.({ accountId: guestId, guests }, this.#options);
   }
 
   async #closeGuest({ guestId, moveId, target }: FrozenMove): Promise<void> {
@@ -168,14 +244,17 @@ export class MoveFinisher {
     );
   }
 
-  /** Deletes the copy, then thaws the guest: once the guest is thawed, no process searches for the copy. */
-  async #takeBack({ guestId, moveId, target, seq }: FrozenMove): Promise<void> {
+  /** Deletes the copies, then thaws the guest: once the guest is thawed, no process searches for the copies. */
+  async #takeBack(move: FrozenMove): Promise<void> {
     const { scripts } = this.#options;
-    for (let from = '0'; from !== '';) {
-      const [word, next] = await scripts.run(deleteCopy, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
-      // Redis lost the account's refusal, so the account may still accept the copy. It has to decide again before the guest thaws.
-      if (word === 'open') return;
-      from = next!;
+    const { guestId, moveId } = move;
+    for (const { copy, seq } of ledgersOf(move)) {
+      for (let from = '0'; from !== '';) {
+        const [word, next] = await scripts.run(deleteCopy, copy, { lastSeq: seq, from });
+        // Redis lost the account's refusal, so the account may still accept the copy. It has to decide again before the guest thaws.
+        if (word === 'open') return;
+        from = next!;
+      }
     }
     await scripts.run(thawGuest, { standing: standingKey(guestId) }, { moveId });
   }
@@ -202,6 +281,23 @@ export class MoveFinisher {
     let next = 0;
     return JSON.stringify(this.#fields.map(({ names, merge }) => [merge, ...names.flatMap((name) => [name, values[next++]!])]));
   }
+}
+
+/** A ledger that a move copies: the guest's own, then those of its guests, in the order of `Brought.guests`. */
+interface CopiedLedger {
+  readonly name: string;
+  readonly copy: { readonly record: string; readonly staged: string };
+  readonly seq: number;
+  readonly isSmall: boolean;
+}
+
+function ledgersOf({ guestId, moveId, target, seq, isSmall, brings }: FrozenMove): CopiedLedger[] {
+  const copy = keysOfMove(target.accountId, moveId);
+  const guests = (brings?.guests ?? []).map(({ id, lastSeq, isFiled }, index): CopiedLedger => {
+    const { staged } = keysOfMove(target.accountId, `${moveId}.${index + 1}`);
+    return { name: coinKeys.guestLedger(guestId, id), copy: { ...copy, staged }, seq: lastSeq, isSmall: isFiled };
+  });
+  return [{ name: coinKeys.ledger(guestId), copy, seq, isSmall }, ...guests];
 }
 
 function keysOfMove(accountId: string, moveId: string): { record: string; staged: string } {

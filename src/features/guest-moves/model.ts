@@ -17,15 +17,28 @@ export type NotMovedReason = (typeof notMovedReasons)[number];
 /** The account that a guest moves into. */
 export interface MoveTarget {
   readonly accountId: string;
+  /**
+   * For a guest: the provider of the sign-in that it moves with (`Provider.key`), with which a new account begins. `-`: the guest is an
+   * account with sign-ins, which is merged. `+` and a provider: it is a sign-in that was never used, which is added.
+   */
   readonly store: string;
 }
 
+/** The target of an account that is merged into another one. */
+export const mergedInto = (accountId: string): MoveTarget => ({ accountId, store: '-' });
+
+/** The target of a sign-in that is added to an account. @param provider the provider's part of accounts' ids */
+export const addedTo = (accountId: string, provider: string): MoveTarget => ({ accountId, store: `+${provider}` });
+
 /**
- * The account was banned or deleted after the guest was frozen. The sign-in then reports the ban, or opens a new account in place of the
+ * The account was banned or deleted, or moved itself, after the guest was frozen. The sign-in then reports the ban, or opens a new account in place of the
  * deleted one.
  */
-type ClosedMeanwhile = 'account_banned' | 'account_deleted';
+type ClosedMeanwhile = 'account_banned' | 'account_deleted' | 'account_moved';
+
+/** The sign-in that is added was used meanwhile, or that with which the account is merged was removed from it. */
+type ChangedMeanwhile = 'used' | 'not_its_sign_in';
 
 export type Moved =
   | { moved: true; created: boolean; coins: number; generation: string; balanceAfter: number }
-  | { moved: false; reason: NotMovedReason | ClosedMeanwhile };
+  | { moved: false; reason: NotMovedReason | ClosedMeanwhile | ChangedMeanwhile };

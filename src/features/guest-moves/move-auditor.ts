@@ -76,6 +76,8 @@ async function checkRecord(id: string, move: string, probe: Probe): Promise<Find
 async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
   const [ofAccount, ofGuest] = (await probe.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
   const [accountStanding, guestStanding] = [parseStanding(ofAccount!), parseStanding(ofGuest!)];
+  // The account was merged into another one later, and its guests followed it.
+  if (accountStanding.target !== undefined) return checkAccepted(accountStanding.target, guest, probe);
   const isNamed = accountStanding.deleted !== undefined || accountStanding.guests.some((movedGuest) => movedGuest.id === guest);
   const leads = guestStanding.deleted !== undefined || leadsTo(guestStanding, id);
   if (isNamed && leads) return [];

@@ -64,13 +64,14 @@ export class MoveJournal {
   /**
    * Begins a move and finishes it. If the process dies or the request times out, another request or the queue finishes the move. When the
    * client then repeats its sign-in, the guest has moved.
+   * @param signInId for an account that is merged: its sign-in whose token the request has
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */
-  async begin(guest: Caller, target: MoveTarget): Promise<Moved> {
+  async begin(guest: Caller, target: MoveTarget, signInId = ''): Promise<Moved> {
     const { scripts } = this.#options;
     const guestId = guest.accountId;
     // Most refusals are found by this call, before anything is written.
-    const told = await this.#freeze(guest, target, '');
+    const told = await this.#freeze(guest, target, '', signInId);
     if (told !== 'movable') return { moved: false, reason: told as NotMovedReason };
 
     const moveId = randomBytes(12).toString('base64url');
@@ -78,9 +79,11 @@ export class MoveJournal {
     const record = moveKeys.record(target.accountId, moveId);
     // The move is opened before it is queued, because the queue drops a move that is not open and whose guest has not moved.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
+    // An account has more data under its name than a guest, and its own guests may still hand theirs over to it.
+    if (target.store === '-') await this.#journal.bring(`${guestId} ${target.accountId} ${LATE}`, this.#options.now() + LATE_MS);
     const { decision, done } = await this.#journal.begin(
       member,
-      () => this.#decide(guest, target, moveId),
+      () => this.#decide(guest, target, moveId, signInId),
       async (decided) => {
         if (decided.movedInto !== undefined) await this.#handOver(guestId, decided.movedInto);
         // If this call fails, the record expires, and the queue drops a move without a record.
@@ -99,10 +102,10 @@ export class MoveJournal {
    * under way
    * @throws Error if the outcome is unknown, and another request or the queue has to finish the move
    */
-  async #decide(guest: Caller, target: MoveTarget, moveId: string): Promise<Decision> {
+  async #decide(guest: Caller, target: MoveTarget, moveId: string, signInId: string): Promise<Decision> {
     let word: string;
     try {
-      word = await this.#freeze(guest, target, moveId);
+      word = await this.#freeze(guest, target, moveId, signInId);
     } catch (error) {
       if (error instanceof Refusal || error instanceof SessionEnded) return { error };
       throw error;
@@ -165,14 +168,22 @@ export class MoveJournal {
   }
 
   /** Freezes the guest. @param moveId '' only checks whether the guest may move */
-  async #freeze(guest: Caller, target: MoveTarget, moveId: string): Promise<string> {
+  async #freeze(guest: Caller, target: MoveTarget, moveId: string, signInId: string): Promise<string> {
     const { scripts, keySecret, now } = this.#options;
     const { accountId } = guest;
     // A pairing's session proves that somebody claimed the pairing, and not that the holder has the install. A move is as final as a
     // deletion, so such a session may not move the guest.
     const fromPairing = guest.session?.kind === 'pairing' ? 1 : 0;
     const keys = { account: accountKey(accountId), ledger: coinKeys.ledger(accountId) };
-    const args = { moveId, targetId: target.accountId, store: target.store, day: dayOf(now()), fromPairing, secret: keySecret.text };
+    const args = {
+      moveId,
+      targetId: target.accountId,
+      store: target.store,
+      day: dayOf(now()),
+      fromPairing,
+      signInId,
+      secret: keySecret.text,
+    };
     const [word] = await scripts.runAs(guest, freezeGuest, keys, args);
     if (word === 'other_data') throw keySecret.otherData();
     return word;

@@ -1,6 +1,7 @@
 import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { signInLibrary } from '../../accounts/sign-ins.ts';
 import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import { eraseLibrary, ledgerLibrary } from '../coins/model.ts';
@@ -25,12 +26,12 @@ export const openMove = defineScript({
 export const freezeGuest = defineScript({
   file: file('freeze-guest'),
   keys: ['account', 'ledger'],
-  args: ['moveId', 'targetId', 'store', 'day', 'fromPairing'],
+  args: ['moveId', 'targetId', 'store', 'day', 'fromPairing', 'signInId'],
   shared: ['secret'],
-  answers: ['frozen', 'movable', 'not_a_guest', 'from_pairing', 'other_data'],
+  answers: ['frozen', 'movable', 'not_a_guest', 'from_pairing', 'used', 'not_its_sign_in', 'other_data'],
   durable: true,
   prologue: checksCaller,
-  library: [standingChanges, ledgerLibrary],
+  library: [standingChanges, signInLibrary, ledgerLibrary],
 });
 
 export const revokeMove = defineScript({ file: file('revoke-move'), keys: ['record'], args: [], answers: ['revoked'] });
@@ -65,11 +66,29 @@ export const copyGuestLedger = defineScript({
 export const addGuestToAccount = defineScript({
   file: file('add-guest-to-account'),
   keys: ['account', 'ledger', 'standing', 'credited', 'record', 'staged'],
-  args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', 'fields', 'keptSeconds'],
+  args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', 'fields', 'joined', 'keptSeconds'],
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
   library: [standingLibrary, standingChanges, accountEvents, accountCreation, ledgerLibrary, boundedLines],
+});
+
+export const readMerged = defineScript({
+  file: file('read-merged'),
+  keys: ['standing'],
+  args: ['moveId'],
+  answers: ['merged', 'thawed'],
+  library: [standingLibrary, standingChanges, signInLibrary],
+  readOnly: true,
+});
+
+export const followAccount = defineScript({
+  file: file('follow-account'),
+  keys: ['standing'],
+  args: ['from', 'to'],
+  answers: ['followed', 'moving', 'other'],
+  durable: true,
+  library: [standingLibrary, standingChanges],
 });
 
 export const deleteCopy = defineScript({

@@ -1,6 +1,6 @@
 -- Takes a step in a pairing: scan reads it, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
--- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing)
+-- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing), sign_in (of the caller's session, or '')
 -- Prologue prologue-open.lua: account, open_account, tell_event, answer, moved_in, generation
 -- Library standing.lua: has_guest
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
@@ -52,7 +52,7 @@ if step == 'deny' then
 end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 -- The audit compares `winner` with `claimant`: a claim is final, so both must stay the same.
-redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation', generation, 'kind', kind)
+redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation', generation, 'kind', kind, 'signIn', sign_in)
 keep_name()
 set_status('claimed')
 if emits then

@@ -8,12 +8,13 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
+import { signInOf } from '../../accounts/session-list.ts';
 import { mayBePairToken, pairKeys, PairStatus, PairToken, type PairedKind } from './model.ts';
 
 const claimScript = defineScript({
   file: new URL('claim.lua', import.meta.url),
   keys: ['pair'],
-  args: ['step', 'claimant', 'name', 'kind'],
+  args: ['step', 'claimant', 'name', 'kind', 'signIn'],
   answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
   prologue: opensAccount,
   slotOf: 'pair',
@@ -70,12 +71,13 @@ export const claimPairing = endpoint({
     `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
   async handle({ caller, body }, { scripts, names, now }: Pick<Services, 'scripts' | 'names' | 'now'>) {
     const name = names.shown(caller.accountId, body.name) ?? '';
+    const step = body.step ?? 'confirm';
     if (!mayBePairToken(body.token)) return new Unchecked(refuse('pair_not_found'));
     const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
       caller,
       claimScript,
       { pair: pairKeys.pair(body.token) },
-      { step: body.step ?? 'confirm', claimant: caller.accountId, name, kind: kindOf(caller) },
+      { step, claimant: caller.accountId, name, kind: kindOf(caller), signIn: step === 'confirm' ? await signInOf(caller, scripts) : '' },
     );
     switch (word) {
       case 'pending':

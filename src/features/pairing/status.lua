@@ -2,13 +2,13 @@
 -- client gets a session, or learns the claimant's name.
 -- KEYS pair
 -- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; open; or '?': nobody has read it)
--- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent, kind) pair_not_found
+-- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent, kind, sign-in or '') pair_not_found
 --
 -- The claimant's account is in another slot. If the answer depends on whether the account moved or was deleted, the script changes nothing
 -- and answers `claimant_wanted`: the caller reads the account, and runs the script again. A claim is final, so the claimant is then the
 -- same.
 local found = redis.call('HMGET', pair,
-  'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent', 'kind')
+  'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent', 'kind', 'signIn')
 local status, secret_hash, claimant, delivered = found[1], found[4], found[5], found[6]
 local at = tonumber(now)
 if not status or at >= tonumber(found[3]) then return {'pair_not_found'} end
@@ -17,7 +17,7 @@ if status == 'claimed' then
   local asks = string.find(secret_hashes, secret_hash, 1, true) ~= nil
   local name = asks and found[9] or ''
   if delivered then return {'claimed', asks and '1' or '0', name} end
-  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7], asks and '1' or '0', found[10], found[11]} end
+  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7], asks and '1' or '0', found[10], found[11], found[12] or ''} end
   -- A guest's claim ends when the guest moves into a store account, because the guest's installId is no longer valid. If the guest moves
   -- after the caller has read the account, the browser gets a session that no endpoint accepts.
   if claimant_state == 'closed' then

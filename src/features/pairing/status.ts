@@ -74,10 +74,10 @@ export const pairingStatus = endpoint({
       scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantState });
     let [word, ...figures] = await read('?');
     if (word === 'claimant_wanted') {
-      const [accountId, generation, asks, userAgent, kind] = figures as [string, string, string, string, PairedKind];
+      const [accountId, generation, asks, userAgent, kind, signIn] = figures as [string, string, string, string, PairedKind, string];
       // The session is listed before it is handed over. If the process dies in between, the next poll hands over a session with the listed
       // id.
-      const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind, userAgent };
+      const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind, signIn, userAgent };
       [word, ...figures] = await read(await (asks === '1' ? listSession(session, { scripts, now }) : stateOf(accountId, scripts)));
     }
     if (word === 'claimant_wanted') throw new Error('status.lua answered claimant_wanted to a call with the claimant');

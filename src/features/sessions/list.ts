@@ -40,5 +40,13 @@ function newestFirst(one: ListedSession, other: ListedSession): number {
  * token does not tell when its session began.
  */
 function unlisted({ id, kind, issuedAt, expiresAt }: Session, userAgent: string, now: number): ListedSession {
-  return { id, kind, createdAt: issuedAt, lastSeenAt: now, endsAt: expiresAt, userAgent: userAgent.slice(0, USER_AGENT_LIMIT) };
+  return {
+    id,
+    kind,
+    signIn: undefined,
+    createdAt: issuedAt,
+    lastSeenAt: now,
+    endsAt: expiresAt,
+    userAgent: userAgent.slice(0, USER_AGENT_LIMIT),
+  };
 }

@@ -1,10 +1,59 @@
 import { z } from 'zod';
-import type { Holding } from '../../accounts/holdings.ts';
-import { heldFields, kindOf } from '../../accounts/fields.ts';
+import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
+import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
+import { signInEntry } from '../../accounts/sign-ins.ts';
+import { operatorFor } from '../../server/identity/caller.ts';
+import { nameOfProvider } from '../../stores/openid/provider-table.ts';
+import { readListed } from './listed.ts';
+import { signInAuditor } from './sign-in-auditor.ts';
 
-/** The app store with which the account signs in. A guest has none. */
+const ListedSignIn = z
+  .object({
+    id: z.string(),
+    provider: z.string().meta({ description: 'The name of the provider.', example: 'apple' }),
+    at: z.iso.datetime().meta({ description: 'When the account got the sign-in.' }),
+    lastUsedAt: z.iso.datetime(),
+  })
+  .meta({
+    id: 'ListedSignIn',
+    example: {
+      id: 'mH0zQ3bXv5nYtZ8cXw0aLp',
+      provider: 'apple',
+      at: '2026-11-22T12:00:00.000Z',
+      lastUsedAt: '2026-11-23T12:00:00.000Z',
+    },
+  });
+
+async function listed(accountId: string, services: HoldingServices): Promise<z.input<typeof ListedSignIn>[]> {
+  const found = await readListed(operatorFor(accountId), services);
+  return found.flatMap(([id, text]) => {
+    const entry = signInEntry.parse(text);
+    if (entry === undefined) return [];
+    return [
+      { id, provider: nameOfProvider(entry.provider, services.config), at: isoTime(entry.addedAt)!, lastUsedAt: isoTime(entry.usedAt)! },
+    ];
+  });
+}
+
+/** The sign-ins of the account: the providers with which its user signs in. A guest has none. */
 export const signInHolding = {
   name: 'sign-in',
   fields: [heldFields('own', 'store')],
-  shown: { shape: { kind: z.enum(['guest', 'store']) }, show: ({ fields }) => ({ kind: kindOf(fields) }) },
+  keys: [
+    { name: 'sign-ins', type: 'hash', life: 'lasts', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: 'sign-in:ended', type: 'string', life: 'lasts', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /sign-in:nonce:[0-9a-f]{64}/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
+  ],
+  exported: {
+    shape: { signIns: z.array(ListedSignIn).optional().meta({ description: 'On the first page, if the account has any.' }) },
+    async firstPage({ accountId }, services) {
+      const signIns = await listed(accountId, services);
+      return signIns.length === 0 ? {} : { signIns };
+    },
+  },
+  shown: {
+    shape: { kind: z.enum(['guest', 'store']), signIns: z.array(ListedSignIn) },
+    show: async ({ accountId, fields }, services) => ({ kind: kindOf(fields), signIns: await listed(accountId, services) }),
+  },
+  auditors: () => [signInAuditor],
 } satisfies Holding;

@@ -5,9 +5,10 @@
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
 -- Library create-account.lua: create_account
--- Answers opened(created 0|1, generation) deleted(time) banned(end, 0 without one)
+-- Answers opened(created 0|1, generation) deleted(time) banned(end, 0 without one) moving moved(account that it moved into)
 local state, detail, account_generation = standing_of(account_standing)
-if state == 'deleted' or state == 'banned' then return {state, detail} end
+if state ~= 'open' then return {state, detail} end
 local created = create_account(account)
-redis.call('HSET', account, 'store', store)
+-- A sign-in that was added to the account later is not the one with which the account began.
+redis.call('HSETNX', account, 'store', store)
 return {'opened', created and '1' or '0', account_generation}

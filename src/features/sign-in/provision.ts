@@ -26,7 +26,7 @@ export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),
   keys: ['account', 'accountStanding'],
   args: ['store'],
-  answers: ['opened', 'deleted', 'banned'],
+  answers: ['opened', 'deleted', 'banned', 'moving', 'moved'],
   prologue: checksCaller,
   slotOf: 'account',
   outboxOf: 'account',
@@ -100,12 +100,9 @@ export const storeProvision = endpoint({
     const identity = await providers.verify(body.token, 'token', body.nonce);
     await providerNames.note(identity.provider);
     await refuseOtherGuest(caller, brought, meta, scripts);
-    const { accountId, created, generation, outcome } = await signIn(identity, caller, services);
+    const { accountId, created, generation, outcome, sessionId: id } = await startSession(identity, caller, meta, services);
     if (created) metrics.accountCreated('store');
     if (outcome?.moved === true) coinTotals.merged(outcome.coins, outcome.balanceAfter);
-    const id = sessionIdOf(generation);
-    // By now the guest has moved, or the account was opened: if this step fails, the outcome of the request is unknown.
-    await afterWrites(listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services));
     const session = sessions.start({ accountId, generation, kind: 'store', id });
     return handOver(
       {
@@ -163,8 +160,34 @@ interface SignedIn {
   readonly created: boolean;
   /** The account's present session generation, which the new session gets. */
   readonly generation: string;
+  readonly signInId: string;
   /** The outcome of the guest's move into the account. Undefined: the request named no other account than the user's own. */
   readonly outcome: Moved | undefined;
+}
+
+/**
+ * Signs in, and lists the session, which tells whether the account still has the sign-in. If somebody removed it meanwhile, it opens an
+ * account anew.
+ */
+async function startSession(
+  identity: Identity,
+  caller: Caller | undefined,
+  { userAgent }: { readonly userAgent: string },
+  services: SignInServices,
+): Promise<SignedIn & { readonly sessionId: string }> {
+  let outcome: Moved | undefined;
+  let mover = caller;
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const signedIn = await signIn(identity, mover, services);
+    const { accountId, signInId, generation } = signedIn;
+    if (signedIn.outcome?.moved === true) [outcome, mover] = [signedIn.outcome, undefined];
+    const sessionId = sessionIdOf(generation);
+    const session = { accountId, id: sessionId, kind: 'store', signIn: signInId, provider: identity.provider.key, userAgent } as const;
+    // By now the guest has moved, or the account was opened: if this step fails, the outcome of the request is unknown.
+    const word = await afterWrites(listSession(session, services));
+    if (word === 'open') return { ...signedIn, outcome: outcome ?? signedIn.outcome, sessionId };
+  }
+  throw refuse('store_unavailable', { retryAfterMs: 1000 });
 }
 
 /** The most accounts that one sign-in tries: each try but the last finds that the user has deleted the account a moment ago. */
@@ -176,26 +199,26 @@ const MOST_TRIES = 5;
  * @throws Refusal `account_banned`; `store_unavailable` after MOST_TRIES accounts
  */
 async function signIn({ provider, subject }: Identity, caller: Caller | undefined, services: SignInServices): Promise<SignedIn> {
-  const { moves, scripts } = services;
+  const { moves, scripts, now } = services;
   const store = provider.key;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { accountId, state } = await storeAccountOf(store, subject, scripts);
+    const { accountId, signInId, state } = await storeAccountOf(store, subject, scripts, now);
     // The sign-in is refused before the move begins, because a banned account takes no guest, and a guest is frozen while it moves.
     if (state.word === 'banned') throw refuseBanned(state.ban);
     const target = { accountId, store };
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moves.begin(caller, target) : undefined;
-    if (outcome?.moved === true) return { accountId, outcome, created: outcome.created, generation: outcome.generation };
-    if (outcome?.reason === 'account_deleted') continue;
+    if (outcome?.moved === true) return { accountId, signInId, outcome, created: outcome.created, generation: outcome.generation };
+    if (outcome?.reason === 'account_deleted' || outcome?.reason === 'account_moved') continue;
     const provisioned = await provisionAccount(target, caller, services);
-    if (provisioned !== undefined) return { accountId, outcome, ...provisioned };
+    if (provisioned !== undefined) return { accountId, signInId, outcome, ...provisioned };
   }
   throw refuse('store_unavailable', { retryAfterMs: 1000 });
 }
 
 /**
  * Signs in to the account, and creates it unless it exists.
- * @returns undefined: the account was deleted
+ * @returns undefined: the account was deleted, or moved into another one
  * @throws Refusal `account_banned`
  */
 async function provisionAccount(
@@ -206,5 +229,5 @@ async function provisionAccount(
   const keys = { account: accountKey(accountId), accountStanding: standingKey(accountId) };
   const [word, figure, generation] = await scripts.runFor(caller, provisionScript, keys, { store });
   if (word === 'banned') throw refuseBanned(banEndOf(figure!));
-  return word === 'deleted' ? undefined : { created: figure === '1', generation: generation! };
+  return word !== 'opened' ? undefined : { created: figure === '1', generation: generation! };
 }

@@ -17,6 +17,7 @@ import { readDataId, readNewest } from '../../process/data-id-file.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
 import { foreignId, idIn, readId, succeeds } from '../../redis/data-id.ts';
 import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
+import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder } from '../../redis/older-than-data-dir.ts';
 
@@ -30,7 +31,16 @@ export function openOperatorServices(
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   // The first change that needs the secret reads it, so that reads do not change data of an older version.
   const keySecret = new KeySecret(connections.source, log);
-  const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret, log, now });
+  const moves = new MoveJournal({
+    scripts,
+    catalogue,
+    config,
+    holdings,
+    keySecret,
+    providerName: (key) => nameOfProvider(key, config),
+    log,
+    now,
+  });
   scripts.helpMove = (accountId) => moves.help(accountId);
   // The tool has no metrics.
   const metrics = { accountDeleted(): void {} };

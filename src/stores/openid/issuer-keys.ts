@@ -145,15 +145,27 @@ export class IssuerKeys {
     if ('keysUrl' in source) return source.keysUrl();
     const now = this.#options.monotonic();
     if (this.#discovered !== undefined && now < this.#discovered.until) return this.#discovered.keysUrl;
-    const { text } = await answerOf(`${source.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-    const { data } = Discovery.safeParse(parseJson(text));
-    if (data === undefined) throw new Fault('no discovery document');
-    // An issuer must not stand in for another one (OpenID Connect Discovery 1.0, section 4.3).
-    if (data.issuer !== source.issuer) throw new Fault('the discovery document of another issuer');
-    if (!isFetchable(data.jwks_uri, source.allowsLoopbackHttp)) throw new Fault('jwks_uri must be https');
-    this.#discovered = { keysUrl: data.jwks_uri, until: now + DISCOVERED_MS };
-    return data.jwks_uri;
+    const keysUrl = await discover(source.issuer, source.allowsLoopbackHttp);
+    this.#discovered = { keysUrl, until: now + DISCOVERED_MS };
+    return keysUrl;
   }
+}
+
+/** Finds the URL of an issuer's JWK set. @throws Fault if its discovery document cannot be fetched, or is another issuer's */
+async function discover(issuer: string, allowsLoopbackHttp: boolean): Promise<string> {
+  const { text } = await answerOf(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+  const { data } = Discovery.safeParse(parseJson(text));
+  if (data === undefined) throw new Fault('no discovery document');
+  // An issuer must not stand in for another one (OpenID Connect Discovery 1.0, section 4.3).
+  if (data.issuer !== issuer) throw new Fault('the discovery document of another issuer');
+  if (!isFetchable(data.jwks_uri, allowsLoopbackHttp)) throw new Fault('jwks_uri must be https');
+  return data.jwks_uri;
+}
+
+/** For the doctor: fetches the keys of an issuer once. @throws Fault */
+export async function probeIssuer(issuer: string, allowsLoopbackHttp: boolean): Promise<{ keys: number; date: string | undefined }> {
+  const { headers, text } = await answerOf(await discover(issuer, allowsLoopbackHttp));
+  return { keys: keysIn(text).length, date: headers.date };
 }
 
 /** Fetches a document of an issuer. A redirect is a fault, because it would let another server answer for the issuer. */

@@ -62,6 +62,27 @@ export function providersOf({ STORE, GOOGLE_CLIENT_IDS, APPLE_CLIENT_IDS, OPENID
 /** Names that stand for something else where operators name an account, as in `install:…`. */
 const TAKEN_NAMES = ['sandbox', 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
 
+/** The issuers of the sandbox's stand-ins, except Google's, begin with this text. It does not contain the service's address. */
+export const SANDBOX_ISSUER = 'https://sandbox.coinop/';
+
+type NamingConfig = Pick<Config, 'STORE' | 'OPENID_PROVIDERS'>;
+
+/** The part of accounts' ids of the provider with a name. Undefined: no provider of the settings has it. */
+export function keyOfProvider(name: string, { STORE, OPENID_PROVIDERS }: NamingConfig): string | undefined {
+  // Accounts of the sandbox's first provider have the name of the store.
+  if (name === 'google' || name === 'sandbox') return name;
+  if (name === 'apple') return STORE === 'sandbox' ? `${SANDBOX_ISSUER}${name}` : builtIn.apple.key;
+  return OPENID_PROVIDERS.find((provider) => provider.name === name)?.issuer;
+}
+
+/** The name of a provider for people, by its part of accounts' ids. A provider that is configured no more has its issuer as its name. */
+export function nameOfProvider(key: string, { OPENID_PROVIDERS }: Pick<Config, 'OPENID_PROVIDERS'>): string {
+  if (key === 'sandbox') return builtIn.google.name;
+  if (key.startsWith(SANDBOX_ISSUER)) return key.slice(SANDBOX_ISSUER.length);
+  const fixed = Object.values(builtIn).find((row) => row.key === key)?.name;
+  return fixed ?? OPENID_PROVIDERS.find(({ issuer }) => issuer === key)?.name ?? key;
+}
+
 /** The problems of OPENID_PROVIDERS that stop the start, a line for each. */
 export function providerProblems({ OPENID_PROVIDERS: rows, production }: Config): string[] {
   const fixed = Object.values(builtIn);

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ServerResponse } from 'node:http';
+import { Diagnosis } from '../../../src/apart/doctor/diagnosis.ts';
+import { examineSignIns } from '../../../src/apart/doctor/sign-ins.ts';
+import { readSettings } from '../../../src/config.ts';
 import { IssuerKeys } from '../../../src/stores/openid/issuer-keys.ts';
 import { Issuer, jwkOf, refusal, rsaKey } from '../google/issuer.ts';
 
@@ -206,4 +209,17 @@ test('the last known keys verify for a day after they were to be fetched again, 
   expect(await isFound('first')).toBe(true);
   issuer.advance(300 * SECOND_MS);
   expect(await refusal(find('first'))).toMatchObject({ code: 'app_store_unavailable' });
+});
+
+test('the doctor tells of an issuer that cannot be reached, and of one whose clock differs', async () => {
+  const diagnosed = async (url: string) => {
+    const diagnosis = new Diagnosis();
+    const { config } = readSettings({ OPENID_PROVIDERS: `acme=${url}=client` });
+    await examineSignIns(config, diagnosis);
+    return [diagnosis.facts.map(({ value }) => value), diagnosis.findings.map(({ kind }) => kind)];
+  };
+  expect(await diagnosed(issuer.url)).toEqual([[`${issuer.url}, 1 keys`], []]);
+  issuer.headers = { date: new Date(Date.now() + 120_000).toUTCString() };
+  expect(await diagnosed(issuer.url)).toEqual([[`${issuer.url}, 1 keys`], ['issuer_clock']]);
+  expect(await diagnosed(`${issuer.url}/realm`)).toEqual([[], ['issuer_unreachable']]);
 });

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { accountKey } from '../../accounts/account-keys.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
+import { sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
+import { signInEntry, signInLibrary } from '../../accounts/sign-ins.ts';
+import { storeAccountOf } from '../../accounts/store-accounts.ts';
+import type { Services } from '../../declare.ts';
+import { refuse, Refusal } from '../../errors.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import type { Session } from '../../server/identity/sessions.ts';
+import type { Identity } from '../../stores/openid/provider.ts';
+
+/**
+ * The highest age of a token that proves that its user is present, in milliseconds: for an hour after the sign-in an app gets tokens
+ * without asking the user.
+ */
+export const FRESH_MS = 10 * 60_000;
+
+/** The most by which the clocks of a provider and of the service may differ, in milliseconds. */
+export const CLOCKS_DIFFER_MS = 60_000;
+
+export const SignIn = z
+  .object({
+    id: z.string().meta({ description: 'For `POST /v1/account/sign-ins/remove`. It opens nothing.', example: 'mH0zQ3bXv5nYtZ8cXw0aLp' }),
+    provider: z.string().meta({ description: 'The name of the provider.', example: 'apple' }),
+    at: z.iso.datetime().meta({ description: 'When the account got this sign-in.' }),
+    current: z.boolean().meta({ description: 'Whether the session of this request began with it.' }),
+  })
+  .meta({ id: 'SignIn', example: { id: 'mH0zQ3bXv5nYtZ8cXw0aLp', provider: 'apple', at: '2026-11-22T12:00:00.000Z', current: true } });
+
+/** A token that proves who is calling. Any text, because every fault of it is the same refusal. */
+export const Proof = z
+  .string()
+  .optional()
+  .catch(undefined)
+  .meta({ description: 'An ID token of a sign-in that the account has, issued at most ten minutes ago.' });
+
+const readSignIns = defineScript({
+  file: new URL('read-sign-ins.lua', import.meta.url),
+  keys: ['account', 'sessions'],
+  args: ['sessionId'],
+  answers: ['sign_ins'],
+  prologue: checksCaller,
+  library: [signInLibrary, sessionLibrary],
+  readOnly: true,
+});
+
+/** The sign-ins of the caller's account, the oldest first. @throws as `runAs` */
+export async function signInsOf(
+  caller: Caller,
+  { scripts, providers }: Pick<Services, 'scripts' | 'providers'>,
+): Promise<z.input<typeof SignIn>[]> {
+  const { accountId, session } = caller;
+  const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
+  const [, current, ...words] = await scripts.runAs(caller, readSignIns, keys, { sessionId: session?.id ?? '' });
+  const found = pairsOf(words).flatMap(([id, text]) => {
+    const entry = signInEntry.parse(text);
+    return entry === undefined ? [] : [{ id, entry }];
+  });
+  return found
+    .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt)
+    .map(({ id, entry }) => ({
+      id,
+      provider: providers.nameOf(entry.provider),
+      at: new Date(entry.addedAt).toISOString(),
+      current: id === current,
+    }));
+}
+
+/** A caller whose session began with a sign-in. */
+export type SignedIn = Caller & { readonly session: Session };
+
+/** The refusal of a session that may not change the sign-ins of its account. Undefined: it may. */
+export function refuseOtherSession({ session }: Caller): Refusal<'forbidden'> | undefined {
+  if (session?.kind === 'store') return undefined;
+  return refuse('forbidden', {
+    message:
+      session?.kind === 'pairing'
+        ? 'A session from a pairing changes no sign-ins: use the device that claimed the pairing.'
+        : 'The account of an install has no sign-ins: sign in with POST /v1/account/store-provision first.',
+  });
+}
+
+/** Whether a token is so recent that its user is present. */
+export function isFresh({ issuedAt, provider }: Identity, { now, wallClock }: Pick<Services, 'now' | 'wallClock'>): boolean {
+  return (provider.isByRedisClock ? now() : wallClock()) - issuedAt <= FRESH_MS + CLOCKS_DIFFER_MS;
+}
+
+export type ProofServices = Pick<Services, 'providers' | 'scripts' | 'now' | 'wallClock'>;
+
+/**
+ * Checks that a token proves that its user owns the account: a session alone may come from a stolen cookie.
+ * @throws Refusal `proof_required`, whatever is wrong with the token; `app_store_unavailable` while it cannot be verified
+ */
+export async function checkProof(proof: string | undefined, accountId: string, services: ProofServices): Promise<void> {
+  const { providers, scripts, now } = services;
+  if (proof === undefined) throw refuse('proof_required', { field: 'proof' });
+  const identity = await providers.verify(proof, 'proof').catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'bad_token') throw refuse('proof_required', { field: 'proof' });
+    throw error;
+  });
+  const isOwner =
+    isFresh(identity, services) && (await storeAccountOf(identity.provider.key, identity.subject, scripts, now)).accountId === accountId;
+  if (!isOwner) throw refuse('proof_required', { field: 'proof' });
+}

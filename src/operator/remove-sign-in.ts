@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { accountEvents } from '../accounts/account-events.ts';
+import { accountKey } from '../accounts/account-keys.ts';
+import { AccountId } from '../accounts/ids.ts';
+import { refusesNobody } from '../accounts/prologues.ts';
+import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../accounts/session-list.ts';
+import { signInEntry, signInLibrary } from '../accounts/sign-ins.ts';
+import { endSignIn } from '../accounts/store-accounts.ts';
+import { refuse, Refusal } from '../errors.ts';
+import { readListed } from '../features/sign-in/listed.ts';
+import { removal } from '../features/sign-in/remove.ts';
+import { defineScript } from '../redis/script.ts';
+import { operatorFor } from '../server/identity/caller.ts';
+import { nameOfProvider } from '../stores/openid/provider-table.ts';
+import { followed } from './account-facts.ts';
+import { Account } from './named-accounts.ts';
+import { operation, Reason } from './operation.ts';
+
+const removeForOperator = defineScript({
+  ...removal,
+  prologue: refusesNobody,
+  library: [signInLibrary, sessionLibrary, accountEvents],
+});
+
+export const removeSignIn = operation({
+  name: 'accounts remove-sign-in',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/remove-sign-in',
+  words: ['signIn'],
+  operationId: 'removeSignInOfAccount',
+  title: 'Remove',
+  role: 'support',
+  summary: 'Removes a sign-in from an account, with its sessions.',
+  description:
+    'The ids are in `signIns` of the account. For a user whose account with a provider was taken over. The pairings that the sessions of the ' +
+    'sign-in claimed end too, and so do store sessions of earlier versions. Used later, the sign-in opens an account anew. The last sign-in ' +
+    'of an account stays: ban the account, or delete it.',
+  input: z.object({
+    accountId: Account,
+    signIn: z
+      .string()
+      .regex(/^[\w-]{22}$/, 'Must be the id of a sign-in')
+      .meta({ example: 'mH0zQ3bXv5nYtZ8cXw0aLp' }),
+    reason: Reason,
+  }),
+  reply: z.object({ accountId: AccountId }),
+  errors: ['account_not_found', 'account_deleted', 'sign_in_not_found', 'last_sign_in'],
+  example:
+    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/remove-sign-in -H "authorization: Bearer $COINOP_KEY" ` +
+    `-H 'content-type: application/json' -d '{"signIn":"mH0zQ3bXv5nYtZ8cXw0aLp","reason":"stolen mail account, ticket 4711"}'`,
+  shown: ({ accountId }) => [`This sign-in of ${accountId} is removed.`],
+  async prepare({ accountId: asked, signIn, reason }, services) {
+    const account = await followed(asked, services);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    const { scripts, config, now } = services;
+    const operator = operatorFor(accountId);
+    const [, text = ''] = (await readListed(operator, services)).find(([id]) => id === signIn) ?? [];
+    const provider = nameOfProvider(signInEntry.parse(text)?.provider ?? '-', config);
+    return {
+      question: `Remove the sign-in ${signIn} (${provider}) from the account ${accountId}? Reason: ${reason}`,
+      what: { account: accountId, signIn },
+      why: reason,
+      async act() {
+        const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
+        const args = { id: signIn, sessionId: '', provider, lifeSeconds: SESSION_LIFE_MS / 1000 };
+        const [word] = await scripts.runAs(operator, removeForOperator, keys, args);
+        if (word !== 'removed') return refuse(word);
+        if (signIn !== accountId) await endSignIn(signIn, now(), scripts);
+        return { accountId };
+      },
+    };
+  },
+});
