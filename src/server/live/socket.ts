@@ -310,8 +310,9 @@ export class LiveSocket<Services> implements ChannelSocket {
     const silentMs = now - this.#heardAt;
     if (silentMs < PING_AFTER_MS || this.#name === undefined || this.#isSilent) return;
     if (silentMs >= SILENT_MS) {
-      this.#setSilent(true);
-      if (!this.sendQueue.isFull) this.sendQueue.cut();
+      if (this.sendQueue.isFull) return this.#setSilent(true);
+      this.#isSilent = true;
+      this.sendQueue.cut();
     } else if (now - this.#pingedAt >= PING_AFTER_MS) {
       this.#pingedAt = now;
       this.sendQueue.ping();

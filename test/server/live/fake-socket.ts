@@ -11,6 +11,7 @@ export class SlowSocket {
   readonly sent: string[] = [];
   ended: number | undefined;
   isCut = false;
+  pings = 0;
   send(message: string): number {
     this.sent.push(message);
     return 1;
@@ -24,6 +25,9 @@ export class SlowSocket {
   subscribe(): boolean {
     return true;
   }
+  ping(): number {
+    return ++this.pings;
+  }
   getBufferedAmount(): number {
     return this.buffered;
   }
@@ -32,7 +36,7 @@ export class SlowSocket {
 const feed: Feed = { channel: (id) => id, take: () => undefined, fetch: async () => [] };
 
 /** A socket of a channel that passes every limit, and has got the state that stands. */
-export function openSocket(parts: Pick<Channel<object>, 'receives' | 'acts' | 'received' | 'sendPrivate'>) {
+export function openSocket(parts: Pick<Channel<object>, 'receives' | 'acts' | 'received' | 'sendPrivate' | 'silent' | 'closed'>) {
   const topic = topicOf(feed, {});
   topic.advance(stateAt(1));
   const live = new LiveSocket({
