@@ -28,9 +28,6 @@ const POLLS = 6;
 /** Milliseconds for which a connection must have been open, so that the next tries follow each other fast again. */
 const STEADY_MS = 30_000;
 
-/** A connection that failed within this many milliseconds was refused: the service is away, rather than WebSockets blocked. */
-const REFUSED_MS = 2000;
-
 /** The number of tries that follow each other within a second: those of the first seven seconds or so. */
 const FAST_TRIES = 8;
 
@@ -81,7 +78,6 @@ export function watch(watched: Watched): Watcher {
       } catch {
         // The module could not be loaded. It is tried again after a while, like a connection.
       }
-      const startedAt = performance.now();
       const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
       if (code > 4501 && code < 5000) {
         if (await watched.goesOn?.()) continue;
@@ -93,10 +89,11 @@ export function watch(watched: Watched): Watcher {
       let problem: Failure | undefined;
       if (openMs < 0) {
         // A WebSocket does not tell why it could not open. A read by HTTP tells the reason, or shows that the network blocks only
-        // WebSockets. The service may have come back between the two, so a second try tells: a player without a WebSocket is not connected.
-        const isRefused = !!watched.WebSocket && !wasRefused && performance.now() - startedAt < REFUSED_MS;
-        problem = isRefused ? await failureOf(progress) : await overPolls(progress, polls, signal, live);
-        wasRefused = isRefused && !problem;
+        // WebSockets. The service or the network may have come back between the two, so a second try tells: a player without a WebSocket is
+        // not connected.
+        const isFirst = !!watched.WebSocket && !wasRefused;
+        problem = isFirst ? await failureOf(progress) : await overPolls(progress, polls, signal, live);
+        wasRefused = isFirst && !problem;
         if (progress.isFinal) return finish('finished');
         if (problem?.status && !isTemporary(problem.error)) return finish(problem.error.code);
         if (!problem) {

@@ -127,7 +127,7 @@ describe('a followed list with a fake clock', () => {
   /** The answers to the reads that check a silent connection which has brought [one]. */
   test.each<[what: string, changes: () => void, seenThen: object[][], sockets: number]>([
     ['the same list keeps the connection', () => {}, [[one]], 1],
-    ['a list that the connection did not bring is reported, and ends the connection', () => (rooms = [two]), [[one], [two]], 2],
+    ['a list that the connection did not bring is reported, and ends the connection', () => (rooms = [two]), [[one], [two]], 3],
     ['a short page, which may lack rooms of the channel, changes nothing', () => ([rooms, nextCursor] = [[], 'more']), [[one]], 1],
   ])('is checked by reads while nothing changes: %s', async (_, changes, seenThen, sockets) => {
     await connected();

@@ -758,7 +758,6 @@ function connect(WebSocket, url, opened, receive, done) {
 const POLL_SECONDS = 20;
 const POLLS = 6;
 const STEADY_MS = 3e4;
-const REFUSED_MS = 2e3;
 const FAST_TRIES = 8;
 function waitOf(tries, { retryAfterMs = 0 } = {}) {
 	const most = tries < FAST_TRIES ? Math.min(1e3, 250 * 2 ** tries) : 3500;
@@ -800,7 +799,6 @@ function watch(watched) {
 				Object.assign(watched, await watched.load?.());
 				delete watched.load;
 			} catch {}
-			const startedAt = performance.now();
 			const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
 			if (code > 4501 && code < 5e3) {
 				if (await watched.goesOn?.()) continue;
@@ -811,9 +809,9 @@ function watch(watched) {
 			if (openMs >= 0) wasRefused = false;
 			let problem;
 			if (openMs < 0) {
-				const isRefused = !!watched.WebSocket && !wasRefused && performance.now() - startedAt < REFUSED_MS;
-				problem = isRefused ? await failureOf(progress) : await overPolls(progress, polls, signal, live);
-				wasRefused = isRefused && !problem;
+				const isFirst = !!watched.WebSocket && !wasRefused;
+				problem = isFirst ? await failureOf(progress) : await overPolls(progress, polls, signal, live);
+				wasRefused = isFirst && !problem;
 				if (progress.isFinal) return finish("finished");
 				if (problem?.status && !isTemporary(problem.error)) return finish(problem.error.code);
 				if (!problem) {
