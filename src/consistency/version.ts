@@ -1,4 +1,4 @@
-import { DATA_ID_KEY, idIn } from '../redis/data-id.ts';
+import { DATA_ID_KEY } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import type { Auditor, Finding, Probe } from './auditor.ts';
 
@@ -8,7 +8,7 @@ export function versionAuditor(mark: string): Auditor {
     keys: [
       { pattern: new RegExp(`^${DATA_VERSION_KEY}$`), type: 'string', life: 'lasts' },
       { pattern: /^data:upgrading$/, type: 'string', life: 'ends' },
-      { pattern: new RegExp(`^${DATA_ID_KEY}$`), type: 'string', life: 'lasts', check: (_parts, probe) => checkId(mark, probe) },
+      { pattern: new RegExp(`^${DATA_ID_KEY}$`), type: 'string', life: 'lasts' },
     ],
     once: (probe) => checkVersion(mark, probe),
   };
@@ -22,13 +22,4 @@ async function checkVersion(mark: string, probe: Probe): Promise<Finding[]> {
   const what = version === null ? 'is missing' : `is "${version as string}"`;
   const text = `The version of the data ${what}, where this coinop writes ${DATA_VERSION}. Start the service: it upgrades older data.`;
   return [{ kind: 'wrong_version', subject: `key ${DATA_VERSION_KEY}`, text }];
-}
-
-/** Checks that the value of the data id is an id. Data that a service has refused has another value (`data-refusal.ts`). */
-async function checkId(mark: string, probe: Probe): Promise<Finding[]> {
-  const value = (await probe.ask('GET', DATA_ID_KEY)) as string | null;
-  if (value === null || idIn(value) !== undefined) return [];
-  const text = `No service serves the data: its id is "${value.slice(0, 400)}".`;
-  // A service also refuses data if the mark was changed.
-  return [{ kind: 'refused_data', subject: `key ${DATA_ID_KEY}`, text, explainedBy: [`key ${mark}`] }];
 }

@@ -92,10 +92,6 @@ const advice: Readonly<Record<string, Entry>> = {
     right: 'Nothing that is left. If a service has run on this Redis, its data is lost',
     mend: `Check REDIS_URL. ${RESTORE.replace('Delete nothing. Only a backup has the lost keys', 'Only a backup has the data')}`,
   },
-  refused_data: {
-    right: 'The newer data that a service saw, if it is still somewhere: npm run doctor says what the service saw',
-    mend: `Put the newer data in place of this data. Else ${ACCEPT}`,
-  },
   other_data: { right: 'The data id of the cluster, in data:id', mend: ACCEPT },
   wrong_version: { right: 'The layout of the data, which the version only names', mend: RESTART },
   orphan_bucket: OWNERLESS,
@@ -127,7 +123,7 @@ const advice: Readonly<Record<string, Entry>> = {
       `npm run admin -- accounts show ${nameIn(finding)}, then npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
   },
   doomed_account: {
-    right: 'The account, unless operators know of its deletion (npm run admin -- log): run the command before a service starts',
+    right: 'The account, unless operators know of its deletion (npm run admin -- log)',
     mend: (finding) => `To delete the account after all: npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
   },
   name_differs: { right: 'The fields of the account. Processes show the name of the index' },

@@ -7,6 +7,7 @@ import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe 
 import { asideOf, expiring } from '../../consistency/aside.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { timeText } from '../../consistency/time-text.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
@@ -95,21 +96,19 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   const [id = '', at] = member.split(' ');
   const [dueAt, { deleted }] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(id, probe)]);
   if (dueAt === null || deleted?.isClosed === false) return undefined;
-  if (deleted === undefined && at !== undefined) return checkDoomed(id, { key, entry, member }, probe);
   const isSoon = Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS;
-  if (isSoon && (deleted !== undefined || entry !== member)) return undefined;
+  // A restore writes members with the time of a deletion, which are due at once.
+  if (isSoon && (deleted !== undefined || entry !== member || at !== undefined)) return undefined;
+  if (deleted === undefined && at !== undefined) return doomed(id, { key, entry, member }, Number(dueAt));
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 
 /**
- * Checks a member with the time of a deletion, which a restore writes for an account that its backup brought back. The service is going to
- * delete the account, so the index of tombstones must have the deletion.
+ * The finding about a member with the time of a deletion that no restore can have written. At the member's time the service would delete
+ * the account.
  */
-async function checkDoomed(id: string, { key, entry }: Queued, probe: Probe): Promise<Finding | undefined> {
-  const indexes = [TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)];
-  const [dueAt, ...listed] = await probe.together(['ZSCORE', key, entry], ...indexes.map((index): Command => ['ZSCORE', index, id]));
-  if (dueAt === null || listed.some((score) => score !== null)) return undefined;
-  const text = `The queue ${key} holds "${entry}", which deletes the account, and ${TOMBSTONES} does not know of a deletion.`;
-  const commands: Command[] = [['ZADD', asideOf(key), Number(dueAt), entry], expiring(key), ['ZREM', key, entry]];
+function doomed(id: string, { key, entry }: Queued, dueAt: number): Finding {
+  const text = `The queue ${key} holds "${entry}", which deletes the account at ${timeText(dueAt)}.`;
+  const commands: Command[] = [['ZADD', asideOf(key), dueAt, entry], expiring(key), ['ZREM', key, entry]];
   return { kind: 'doomed_account', subject: `account ${id}`, text, commands };
 }

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
-import { DATA_ID_KEY } from '../../../src/redis/data-id.ts';
 import { eventKeys } from '../../../src/features/events/model.ts';
 import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { hookKeys } from '../../../src/features/webhooks/model.ts';
@@ -105,15 +104,6 @@ export const aloneDamages: Damages = {
       () => accountWith([5]),
       () => redis.flushall(),
       'all keys',
-    ),
-  },
-  'data that a service has refused': {
-    kind: 'refused_data',
-    lasting: ofSeveral(
-      1,
-      () => accountWith([5]),
-      async () => redis.set(DATA_ID_KEY, `refused: ${await redis.get(DATA_ID_KEY)} ${Date.now()} older - was restored`),
-      `key ${DATA_ID_KEY}`,
     ),
   },
   'an index of tombstones that is lost': {

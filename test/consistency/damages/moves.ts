@@ -9,6 +9,7 @@ import {
   accountWith,
   bannedForAnHour,
   hashOf,
+  HOUR_MS,
   largeAccount,
   ledger,
   moved,
@@ -46,20 +47,20 @@ const theGuest = ({ guest }: Moved): string => `account ${guest}`;
 const guestOf = ({ guest, target }: Moved): string => `guest ${guest} of account ${target}`;
 
 /** Adds an entry of a healthy account to the queue of deletions. */
-const doomed = (entryOf: (id: string) => string, subject?: string) => async (): Promise<string> => {
+const doomed = (afterMs: number, entryOf: (id: string) => string, subject?: string) => async (): Promise<string> => {
   const id = await accountWith([5]);
-  await redis.zadd('deletions:due', Date.now() + 50_000, entryOf(id));
+  await redis.zadd('deletions:due', Date.now() + afterMs, entryOf(id));
   return subject ?? `account ${id}`;
 };
 
 export const moveDamages: Damages = {
   'a healthy account in the queue of deletions': {
     kind: 'queue_without_document',
-    mended: doomed((id) => id, 'queue deletions:due'),
+    mended: doomed(50_000, (id) => id, 'queue deletions:due'),
   },
   'a healthy account that the queue of deletions would delete': {
     kind: 'doomed_account',
-    mended: doomed((id) => `${id} ${Date.now()}`),
+    mended: doomed(24 * HOUR_MS, (id) => `${id} ${Date.now()}`),
   },
   'a ban that ends and is not in the queue': {
     kind: 'document_without_queue',
