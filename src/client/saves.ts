@@ -86,6 +86,8 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
   const onSaved = guarded(options.onSaved);
   /** The last result of each save, for calls whose data a newer call has replaced. */
   const results = new Map<string, SaveResult<Data>>();
+  /** The saves that this start of the game has read or written. Without that a new save must not replace what stands. */
+  const known = new Set<string>();
   const turns = new Map<string, Promise<unknown>>();
   const changes = new Map<string, Promise<unknown>>();
   let waiting: Promise<void> | undefined;
@@ -126,6 +128,8 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
     await change(key, (now = kept) => ({ ...now, sent: [...now.sent.filter((other) => other !== mark), mark].slice(-MOST_SENT) }));
     const input = { game, name, data, ifVersion: version, device: options.device };
     const result = (await to('POST /v1/saves/{game}/{name}', input, credential, closed)) as SaveResult<Data>;
+    // The next start of the game sends it again: its client may have begun already.
+    if (closed.aborted) return failure('aborted');
     /** Notes the version that stands, and what there is to send: a save that the game has made since is newer than `left`. */
     const settle = async (stands: Partial<Kept>, left?: string, of = text): Promise<boolean> => {
       const now = await change(key, (latest = kept) => ({ ...latest, sent: [], ...stands, text: latest.text === of ? left : latest.text }));
@@ -142,7 +146,7 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
       await settle({ version: theirs.version }, left, latest);
       return undefined;
     }
-    if (isTemporary(error) || result.status === 401) return result;
+    if (mayPass(result)) return result;
     // A final refusal: the same data would be refused again.
     return (await settle({})) ? result : undefined;
   };
@@ -156,7 +160,7 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
       const credential = await identity.credentialOf(kept.owner);
       const result: SaveResult<Data> | undefined = credential ? await sendOnce(key, kept, credential) : signInNeeded();
       if (!result) continue;
-      const waits = !result.ok && (isTemporary(result.error) || result.status === 401);
+      const waits = !result.ok && mayPass(result);
       const told: SaveResult<Data> = waits ? { ...result, pending: true } : result;
       if (waits) retry(result);
       else tries = 0;
@@ -188,7 +192,11 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
   const saves: Saves<Data> = {
     async save({ game, name, data }) {
       const [key, owner] = await keyOf({ game, name });
-      await change(key, (kept) => ({ version: 0, sent: [], ...kept, owner, game, name, text: JSON.stringify(data) }));
+      await change(key, (kept) => {
+        const { version = 0, sent = [], text = known.has(key) ? '' : undefined } = kept ?? {};
+        return { owner, game, name, sent, version: text === undefined ? 0 : version, text: JSON.stringify(data) };
+      });
+      known.add(key);
       const result = await within(CALL_MS, [], (whole) => {
         const late = new Promise<SaveResult<Data>>((resolve) => {
           whole.onabort = () => resolve({ ...failure('timeout'), pending: true });
@@ -207,6 +215,7 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
       const kept = await read(key);
       const route = 'GET /v1/saves/{game}/{name}';
       const reply = (await call(route, { game, name }, more, identity.credential)) as Result<Loaded, LoadCode>;
+      if (kept?.text !== undefined || reply.ok || (reply.error as CoinopError).code === 'save_not_found') known.add(key);
       if (kept?.text !== undefined)
         return reply.ok || isTemporary(reply.error)
           ? { ok: true, name, version: kept.version, data: JSON.parse(kept.text) as Data, pending: true }
@@ -240,6 +249,12 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
   saves.wake();
   return saves;
 }
+
+/**
+ * Whether the same save may pass later: the service has not answered, or is away, or the player has to sign in. Only another answer of the
+ * service is final.
+ */
+const mayPass = ({ error, status }: Failure): boolean => !status || status === 401 || isTemporary(error);
 
 const signInNeeded = () => ({ ...failure('sign_in_required' as never), status: 401 });
 

@@ -95,6 +95,39 @@ describe('saves', () => {
     expect(await next.save('e')).toMatchObject({ version: 3 });
   });
 
+  test('that are on their way when the client is closed are sent by the next start', async () => {
+    const [store, installId] = [new TestStore(), freshId()];
+    const under = Promise.withResolvers<void>();
+    const send: Fetch = (url, init) => {
+      if (init.method === 'GET') return fetch(url, init);
+      under.resolve();
+      return new Promise((_, reject) => init.signal.addEventListener('abort', () => reject(new Error('aborted'))));
+    };
+    const closed = device(installId, send, store);
+    const saving = closed.save('a');
+    await under.promise;
+    closed.client.close();
+    expect(await saving).toMatchObject({ ok: false, pending: true });
+    using next = device(installId, undefined, store);
+    await expect.poll(() => stands(installId)).toEqual([1, 'a']);
+    expect(next.conflicts).toEqual([]);
+  });
+
+  test('of a start that has not read what stands do not replace it', async () => {
+    const [store, installId] = [new TestStore(), freshId()];
+    {
+      using first = device(installId, undefined, store);
+      await first.save('a');
+    }
+    const send = losing('before');
+    using next = device(installId, send, store);
+    expect(await next.load()).toMatchObject({ ok: false });
+    expect(await next.save('b')).toMatchObject({ pending: true });
+    send.when = 'never';
+    expect(await next.load()).toMatchObject({ ok: true, version: 2, data: 'a+b' });
+    expect(next.conflicts).toMatchObject([[{ data: 'b' }, { data: 'a', version: 1 }]]);
+  });
+
   test('whose answers were lost are no conflict with the ones after them', async () => {
     const send = losing('never');
     using one = device(freshId(), send);

@@ -71,10 +71,9 @@ export class PlayedSaves extends AtPlace implements Load {
     );
     const sum = (of: (device: Device) => number): number => this.#devices.reduce((all, device) => all + of(device), 0);
     figures.atLeast('saves that were acknowledged', this.done, this.#players.length);
-    figures.atLeast(
+    figures.report(
       'conflicts that games merged',
       sum(({ conflicts }) => conflicts.length),
-      this.#players.length / 2,
     );
     figures.atLeast(
       'crashes of devices',
@@ -140,6 +139,9 @@ class Device {
     await pause(5 * Math.random());
     this.close();
     this.#start();
+    // The game's memory is gone: it has what its client has kept, or what the service has, or nothing while the device is offline.
+    const loaded = await this.#saves.load(SLOT, { timeoutMs: 2000 });
+    this.#marks = loaded.ok ? loaded.data : [];
   }
 
   wake(): void {
@@ -151,8 +153,6 @@ class Device {
     this.isOffline = false;
     const loaded = await this.#saves.load(SLOT);
     if (!loaded.ok || loaded.pending) return undefined;
-    this.#marks = union(this.#marks, loaded.data);
-    if (this.#marks.length > loaded.data.length) await this.#saves.save({ ...SLOT, data: this.#marks });
     return union(loaded.data);
   }
 
