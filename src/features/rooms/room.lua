@@ -24,7 +24,7 @@
 --   p2:account   the account in the seat of the player p2
 --   p2:away      when the last connection of the player ended, in milliseconds since 1970; missing while the player has a connection, and
 --                for a player who never had one
---   p2:acted     when the player last acted without a connection, in milliseconds since 1970. Only in public rooms in the lobby
+--   p2:acted     when the player last acted without a connection, in milliseconds since 1970. Only in the lobby
 --   p2:private   the private part that only this player sees (`privatePart` of record.ts)
 --   p2:tabs      the last order of each of the seat's newest tabs: lines of '<order> <tab>'. `server:tabs` has the tabs of servers
 local MOST_TABS = 8 -- tabs whose last order a seat remembers
@@ -213,14 +213,14 @@ local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
 
--- Notes that a player or a server without a channel has acted, which keeps a public room in lists for a while. An act over a channel need
--- not be noted: the channel itself keeps the room there. Such an act asks for no whole room, or finds that its player is connected.
+-- Notes that a player or a server without a channel has acted, which keeps a public room in lists for a while, also a room that becomes
+-- public later. An act over a channel need not be noted: the channel itself keeps the room there. Such an act asks for no whole room, or
+-- finds that its player is connected.
 local function note_presence(room, actor, is_whole)
   if is_whole == '' or room.phase ~= 'lobby' or (actor == 'server') == (room.host and true or false) then return end
-  local here = actor == 'server' and 'server:here' or actor
-  local public, record = unpack(redis.call('HMGET', room.key, 'public', here))
+  local record = redis.call('HGET', room.key, actor == 'server' and 'server:here' or actor)
   local is_here = record and (actor == 'server' or string.match(record, '<seat: connected>') == 'true')
-  if public == 'true' and not is_here then keep(room, actor .. ':acted', now) end
+  if not is_here then keep(room, actor .. ':acted', now) end
 end
 
 local function start_room(room)

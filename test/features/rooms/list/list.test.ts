@@ -210,6 +210,15 @@ describe('a room with nobody present', () => {
     await listed(game, [], '', own);
   });
 
+  test('is none whose host has just made it public', async () => {
+    await using own = await start();
+    const game = freshGame();
+    const room = await openPublic(game, { public: false }, own);
+    own.advance(20_000);
+    await room.act('settings', room.host, { public: true });
+    await listed(game, [room.code], '', own);
+  });
+
   // The clock stands still, so no entry leaves a list by its time.
   test('is one whose players had channels that have closed, on all processes, and have not acted since', async () => {
     await using own = await start({ stoppedClock: true });
