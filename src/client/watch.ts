@@ -1,5 +1,5 @@
 import { progressOf, type Progress } from './progress.ts';
-import { isTemporary, sleep } from './request.ts';
+import { failure, isTemporary, sleep } from './request.ts';
 import type { CoinopError, Failure } from './routes.ts';
 import { overSocket, type Asks, type Live } from './watch-socket.ts';
 import type { Watched, WatchState } from './watched.ts';
@@ -72,11 +72,13 @@ export function watch(watched: Watched): Watcher {
     let polls = POLLS;
     for (let [tries, wasRefused] = [0, false]; !signal.aborted; tries++) {
       set({ status: 'connecting' });
+      let problem: Failure | undefined;
       try {
         Object.assign(watched, await watched.load?.());
         delete watched.load;
-      } catch {
+      } catch (error) {
         // The module could not be loaded. It is tried again after a while, like a connection.
+        problem = failure('network', String(error));
       }
       const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
       if (code > 4501 && code < 5000) {
@@ -86,7 +88,6 @@ export function watch(watched: Watched): Watcher {
       if (progress.isFinal || code === 4500 || code === 4501) return finish(code === 4500 ? 'gone' : 'finished');
       if (openMs > STEADY_MS) tries = 0;
       if (openMs >= 0) wasRefused = false;
-      let problem: Failure | undefined;
       if (openMs < 0) {
         // A WebSocket does not tell why it could not open. A read by HTTP tells the reason, or shows that the network blocks only
         // WebSockets. The service or the network may have come back between the two, so a second try tells: a player without a WebSocket is

@@ -795,10 +795,13 @@ function watch(watched) {
 		let polls = POLLS;
 		for (let [tries, wasRefused] = [0, false]; !signal.aborted; tries++) {
 			set({ status: "connecting" });
+			let problem;
 			try {
 				Object.assign(watched, await watched.load?.());
 				delete watched.load;
-			} catch {}
+			} catch (error) {
+				problem = failure("network", String(error));
+			}
 			const [code, openMs] = watched.load ? [0, 0] : watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
 			if (code > 4501 && code < 5e3) {
 				if (await watched.goesOn?.()) continue;
@@ -807,7 +810,6 @@ function watch(watched) {
 			if (progress.isFinal || code === 4500 || code === 4501) return finish(code === 4500 ? "gone" : "finished");
 			if (openMs > STEADY_MS) tries = 0;
 			if (openMs >= 0) wasRefused = false;
-			let problem;
 			if (openMs < 0) {
 				const isFirst = !!watched.WebSocket && !wasRefused;
 				problem = isFirst ? await failureOf(progress) : await overPolls(progress, polls, signal, live);
