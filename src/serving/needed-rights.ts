@@ -148,7 +148,7 @@ const KEYS: Rights['keys'] = {
       ':account :boards :moves :out:session :product-purchases :purchases :revised:game :seats:0 :sessions :sign-ins :told:event',
     ),
     ...behind('account', ':ledger :ledger:guests :ledger:guests:ids :keys:guests :index:0 :credited:2026-01-01'),
-    ...behind('account', ':aside:index:0 :sign-in:ended :sign-in:nonce:0'),
+    ...behind('account', `:aside:index:0 :sign-in:ended :sign-in:nonce:${'0'.repeat(64)}`),
     ...behind('account', ':guest:other:ledger :guest:other:index:0 :move:other :move:other:ledger :move:other:index:0 :saves :saves:texts'),
     ...behind('board:game', ':players :scores :arrivals :version :secret :archives :archive:1:scores :archive:1:players :removed'),
     ...behind('board:game', ':seasons :closed :season:2026-W1 :season:2026-W1:players :season:2026-W1:scores'),

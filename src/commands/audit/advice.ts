@@ -127,6 +127,11 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: (finding) => `To delete the account after all: npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
   },
   name_differs: { right: 'The fields of the account. Processes show the name of the index' },
+  ended_sign_in: {
+    right: 'The mark of the end: the sign-in opens no account',
+    mend: (finding) => `npm run admin -- accounts show ${nameIn(finding)}. ${COMPARE}`,
+  },
+  foreign_sign_in: { right: 'The standing of the sign-in, which says which account it opens', mend: COMPARE },
   expires: { right: 'The data: it must stay' },
   never_expires: { right: 'The rule that the key expires: it only uses memory, or names a session that has ended' },
   lost_save: { right: 'The version: its data is lost, in whole or in part', mend: COMPARE },
