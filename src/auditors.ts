@@ -29,7 +29,8 @@ const alone: Auditor = {
   keys: [
     { pattern: /^\{nonce:.*\}$/, type: 'hash', life: 'ends' },
     { pattern: /^\{providers\}$/, type: 'hash', life: 'lasts' },
-    { pattern: /^\{sandbox:keys\}$/, type: 'string' },
+    { pattern: /^\{apple:.*\}$/, type: 'hash', life: 'lasts' },
+    { pattern: /^\{sandbox:(?:apple-)?keys\}$/, type: 'string' },
     { pattern: /^\{sandbox:(?:subscription|purchase):.*\}$/, type: 'hash' },
     { pattern: /^\{sandbox:voided:.*\}$/, type: 'zset' },
     { pattern: ADDRESS_GROWTH_KEYS, type: 'zset', life: 'ends' },

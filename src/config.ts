@@ -171,6 +171,8 @@ const PackageNames = list.pipe(
   z.array(z.string().regex(/^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/, 'must be package names such as com.example.game')),
 );
 
+const AppleIds = list.pipe(z.array(z.string().regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be bundle ids or services ids')));
+
 /** Base64 with padding, as the Play Console shows its keys. */
 const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
   z
@@ -360,7 +362,7 @@ const Environment = z.object({
   /** The app stores that the service uses: a list, `sandbox` or `off`. Default: `sandbox`; `google` in production. */
   STORE: z
     .string()
-    .regex(/^[a-z]+(,[a-z]+)*$/, 'must be google, sandbox or off')
+    .regex(/^[a-z]+(,[a-z]+)*$/, 'must be google, apple, both, sandbox or off')
     .optional(),
   /**
    * `on`: purchases that nobody paid for (by licence testers, in app review) give coins in production too. In development they always do.
@@ -375,7 +377,11 @@ const Environment = z.object({
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
     .default([]),
   /** Bundle ids and services ids: the audiences of Apple's ID tokens that may sign in. Empty: no ID token of Apple's signs in. */
-  APPLE_CLIENT_IDS: list.pipe(z.array(z.string().regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be bundle ids or services ids'))).default([]),
+  APPLE_CLIENT_IDS: AppleIds.default([]),
+  /** Bundle ids of the apps whose purchases in the App Store the service accepts. Empty: it accepts none. */
+  APPLE_BUNDLE_IDS: AppleIds.default([]),
+  /** Path of the file with Apple's root certificates, in PEM or DER. Without the file the service accepts no purchases of Apple's. */
+  APPLE_ROOTS_FILE: z.string().min(1).optional(),
   /** Further OpenID providers with which players sign in: `name=issuer=client,client;…`. */
   OPENID_PROVIDERS: OpenIdProviders.default([]),
   /** Package names of the apps whose purchases and install proofs the service accepts. Empty: it accepts none. */

@@ -81,6 +81,8 @@ const texts: Record<string, { good: Record<string, unknown>; bad: string[] }> = 
     bad: ['1-a', '1-a.apps.googleusercontent.com.example', '*'],
   },
   APPLE_CLIENT_IDS: { good: { 'com.example.game, com.example.web': ['com.example.game', 'com.example.web'] }, bad: ['com.example/game'] },
+  APPLE_BUNDLE_IDS: { good: { 'com.example.game': ['com.example.game'] }, bad: ['com.example/game'] },
+  APPLE_ROOTS_FILE: { good: same('/etc/coinop/AppleRootCA-G3.cer'), bad: [] },
   OPENID_PROVIDERS: {
     good: { 'a=https://id.example=c, d;': [{ name: 'a', issuer: 'https://id.example', clientIds: ['c', 'd'] }] },
     bad: ['a', 'a=https://id.example', 'A=https://id.example=c'],
@@ -254,6 +256,7 @@ describe('.env.example', () => {
     'TRUSTED_PROXIES',
     'GOOGLE_CLIENT_IDS',
     'APPLE_CLIENT_IDS',
+    'APPLE_BUNDLE_IDS',
     'OPENID_PROVIDERS',
     'GOOGLE_PACKAGE_NAMES',
     'REQUIRE_INSTALL_PROOF',

@@ -177,7 +177,15 @@ const KEYS: Rights['keys'] = {
       'product-order:id',
       'product-purchase:id',
     ].map((name) => `{${name}}`),
-    ...['purchase:id', 'store-buyer:store:id', 'sandbox:keys', 'sandbox:purchase:id', 'sandbox:voided:id'].map((name) => `{${name}}`),
+    ...[
+      'purchase:id',
+      'store-buyer:store:id',
+      'apple:id',
+      'sandbox:keys',
+      'sandbox:apple-keys',
+      'sandbox:purchase:id',
+      'sandbox:voided:id',
+    ].map((name) => `{${name}}`),
     ...behind('grown', ':2026-01-01'),
   ],
 };

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
+import type { ScriptRunner } from '../redis/script-runner.ts';
 
 /**
  * What the service knows of an app store before it opens the store: a row of the table in `table.ts`. A store is a folder next to this file
@@ -23,7 +24,7 @@ export interface StoreDeclaration {
    * Opens the store. Only called if `check` found no problem.
    * @param standIn with STORE=sandbox the sandbox, whose settings stand in for the store's
    */
-  open?(config: Config, options: StoreOptions, standIn: object | undefined): AppStore;
+  open?(config: Config, options: OpeningOptions, standIn: object | undefined): AppStore;
 }
 
 /** The ids by which apps name accounts to a store, so that a purchase belongs to the account (`GET /v1/account/store-ids`). */
@@ -272,6 +273,12 @@ export interface StoreOptions {
   readonly wallClock: () => number;
   /** The present time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
+}
+
+/** The options with which a store is opened. */
+export interface OpeningOptions extends StoreOptions {
+  /** For what a store keeps in Redis. */
+  readonly scripts: ScriptRunner;
 }
 
 /** The result of checking the store's settings before the store is opened. */

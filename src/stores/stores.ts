@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { AppStore, InstallProofs, StoreCheck, StoreDeclaration, StoreOptions } from './store.ts';
+import type { AppStore, InstallProofs, OpeningOptions, StoreCheck, StoreDeclaration } from './store.ts';
 import { table } from './store-table.ts';
 
 type Row = (typeof table)[number];
@@ -57,7 +57,7 @@ export function checkStores(config: Config): StoreCheck {
  * The app stores that the setting STORE names. Only to be called if `checkStores` found no problem.
  * @param sandbox the settings that stand in for those of the stores with STORE=sandbox
  */
-export function openStores(config: Config, options: StoreOptions, sandbox: object | undefined): Stores {
+export function openStores(config: Config, options: OpeningOptions, sandbox: object | undefined): Stores {
   return new Stores(namedBy(config).map((row) => row.open!(config, options, sandbox)));
 }
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
+import { invalid } from '../../errors.ts';
+import { appleFields, appleStates, issueTransaction } from './apple-transactions.ts';
 import { idTokenFields, issueIdToken } from './issue-id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './issue-integrity-token.ts';
 import { issuePurchase, purchaseFields } from './issue-purchase.ts';
@@ -15,11 +17,12 @@ export const sandboxIssue = endpoint({
   path: '/sandbox/issue',
   operationId: 'sandboxIssue',
   caller: 'none',
-  summary: 'Issues a token that an app would get from Google: an ID token, an integrity token, or a purchase token.',
+  summary: 'Issues what an app would get from a store: an ID token, an integrity token, a purchase token, or a signed transaction.',
   description:
     'Available with STORE=sandbox only. The sandbox signs its tokens with its own keys, and the code that verifies them is the code that ' +
     "verifies Google's. Send an `id_token` to POST /v1/account/store-provision, an `integrity_token` to POST /v1/account/store-install, " +
-    'the `purchaseToken` of a `subscription` to POST /v1/subscription/purchase, and that of a `purchase` to POST /v1/purchases.\n\n' +
+    'the `purchaseToken` of a `subscription` to POST /v1/subscription/purchase, and that of a `purchase` to POST /v1/purchases. ' +
+    'With `store: "apple"` a `subscription` and a `purchase` have a `transaction` in its place.\n\n' +
     `Lifecycle of a subscription: ${LIFECYCLE}`,
   body: z.object({
     kind: z
@@ -31,13 +34,14 @@ export const sandboxIssue = endpoint({
     ...idTokenFields,
     ...integrityTokenFields,
     ...subscriptionFields,
+    ...appleFields,
     state: z
-      .enum([...issuableStates, 'purchased'])
+      .enum([...issuableStates, 'purchased', ...appleStates])
       .optional()
       .meta({
         description:
           'subscription: any but `purchased`; `active` if left out. purchase: `purchased`, `pending` or `canceled`; `purchased` if left out. ' +
-          '`canceled` refunds a purchase that was paid for.',
+          '`canceled` refunds a purchase that was paid for. apple, subscription: `active`, `expired`, `refunded`, `revoked`.',
       }),
     productId: ProductId.optional().meta({
       description: "subscription: `premium` if left out. purchase: the store's id of a product of the catalogue; `coins_500` if left out.",
@@ -68,6 +72,9 @@ export const sandboxIssue = endpoint({
       .string()
       .optional()
       .meta({ description: 'subscription, purchase: the token of the purchase.', example: 'sandbox.Rk2vYp7QxLm0TzJcW4sNbH8dGfA1uEoK' }),
+    transaction: z.string().optional().meta({ description: 'apple: the signed transaction.' }),
+    transactionId: z.string().optional().meta({ description: 'apple: its id.' }),
+    originalTransactionId: z.string().optional().meta({ description: 'apple: the id of the first transaction of the subscription.' }),
     productId: z.string().optional().meta({ example: 'premium' }),
     packageName: z.string().optional().meta({ example: SANDBOX_PACKAGE_NAME }),
     state: z
@@ -93,6 +100,10 @@ export const sandboxIssue = endpoint({
     const sandboxServices = ofSandbox(services);
     if (body.kind === 'id_token') return issueIdToken(body, sandboxServices);
     if (body.kind === 'integrity_token') return issueIntegrityToken(body, sandboxServices);
+    if (body.store === 'apple') {
+      if (body.notify === true) throw invalid('notify', 'The sandbox does not notify as Apple yet');
+      return issueTransaction(body, sandboxServices);
+    }
     if (body.kind === 'purchase') return issuePurchase(body, sandboxServices);
     return issueSubscription(body, sandboxServices);
   },

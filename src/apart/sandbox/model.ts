@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 export const sandboxRedisKeys = {
   keys: '{sandbox:keys}',
+  appleKeys: '{sandbox:apple-keys}',
   /** The Redis key of a hash: `issued` (JSON of IssuedSubscription) and, once acknowledged, `acknowledgedAt` (milliseconds since 1970). */
   subscription: (purchaseToken: string) => `{sandbox:subscription:${purchaseToken}}`,
   /** The Redis key of a hash: `issued` (JSON of IssuedPurchase) and, once consumed, `consumedAt` (milliseconds since 1970). */

@@ -1,14 +1,17 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { AppleSettings } from '../../stores/apple/settings.ts';
 import type { GoogleSettings } from '../../stores/google/settings.ts';
+import { AppleKeys } from './apple-keys.ts';
 import { Chaos } from './chaos.ts';
 import { SandboxProviders } from './providers.ts';
 import { PushTokens } from './push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';
 import { jwksUrlAt, sandboxSettings, tokenUrlAt } from './settings.ts';
 
-/** The stand-in for Google: its signing keys, and the settings with which the service verifies its tokens. */
+/** The stand-in for the stores: its signing keys, and the settings with which the service verifies its tokens. */
 export class Sandbox {
   readonly keys: SandboxKeys;
+  readonly appleKeys: AppleKeys;
   readonly pushTokens: PushTokens;
   /** The stand-ins for Google, Apple and other issuers of ID tokens. */
   readonly providers: SandboxProviders;
@@ -23,6 +26,7 @@ export class Sandbox {
    */
   constructor(scripts: ScriptRunner, baseUrl: () => string, chaosSeed?: number) {
     this.keys = new SandboxKeys(scripts);
+    this.appleKeys = new AppleKeys(scripts);
     this.pushTokens = new PushTokens(this.keys);
     this.providers = new SandboxProviders(() => jwksUrlAt(baseUrl()));
     this.chaos = chaosSeed === undefined ? undefined : new Chaos(chaosSeed);
@@ -33,6 +37,10 @@ export class Sandbox {
     const baseUrl = this.#baseUrl();
     if (this.#settings?.baseUrl !== baseUrl) this.#settings = { baseUrl, settings: sandboxSettings(this.keys, baseUrl) };
     return this.#settings.settings;
+  }
+
+  get apple(): AppleSettings {
+    return this.appleKeys.settings;
   }
 
   /** The URL of the token endpoint, which is also the audience of the service account's assertions. */

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { MAX_TOKEN_LENGTH, type StoreDeclaration } from '../store.ts';
+import { AppleStore } from './apple-store.ts';
+import { appleSettings, checkApple, type AppleSettings } from './settings.ts';
 
-/** Apple as the app store. This version of the service cannot open it yet: requests for it answer `store_unconfigured`. */
+/** Apple as the app store. */
 export const apple = {
   name: 'apple',
   proofs: {
@@ -26,6 +28,15 @@ export const apple = {
     derive: appleAccountTokenOf,
   },
   terms: { forgottenAfterMs: Infinity },
+  check: checkApple,
+  open(config, options, standIn?: { readonly apple: AppleSettings }) {
+    if (standIn === undefined) {
+      const settings = appleSettings(config);
+      return new AppleStore({ ...options, settings: () => settings });
+    }
+    // The sandbox signs by Redis's clock, so the store checks the times by the same clock.
+    return new AppleStore({ ...options, wallClock: options.now, settings: () => standIn.apple });
+  },
 } as const satisfies StoreDeclaration;
 
 /**

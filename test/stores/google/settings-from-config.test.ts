@@ -108,6 +108,6 @@ test.each<[what: string, settings: Record<string, string>, warnings: string[]]>(
   expect(lines.filter(({ level, msg }) => level === 40 && /store|sandbox/.test(msg)).map(({ msg }) => msg)).toEqual(warnings);
 });
 
-test.each(['amazon', 'apple', 'google,google', 'google,off', 'sandbox,google'])('STORE=%s is a problem', (STORE) => {
-  expect(checkStores(testConfig({ STORE })).problems).toEqual(['STORE must be google, sandbox or off']);
+test.each(['amazon', 'apple,apple', 'google,google', 'google,off', 'sandbox,google'])('STORE=%s is a problem', (STORE) => {
+  expect(checkStores(testConfig({ STORE })).problems).toEqual(['STORE must be google, apple, sandbox or off']);
 });

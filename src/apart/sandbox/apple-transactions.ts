@@ -1,0 +1,151 @@
+import { randomInt } from 'node:crypto';
+import { z } from 'zod';
+import { invalid } from '../../errors.ts';
+import { CONSUMABLE, RENEWABLE, WHOLE_PERCENTAGE } from '../../stores/apple/transactions.ts';
+import { keepIssued, readIssued } from './issued-record.ts';
+import { sandboxRedisKeys } from './model.ts';
+import type { SandboxServices } from './sandbox-services.ts';
+import { SANDBOX_PACKAGE_NAME } from './settings.ts';
+
+const TransactionId = z.string().regex(/^\d{1,30}$/, 'Must be a transaction id');
+
+/** The fields of `POST /sandbox/issue` for Apple's purchases. */
+export const appleFields = {
+  store: z
+    .enum(['google', 'apple'])
+    .optional()
+    .meta({ description: 'subscription, purchase: the store that sells. `google` if left out.' }),
+  appAccountToken: z.uuid().optional().meta({
+    description: "apple: the buyer's account as the app names it to the store: `appleAccountToken` of `GET /v1/account/store-ids`.",
+  }),
+  transactionId: TransactionId.optional().meta({
+    description: 'apple, purchase: changes the purchase that has this id, and signs it anew. `refundedQuantity` may change.',
+  }),
+  originalTransactionId: TransactionId.optional().meta({
+    description:
+      'apple, subscription: changes the subscription that has this id. `active` renews it for `minutes`; `expired`, `refunded` and `revoked` end it.',
+  }),
+};
+
+/** The states into which the sandbox can put a subscription of Apple's. */
+export const appleStates = ['active', 'expired', 'refunded', 'revoked'] as const;
+
+export interface AppleOrder extends z.output<z.ZodObject<typeof appleFields>> {
+  readonly kind: string;
+  readonly state?: string | undefined;
+  readonly productId?: string | undefined;
+  readonly packageName?: string | undefined;
+  readonly quantity?: number | undefined;
+  readonly refundedQuantity?: number | undefined;
+  readonly minutes?: number | undefined;
+  readonly test?: boolean | undefined;
+}
+
+/** What the sandbox says of a transaction, without the time at which it signs. */
+interface Issued {
+  readonly transactionId: string;
+  readonly originalTransactionId: string;
+  readonly bundleId: string;
+  readonly productId: string;
+  readonly type: string;
+  readonly environment: string;
+  readonly quantity: number;
+  readonly purchaseDate: number;
+  readonly appAccountToken?: string;
+  readonly expiresDate?: number;
+  readonly revocationDate?: number;
+  readonly revocationReason?: number;
+  readonly revocationType?: string;
+  readonly revocationPercentage?: number;
+}
+
+/** Seconds for which a transaction is kept after its last change. */
+const KEPT_SECONDS = 400 * 86_400;
+
+const MINUTE_MS = 60_000;
+
+/** Issues or changes a purchase or a subscription as Apple, and signs it. */
+export async function issueTransaction(order: AppleOrder, { sandbox, scripts, now }: SandboxServices) {
+  const isSubscription = order.kind === 'subscription';
+  const field = isSubscription ? 'originalTransactionId' : 'transactionId';
+  const id = order[field];
+  const keyOf = isSubscription ? sandboxRedisKeys.subscription : sandboxRedisKeys.purchase;
+  const before = id === undefined ? undefined : (await readIssued<Issued>(scripts, keyOf(id), 'acknowledgedAt'))?.issued;
+  if (id !== undefined && before === undefined) throw invalid(field, 'Must be one that this sandbox issued; leave it out for a new one');
+  const at = now();
+  const issued = isSubscription ? subscriptionFor(order, before, at) : purchaseFor(order, before, at);
+  await keepIssued(scripts, keyOf(issued[field]), issued, { seen: '*', keptSeconds: KEPT_SECONDS });
+  const said = { ...issued, originalPurchaseDate: issued.purchaseDate, inAppOwnershipType: 'PURCHASED', signedDate: at };
+  const { transactionId, originalTransactionId, productId, bundleId, quantity, expiresDate } = issued;
+  return {
+    transaction: await sandbox.appleKeys.sign(said),
+    ...{ transactionId, originalTransactionId, productId, packageName: bundleId },
+    ...(isSubscription ? {} : { quantity }),
+    ...(expiresDate === undefined ? {} : { expiresAt: new Date(expiresDate).toISOString() }),
+  };
+}
+
+/** What a transaction keeps through all changes. */
+function boughtFor(order: AppleOrder, before: Issued | undefined, at: number, type: string): Issued {
+  for (const [field, kept] of [
+    ['productId', 'productId'],
+    ['packageName', 'bundleId'],
+    ['quantity', 'quantity'],
+    ['appAccountToken', 'appAccountToken'],
+  ] as const) {
+    if (before !== undefined && order[field] !== undefined && order[field] !== before[kept])
+      throw invalid(field, 'A purchase keeps what it was bought for');
+  }
+  if (before !== undefined) return before;
+  const transactionId = newTransactionId();
+  return {
+    transactionId,
+    originalTransactionId: transactionId,
+    bundleId: order.packageName ?? SANDBOX_PACKAGE_NAME,
+    productId: order.productId ?? (type === RENEWABLE ? 'premium' : 'coins_500'),
+    type,
+    environment: order.test === true ? 'Sandbox' : 'Production',
+    quantity: order.quantity ?? 1,
+    purchaseDate: at,
+    ...(order.appAccountToken === undefined ? {} : { appAccountToken: order.appAccountToken }),
+  };
+}
+
+/** Ids as Apple's: numbers of 16 digits. */
+const newTransactionId = (): string => `2${String(randomInt(10 ** 7)).padStart(7, '0')}${String(randomInt(10 ** 8)).padStart(8, '0')}`;
+
+function purchaseFor(order: AppleOrder, before: Issued | undefined, at: number): Issued {
+  if (order.state !== undefined && order.state !== 'purchased') throw invalid('state', 'A purchase of Apple is purchased');
+  const { revocationDate, revocationReason, revocationType, revocationPercentage, ...bought } = boughtFor(order, before, at, CONSUMABLE);
+  const { refundedQuantity } = order;
+  if (refundedQuantity === undefined) return before ?? bought;
+  if (refundedQuantity > bought.quantity) throw invalid('refundedQuantity', 'Must be at most the quantity');
+  if (refundedQuantity === 0) return bought;
+  return {
+    ...bought,
+    revocationDate: revocationDate ?? at,
+    revocationReason: 0,
+    revocationType: refundedQuantity === bought.quantity ? 'REFUND_FULL' : 'REFUND_PRORATED',
+    revocationPercentage: Math.round((refundedQuantity / bought.quantity) * WHOLE_PERCENTAGE),
+  };
+}
+
+function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: number): Issued {
+  const state = appleStates.find((known) => known === (order.state ?? 'active'));
+  if (state === undefined) throw invalid('state', `A subscription of Apple is ${appleStates.join(', ')}`);
+  const { revocationDate, revocationReason, revocationType, ...bought } = boughtFor(order, before, at, RENEWABLE);
+  const ends = at + Math.round((order.minutes ?? 5) * MINUTE_MS);
+  if (state === 'active') {
+    const transactionId = before === undefined ? bought.transactionId : newTransactionId();
+    return { ...bought, transactionId, purchaseDate: at, expiresDate: ends };
+  }
+  const expiresDate = bought.expiresDate ?? ends;
+  if (state === 'expired') return { ...bought, expiresDate: Math.min(expiresDate, at) };
+  return {
+    ...bought,
+    expiresDate,
+    revocationDate: at,
+    revocationReason: 0,
+    revocationType: state === 'refunded' ? 'REFUND_FULL' : 'FAMILY_REVOKE',
+  };
+}

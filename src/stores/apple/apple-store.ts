@@ -1,0 +1,27 @@
+import type { AppStore, OneTimeProducts, OpeningOptions, Subscriptions } from '../store.ts';
+import { NewestTransactions } from './newest-transactions.ts';
+import { AppleProducts, AppleSubscriptions } from './sales.ts';
+import type { AppleSettings } from './settings.ts';
+import { SignedTexts } from './signed-texts.ts';
+
+/** The options of every class in this folder. */
+export interface AppleOptions extends OpeningOptions {
+  /** The settings. A function, because the sandbox's change until the service listens. */
+  readonly settings: () => AppleSettings;
+}
+
+/** Apple as the app store, by what Apple has signed. The sandbox is the same class with certificates of its own. */
+export class AppleStore implements AppStore {
+  readonly name = 'apple';
+  readonly installs = undefined;
+  readonly notifications = undefined;
+  readonly subscriptions: Subscriptions;
+  readonly products: OneTimeProducts;
+
+  constructor(options: AppleOptions) {
+    const texts = new SignedTexts({ roots: () => options.settings().roots(), wallClock: options.wallClock });
+    const known = { texts, newest: new NewestTransactions(options.scripts) };
+    this.subscriptions = new AppleSubscriptions(options, known);
+    this.products = new AppleProducts(options, known);
+  }
+}

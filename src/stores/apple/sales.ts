@@ -1,0 +1,148 @@
+import { refuse } from '../../errors.ts';
+import { storeUnconfigured } from '../store-refusals.ts';
+import {
+  MAX_TOKEN_LENGTH,
+  type Answer,
+  type OneTimeProducts,
+  type ProductPurchase,
+  type Refund,
+  type Sales,
+  type StorePurchase,
+} from '../store.ts';
+import type { AppleOptions } from './apple-store.ts';
+import type { NewestTransactions } from './newest-transactions.ts';
+import type { SignedTexts } from './signed-texts.ts';
+import { CONSUMABLE, refundedUnits, RENEWABLE, soldIdOf, Transaction } from './transactions.ts';
+
+interface Known {
+  readonly texts: SignedTexts;
+  readonly newest: NewestTransactions;
+}
+
+/** Milliseconds between two questions for refunds. Signed texts alone have no list of refunds, so nothing is asked. */
+const ASK_EVERY_MS = 15 * 60_000;
+
+/** A user of a family gets nothing for what another member bought. */
+const BOUGHT = 'PURCHASED';
+
+/** Purchases of one kind in the App Store. Signed transactions prove them; their ids are read from what was signed before. */
+abstract class AppleSales<Purchase> implements Sales<Purchase> {
+  protected readonly options: AppleOptions;
+  readonly #known: Known;
+  /** The `type` of these transactions. */
+  readonly #type: string;
+
+  constructor(options: AppleOptions, known: Known, type: string) {
+    this.options = options;
+    this.#known = known;
+    this.#type = type;
+  }
+
+  get packageNames(): readonly string[] {
+    return this.options.settings().bundleIds;
+  }
+
+  /** @throws Refusal `bad_token`; `store_unconfigured` for the bare id of a subscription's transaction, which only Apple could explain */
+  async idOf(proof: string): Promise<string> {
+    if (isSigned(proof)) return soldIdOf(await this.#verify(proof));
+    if (this.#type === RENEWABLE && !proof.includes(':')) throw storeUnconfigured();
+    return proof;
+  }
+
+  async read(proof: string, packageName?: string): Promise<Answer<Purchase>> {
+    const transaction = isSigned(proof) ? await this.#newestOf(await this.#verify(proof)) : await this.#known.newest.find(proof);
+    // Nothing that Apple signed has told of this id, and nobody else can be asked.
+    if (transaction === undefined) throw storeUnconfigured();
+    if (!this.#sells(transaction) || (packageName !== undefined && transaction.bundleId !== packageName)) return 'unknown';
+    return this.purchaseOf(transaction);
+  }
+
+  protected abstract purchaseOf(transaction: Transaction): Purchase;
+
+  /** The app finishes its transactions: Apple asks servers for nothing. */
+  async acknowledge(): Promise<boolean> {
+    return true;
+  }
+
+  async #newestOf(transaction: Transaction): Promise<Transaction> {
+    return this.#sells(transaction) ? this.#known.newest.keep(soldIdOf(transaction), transaction) : transaction;
+  }
+
+  #sells({ bundleId, type, inAppOwnershipType, environment }: Transaction): boolean {
+    const isTaken = environment === 'Production' || this.#type === CONSUMABLE || this.options.settings().takesTests;
+    return isTaken && type === this.#type && inAppOwnershipType === BOUGHT && this.packageNames.includes(bundleId);
+  }
+
+  async #verify(text: string): Promise<Transaction> {
+    const { data, error } = Transaction.safeParse(await this.#known.texts.read(text, MAX_TOKEN_LENGTH));
+    if (data !== undefined) return data;
+    this.options.log.info({ reason: error?.issues[0]?.path.join('.') }, 'a signed transaction does not verify');
+    throw refuse('bad_token', { message: 'Is not a transaction that Apple has signed.', field: 'transaction' });
+  }
+}
+
+const isSigned = (proof: string): boolean => proof.includes('.');
+
+/** Consumables, which players may buy again and again. */
+export class AppleProducts extends AppleSales<ProductPurchase> implements OneTimeProducts {
+  readonly askEveryMs = ASK_EVERY_MS;
+
+  constructor(options: AppleOptions, known: Known) {
+    super(options, known, CONSUMABLE);
+  }
+
+  protected purchaseOf(transaction: Transaction): ProductPurchase {
+    const { transactionId, bundleId, productId, quantity, appAccountToken, environment } = transaction;
+    return {
+      id: transactionId,
+      packageName: bundleId,
+      sku: productId,
+      state: 'purchased',
+      quantity,
+      refundedQuantity: refundedUnits(transaction),
+      orderId: transactionId,
+      buyer: appAccountToken,
+      isFinished: true,
+      isTest: environment === 'Sandbox',
+      checkedAt: this.options.now(),
+    };
+  }
+
+  /** Signed texts alone tell of refunds. */
+  async *refunds(): AsyncGenerator<readonly Refund[]> {}
+}
+
+/** Subscriptions that renew. All transactions of one have the same original transaction. */
+export class AppleSubscriptions extends AppleSales<StorePurchase> {
+  constructor(options: AppleOptions, known: Known) {
+    super(options, known, RENEWABLE);
+  }
+
+  protected purchaseOf(transaction: Transaction): StorePurchase {
+    const { bundleId, productId, transactionId, purchaseDate, appAccountToken } = transaction;
+    const now = this.options.now();
+    const expiresAt = endOf(transaction);
+    return {
+      id: soldIdOf(transaction),
+      packageName: bundleId,
+      productId,
+      state: now < expiresAt ? 'active' : 'expired',
+      expiresAt,
+      // A transaction does not say whether it will be renewed.
+      willRenew: undefined,
+      checkedAt: now,
+      buyer: appAccountToken,
+      linkedId: undefined,
+      renewed: undefined,
+      boughtAt: purchaseDate,
+      orderId: transactionId,
+      retires: false,
+      acknowledged: true,
+    };
+  }
+}
+
+/** When the access of a subscription ends. A transaction that an upgrade has replaced gives none. */
+function endOf({ purchaseDate, expiresDate = purchaseDate, revocationDate = Infinity, isUpgraded = false }: Transaction): number {
+  return isUpgraded ? purchaseDate : Math.min(expiresDate, revocationDate);
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** The environments whose texts are read. Xcode and its local tests sign with keys of their own, which anybody can have. */
+const Environment = z.enum(['Production', 'Sandbox']);
+
+const Time = z.int().min(0);
+
+/** A transaction's id, or a product's. */
+const Id = z.string().regex(/^\d{1,30}$/);
+
+/** Percentages of refunds are in thousandths of a percent. */
+export const WHOLE_PERCENTAGE = 100_000;
+
+/**
+ * The fields of a transaction that the service reads: https://developer.apple.com/documentation/appstoreserverapi/jwstransactiondecodedpayload.
+ * The service keeps the fields of this shape, so a new field is optional.
+ */
+export const Transaction = z.object({
+  transactionId: Id,
+  originalTransactionId: Id,
+  bundleId: z.string().max(255),
+  productId: z.string().regex(/^[\x21-\x7e]{1,255}$/),
+  type: z.string().max(64),
+  environment: Environment,
+  inAppOwnershipType: z.string().max(64),
+  purchaseDate: Time,
+  signedDate: Time,
+  quantity: z.int().min(1).max(1_000_000).default(1),
+  // The id that the app gave to the store. An id that does not have coinop's form is ignored.
+  appAccountToken: z.string().max(64).toLowerCase().optional().catch(undefined),
+  expiresDate: Time.optional(),
+  revocationDate: Time.optional(),
+  revocationPercentage: z.int().min(0).max(WHOLE_PERCENTAGE).optional(),
+  isUpgraded: z.boolean().optional(),
+});
+
+export type Transaction = z.output<typeof Transaction>;
+
+/** The values of `type` of a transaction of which the service sells. */
+export const CONSUMABLE = 'Consumable';
+export const RENEWABLE = 'Auto-Renewable Subscription';
+
+/** The store's own id of what a transaction bought, as in `Sold`. */
+export function soldIdOf({ type, transactionId, originalTransactionId, environment }: Transaction): string {
+  return type === RENEWABLE ? `${environment}:${originalTransactionId}` : transactionId;
+}
+
+/** The number of units that are refunded. A percentage is rounded, so units that differ from whole units by no more are whole units. */
+export function refundedUnits({ quantity, revocationDate, revocationPercentage = WHOLE_PERCENTAGE }: Transaction): number {
+  if (revocationDate === undefined) return 0;
+  const units = (quantity * revocationPercentage) / WHOLE_PERCENTAGE;
+  const nearest = Math.round(units);
+  return Math.abs(units - nearest) <= quantity / WHOLE_PERCENTAGE ? nearest : units;
+}
