@@ -125,8 +125,8 @@ test('a close waits for the work under way, and takes no more', async () => {
   await redis.zadd('due', now, 'slow');
   const queue = open(held.work);
   await held.begun;
-  await redis.zadd('due', now, 'next');
   const closed = queue.close();
+  await redis.zadd('due', now, 'next');
   held.end();
   await closed;
   expect(done).toEqual(['slow']);
