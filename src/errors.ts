@@ -360,6 +360,22 @@ export interface RefusalDetails {
   [detail: string]: unknown;
 }
 
+/** What an account holds that would be merged, for its user. */
+export interface HeldByAccount {
+  balanceCoins: number;
+  debtCoins?: number;
+  /** Entries of the ledger. */
+  entries: number;
+  /** Boards with a score. */
+  boards: number;
+  /** Purchases of coins. */
+  purchases: number;
+  /** Guests that moved in. */
+  guests: number;
+  /** The names of the providers of its sign-ins. */
+  signIns: string[];
+}
+
 /** The details that every refusal with the code has, so that clients may rely on them. */
 export interface RequiredDetails {
   insufficient_coins: { balanceCoins: number; debtCoins?: number };
@@ -368,7 +384,7 @@ export interface RequiredDetails {
   rate_limited: { retryAfterMs: number };
   stale_state: { stateSeq: number; state: unknown };
   stale_save: { version: number; updatedAt?: string; data?: unknown };
-  sign_in_taken: { holds: object; confirm: string; expiresAt: string };
+  sign_in_taken: { holds: HeldByAccount; confirm: string; expiresAt: string };
   merge_refused: { reason: string };
 }
 

@@ -45,6 +45,7 @@ declare global {
   function later(match: { id: number }): Promise<void>;
   function isLegal(from: string, data: unknown): boolean;
   function askPlayer(question: string): boolean;
+  function signInWith(provider: string, nonce?: string): Promise<string>;
   function showBalance(coins: number): void;
   function undo(type: string, coins: number): void;
   function showList(rooms: readonly ListedRoom[]): void;

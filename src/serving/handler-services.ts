@@ -37,7 +37,7 @@ import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { Providers } from '../stores/openid/providers.ts';
-import { providersOf } from '../stores/openid/provider-table.ts';
+import { nameOfProvider, providersOf } from '../stores/openid/provider-table.ts';
 import { openStores, Stores } from '../stores/stores.ts';
 import { docsOf } from '../web/documents/documents.ts';
 import { channels, features } from '../api.ts';
@@ -116,7 +116,7 @@ export function servicesOf(
   scripts.accountCreated = () => metrics.accountCreated('install');
   const rows = providersOf(config);
   const providers = new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production });
-  const providerName = (key: string): string => providers.nameOf(key);
+  const providerName = (key: string): string => nameOfProvider(key, config);
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, providerName, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   const coinTotals = new CoinTotals(metrics);

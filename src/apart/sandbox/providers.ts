@@ -39,13 +39,8 @@ export class SandboxProviders implements MadeProviders {
 
   issuing(issuer: string): Provider | undefined {
     const google = this.named('google');
-    return google.issuers.includes(issuer) ? google : this.keyed(issuer);
-  }
-
-  keyed(key: string): Provider | undefined {
-    const google = this.named('google');
-    if (key === google.key) return google;
-    const name = key.startsWith(ISSUER) ? key.slice(ISSUER.length) : '';
+    if (google.issuers.includes(issuer)) return google;
+    const name = issuer.startsWith(ISSUER) ? issuer.slice(ISSUER.length) : '';
     return PROVIDER_NAME.test(name) && name !== google.name ? this.named(name) : undefined;
   }
 }

@@ -6,12 +6,13 @@ import { signInEntry, signInLibrary } from '../../accounts/sign-ins.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { invalid, refuse, Refusal } from '../../errors.ts';
+import { invalid, refuse, Refusal, type HeldByAccount } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
+import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import type { Identity } from '../../stores/openid/provider.ts';
 import { StoreToken } from '../../stores/store-token.ts';
 import { BalanceCoins, coinKeys, DebtCoins, ledgerEntry, shownBalance } from '../coins/model.ts';
@@ -191,15 +192,15 @@ function isAddedBy(tries: number, signInId: string, { accountId }: SignedIn): bo
 
 interface Holds {
   readonly balance: number;
-  readonly shown: object;
+  readonly shown: HeldByAccount;
 }
 
 /** What the account of a sign-in holds. Undefined: the sign-in was never used. */
-async function holdsOf(accountId: string, { scripts, providers }: AddServices): Promise<Holds | undefined> {
+async function holdsOf(accountId: string, { scripts, config }: AddServices): Promise<Holds | undefined> {
   const keys = { account: accountKey(accountId), ledger: coinKeys.ledger(accountId), standing: standingKey(accountId) };
   const [, exists, balance, entries, boards, purchases, guests, ...words] = await scripts.run(readHolds, keys, {});
   if (exists === '0' && guests === '0') return undefined;
-  const signIns = pairsOf(words).map(([, entry]) => providers.nameOf(signInEntry.parse(entry)?.provider ?? '-'));
+  const signIns = pairsOf(words).map(([, entry]) => nameOfProvider(signInEntry.parse(entry)?.provider ?? '-', config));
   const counts = { entries: Number(entries), boards: Number(boards), purchases: Number(purchases), guests: Number(guests) };
   return { balance: Number(balance), shown: { ...shownBalance(Number(balance)), ...counts, signIns } };
 }

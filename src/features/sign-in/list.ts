@@ -11,7 +11,7 @@ export const listSignIns = endpoint({
   description: 'The oldest first. The account of an install has none. `POST /v1/account/sign-ins` adds one, `…/remove` removes one.',
   reply: z.object({ signIns: z.array(SignIn) }),
   example: `curl -s $base/v1/account/sign-ins -b cookies.txt`,
-  async handle({ caller }, services: Pick<Services, 'scripts' | 'providers'>) {
+  async handle({ caller }, services: Pick<Services, 'scripts' | 'config'>) {
     return { signIns: await signInsOf(caller, services) };
   },
 });

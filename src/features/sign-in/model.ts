@@ -10,6 +10,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Session } from '../../server/identity/sessions.ts';
+import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import type { Identity } from '../../stores/openid/provider.ts';
 
 /**
@@ -50,7 +51,7 @@ const readSignIns = defineScript({
 /** The sign-ins of the caller's account, the oldest first. @throws as `runAs` */
 export async function signInsOf(
   caller: Caller,
-  { scripts, providers }: Pick<Services, 'scripts' | 'providers'>,
+  { scripts, config }: Pick<Services, 'scripts' | 'config'>,
 ): Promise<z.input<typeof SignIn>[]> {
   const { accountId, session } = caller;
   const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
@@ -63,7 +64,7 @@ export async function signInsOf(
     .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt)
     .map(({ id, entry }) => ({
       id,
-      provider: providers.nameOf(entry.provider),
+      provider: nameOfProvider(entry.provider, config),
       at: new Date(entry.addedAt).toISOString(),
       current: id === current,
     }));
@@ -88,7 +89,7 @@ export function isFresh({ issuedAt, provider }: Identity, { now, wallClock }: Pi
   return (provider.isByRedisClock ? now() : wallClock()) - issuedAt <= FRESH_MS + CLOCKS_DIFFER_MS;
 }
 
-export type ProofServices = Pick<Services, 'providers' | 'scripts' | 'now' | 'wallClock'>;
+export type ProofServices = Pick<Services, 'config' | 'providers' | 'scripts' | 'now' | 'wallClock'>;
 
 /**
  * Checks that a token proves that its user owns the account: a session alone may come from a stolen cookie.

@@ -9,12 +9,8 @@ import { verifyIdToken } from './verify-id-token.ts';
 
 /** Providers that are made for each issuer: the sandbox's. */
 export interface MadeProviders {
-  /** The provider whose tokens have this `iss`. Undefined: it is another provider's. */
+  /** The provider of an `iss`. Undefined: it is none of these. */
   issuing(issuer: string): Provider | undefined;
-  /** The provider with a name. */
-  named(name: string): Provider | undefined;
-  /** The provider that has this part of accounts' ids. */
-  keyed(key: string): Provider | undefined;
 }
 
 export interface ProviderOptions extends Pick<StoreOptions, 'log' | 'now' | 'wallClock' | 'monotonic'> {
@@ -32,22 +28,6 @@ export class Providers {
 
   constructor(options: ProviderOptions) {
     this.#options = options;
-  }
-
-  /** The providers of the settings. */
-  get rows(): readonly Provider[] {
-    return this.#options.rows;
-  }
-
-  named(name: string): Provider | undefined {
-    const { rows, made } = this.#options;
-    return made?.named(name) ?? rows.find((row) => row.name === name);
-  }
-
-  /** The name of a provider for people and clients. A provider that is configured no more has its issuer as its name. */
-  nameOf(key: string): string {
-    const { rows, made } = this.#options;
-    return (rows.find((row) => row.key === key) ?? made?.keyed(key))?.name ?? key;
   }
 
   /**

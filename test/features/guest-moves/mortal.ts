@@ -123,11 +123,13 @@ export class Movers implements Disposable {
   }
 
   /**
-   * All keys of an account with hashes of their contents, except its records of moves, and its list of sessions, because each sign-in
-   * changes that.
+   * All keys of an account with hashes of their contents, except its records of moves, and its lists of sessions and of sign-ins, because
+   * each sign-in changes these.
    */
   async contentOf(accountId: string): Promise<Record<string, string>> {
-    const names = (await this.#redis.keys(`{${accountId}}:*`)).filter((name) => !/:move:[^:]+$|:sessions$/.test(name)).toSorted();
+    const names = (await this.#redis.keys(`{${accountId}}:*`))
+      .filter((name) => !/:move:[^:]+$|:sessions$|:sign-ins$/.test(name))
+      .toSorted();
     return Object.fromEntries(await Promise.all(names.map(async (name) => [name, hash('sha1', (await this.#redis.dumpBuffer(name))!)])));
   }
 
