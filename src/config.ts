@@ -380,6 +380,17 @@ const Environment = z.object({
   APPLE_CLIENT_IDS: AppleIds.default([]),
   /** Bundle ids of the apps whose purchases in the App Store the service accepts. Empty: it accepts none. */
   APPLE_BUNDLE_IDS: AppleIds.default([]),
+  /** The ids of these apps in App Store Connect, which notifications of the App Store must have. Empty: any. */
+  APPLE_APP_IDS: list
+    .pipe(
+      z.array(
+        z
+          .string()
+          .regex(/^[1-9]\d{0,14}$/, 'must be ids of apps such as 1234567890')
+          .transform(Number),
+      ),
+    )
+    .default([]),
   /** Path of the file with Apple's root certificates, in PEM or DER. Without the file the service accepts no purchases of Apple's. */
   APPLE_ROOTS_FILE: z.string().min(1).optional(),
   /** Further OpenID providers with which players sign in: `name=issuer=client,client;…`. */

@@ -82,6 +82,7 @@ const texts: Record<string, { good: Record<string, unknown>; bad: string[] }> = 
   },
   APPLE_CLIENT_IDS: { good: { 'com.example.game, com.example.web': ['com.example.game', 'com.example.web'] }, bad: ['com.example/game'] },
   APPLE_BUNDLE_IDS: { good: { 'com.example.game': ['com.example.game'] }, bad: ['com.example/game'] },
+  APPLE_APP_IDS: { good: { '1234567890, 2': [1_234_567_890, 2] }, bad: ['com.example.game', '0', '-1'] },
   APPLE_ROOTS_FILE: { good: same('/etc/coinop/AppleRootCA-G3.cer'), bad: [] },
   OPENID_PROVIDERS: {
     good: { 'a=https://id.example=c, d;': [{ name: 'a', issuer: 'https://id.example', clientIds: ['c', 'd'] }] },
@@ -257,6 +258,7 @@ describe('.env.example', () => {
     'GOOGLE_CLIENT_IDS',
     'APPLE_CLIENT_IDS',
     'APPLE_BUNDLE_IDS',
+    'APPLE_APP_IDS',
     'OPENID_PROVIDERS',
     'GOOGLE_PACKAGE_NAMES',
     'REQUIRE_INSTALL_PROOF',

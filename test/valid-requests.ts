@@ -83,6 +83,7 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'POST /v1/account/store-provision': { token: 'a.b.c' },
   'GET /v1/account/store-install/nonce': {},
   'POST /v1/account/store-install': { nonce: 'A'.repeat(43), integrityToken: 'a.b.c' },
+  'POST /v1/store/apple/notifications': { signedPayload: 'a.b.c' },
   'POST /v1/store/google/notifications': { message: { data: 'e30=' } },
   'POST /sandbox/issue': { kind: 'id_token' },
   'GET /sandbox/jwks.json': {},

@@ -108,7 +108,7 @@ export function servicesOf(
   });
   const tokens = new TokenSigner(options.sessionKeys);
   const serverKeys = new KeyRing({ scripts, subscriber, log, now });
-  const storeParts = { scripts, address: ofServer.address, log, now, wallClock, monotonic };
+  const storeParts = { scripts, metrics, address: ofServer.address, log, now, wallClock, monotonic };
   const sandbox = doors.sandbox && new doors.sandbox.Sandbox(scripts, ofServer.address, config.SANDBOX_CHAOS);
   const keySecret = new KeySecret(source, log, { guard: data, upgrades });
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log, config.COIN_AUTHORITY);

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
+import type { Metrics } from '../server/metrics.ts';
 
 /**
  * What the service knows of an app store before it opens the store: a row of the table in `table.ts`. A store is a folder next to this file
@@ -58,6 +59,8 @@ export interface NotificationEndpoint {
   readonly answersFirst?: boolean;
   /** How long a notification may be. Default: as other requests. */
   readonly bodyBounds?: { readonly bytes: number };
+  /** The errors of the endpoint's own. */
+  readonly errors: readonly ('bad_token' | 'forbidden' | 'store_unconfigured' | 'app_store_unavailable')[];
   readonly deadlineMs: number;
   readonly example: string;
 }
@@ -279,6 +282,7 @@ export interface StoreOptions {
 export interface OpeningOptions extends StoreOptions {
   /** For what a store keeps in Redis. */
   readonly scripts: ScriptRunner;
+  readonly metrics: Metrics;
 }
 
 /** The result of checking the store's settings before the store is opened. */

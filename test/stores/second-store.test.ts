@@ -41,6 +41,7 @@ const moon = {
     body: z.object({ signature: z.string().startsWith('moon'), kind: z.enum(['subscription', 'product']), number: z.string() }),
     answersFirst: true,
     bodyBounds: { bytes: 64 * 1024 },
+    errors: [],
     deadlineMs: 20_000,
     example: 'curl -s $base/v1/store/moon/notifications',
   },

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
 import { CONSUMABLE, RENEWABLE, WHOLE_PERCENTAGE } from '../../stores/apple/transactions.ts';
+import { notifyAsApple, transactionOf } from './apple-notifications.ts';
 import { keepIssued, readIssued } from './issued-record.ts';
 import { sandboxRedisKeys } from './model.ts';
 import type { SandboxServices } from './sandbox-services.ts';
@@ -23,12 +24,13 @@ export const appleFields = {
   }),
   originalTransactionId: TransactionId.optional().meta({
     description:
-      'apple, subscription: changes the subscription that has this id. `active` renews it for `minutes`; `expired`, `refunded` and `revoked` end it.',
+      'apple, subscription: changes the subscription that has this id. `active` renews it for `minutes`, and `grace` gives that long to pay; ' +
+      '`canceled` keeps the paid time; `on_hold`, `expired`, `refunded` and `revoked` end it.',
   }),
 };
 
 /** The states into which the sandbox can put a subscription of Apple's. */
-export const appleStates = ['active', 'expired', 'refunded', 'revoked'] as const;
+export const appleStates = ['active', 'canceled', 'grace', 'on_hold', 'expired', 'refunded', 'revoked'] as const;
 
 export interface AppleOrder extends z.output<z.ZodObject<typeof appleFields>> {
   readonly kind: string;
@@ -39,10 +41,11 @@ export interface AppleOrder extends z.output<z.ZodObject<typeof appleFields>> {
   readonly refundedQuantity?: number | undefined;
   readonly minutes?: number | undefined;
   readonly test?: boolean | undefined;
+  readonly notify?: boolean | undefined;
 }
 
 /** What the sandbox says of a transaction, without the time at which it signs. */
-interface Issued {
+export interface Issued {
   readonly transactionId: string;
   readonly originalTransactionId: string;
   readonly bundleId: string;
@@ -53,10 +56,21 @@ interface Issued {
   readonly purchaseDate: number;
   readonly appAccountToken?: string;
   readonly expiresDate?: number;
-  readonly revocationDate?: number;
-  readonly revocationReason?: number;
-  readonly revocationType?: string;
-  readonly revocationPercentage?: number;
+  /** The fields of a refund. Left out: nothing is refunded. */
+  readonly revoked?:
+    | {
+        readonly revocationDate: number;
+        readonly revocationReason: number;
+        readonly revocationType: string;
+        readonly revocationPercentage?: number;
+      }
+    | undefined;
+  /** The renewal info of a subscription. */
+  readonly renewal?: {
+    readonly autoRenewStatus: 0 | 1;
+    readonly gracePeriodExpiresDate?: number;
+    readonly isInBillingRetryPeriod?: boolean;
+  };
 }
 
 /** Seconds for which a transaction is kept after its last change. */
@@ -65,7 +79,8 @@ const KEPT_SECONDS = 400 * 86_400;
 const MINUTE_MS = 60_000;
 
 /** Issues or changes a purchase or a subscription as Apple, and signs it. */
-export async function issueTransaction(order: AppleOrder, { sandbox, scripts, now }: SandboxServices) {
+export async function issueTransaction(order: AppleOrder, services: SandboxServices) {
+  const { sandbox, scripts, now } = services;
   const isSubscription = order.kind === 'subscription';
   const field = isSubscription ? 'originalTransactionId' : 'transactionId';
   const id = order[field];
@@ -75,13 +90,16 @@ export async function issueTransaction(order: AppleOrder, { sandbox, scripts, no
   const at = now();
   const issued = isSubscription ? subscriptionFor(order, before, at) : purchaseFor(order, before, at);
   await keepIssued(scripts, keyOf(issued[field]), issued, { seen: '*', keptSeconds: KEPT_SECONDS });
-  const said = { ...issued, originalPurchaseDate: issued.purchaseDate, inAppOwnershipType: 'PURCHASED', signedDate: at };
   const { transactionId, originalTransactionId, productId, bundleId, quantity, expiresDate } = issued;
   return {
-    transaction: await sandbox.appleKeys.sign(said),
-    ...{ transactionId, originalTransactionId, productId, packageName: bundleId },
+    transaction: await sandbox.appleKeys.sign(transactionOf(issued, at)),
+    transactionId,
+    originalTransactionId,
+    productId,
+    packageName: bundleId,
     ...(isSubscription ? {} : { quantity }),
     ...(expiresDate === undefined ? {} : { expiresAt: new Date(expiresDate).toISOString() }),
+    ...(order.notify === true ? { notified: await notifyAsApple(services, issued, changeOf(order, before, issued)) } : {}),
   };
 }
 
@@ -116,36 +134,62 @@ const newTransactionId = (): string => `2${String(randomInt(10 ** 7)).padStart(7
 
 function purchaseFor(order: AppleOrder, before: Issued | undefined, at: number): Issued {
   if (order.state !== undefined && order.state !== 'purchased') throw invalid('state', 'A purchase of Apple is purchased');
-  const { revocationDate, revocationReason, revocationType, revocationPercentage, ...bought } = boughtFor(order, before, at, CONSUMABLE);
+  const bought = boughtFor(order, before, at, CONSUMABLE);
   const { refundedQuantity } = order;
-  if (refundedQuantity === undefined) return before ?? bought;
+  if (refundedQuantity === undefined) return bought;
   if (refundedQuantity > bought.quantity) throw invalid('refundedQuantity', 'Must be at most the quantity');
-  if (refundedQuantity === 0) return bought;
-  return {
-    ...bought,
-    revocationDate: revocationDate ?? at,
+  if (refundedQuantity === 0) return { ...bought, revoked: undefined };
+  const revoked = {
+    revocationDate: bought.revoked?.revocationDate ?? at,
     revocationReason: 0,
     revocationType: refundedQuantity === bought.quantity ? 'REFUND_FULL' : 'REFUND_PRORATED',
     revocationPercentage: Math.round((refundedQuantity / bought.quantity) * WHOLE_PERCENTAGE),
   };
+  return { ...bought, revoked };
 }
 
 function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: number): Issued {
   const state = appleStates.find((known) => known === (order.state ?? 'active'));
   if (state === undefined) throw invalid('state', `A subscription of Apple is ${appleStates.join(', ')}`);
-  const { revocationDate, revocationReason, revocationType, ...bought } = boughtFor(order, before, at, RENEWABLE);
+  const bought = boughtFor(order, before, at, RENEWABLE);
   const ends = at + Math.round((order.minutes ?? 5) * MINUTE_MS);
-  if (state === 'active') {
-    const transactionId = before === undefined ? bought.transactionId : newTransactionId();
-    return { ...bought, transactionId, purchaseDate: at, expiresDate: ends };
-  }
   const expiresDate = bought.expiresDate ?? ends;
-  if (state === 'expired') return { ...bought, expiresDate: Math.min(expiresDate, at) };
-  return {
-    ...bought,
-    expiresDate,
-    revocationDate: at,
-    revocationReason: 0,
-    revocationType: state === 'refunded' ? 'REFUND_FULL' : 'FAMILY_REVOKE',
-  };
+  const ended = Math.min(expiresDate, at);
+  const revoked = { revocationDate: at, revocationReason: 0, revocationType: state === 'refunded' ? 'REFUND_FULL' : 'FAMILY_REVOKE' };
+  switch (state) {
+    case 'active': {
+      const transactionId = before === undefined ? bought.transactionId : newTransactionId();
+      return { ...bought, transactionId, purchaseDate: at, expiresDate: ends, revoked: undefined, renewal: { autoRenewStatus: 1 } };
+    }
+    case 'canceled':
+      return { ...bought, expiresDate, renewal: { autoRenewStatus: 0 } };
+    case 'grace':
+      return { ...bought, expiresDate: ended, renewal: { autoRenewStatus: 1, gracePeriodExpiresDate: ends, isInBillingRetryPeriod: true } };
+    case 'on_hold':
+      return { ...bought, expiresDate: ended, renewal: { autoRenewStatus: 1, isInBillingRetryPeriod: true } };
+    case 'expired':
+      return { ...bought, expiresDate: ended, renewal: { autoRenewStatus: 0 } };
+    default:
+      return { ...bought, expiresDate, revoked, renewal: { autoRenewStatus: 0 } };
+  }
+}
+
+type Change = readonly [type: string, subtype?: string];
+
+const changes: Readonly<Record<(typeof appleStates)[number], Change>> = {
+  active: ['DID_RENEW'],
+  canceled: ['DID_CHANGE_RENEWAL_STATUS', 'AUTO_RENEW_DISABLED'],
+  grace: ['DID_FAIL_TO_RENEW', 'GRACE_PERIOD'],
+  on_hold: ['DID_FAIL_TO_RENEW'],
+  expired: ['EXPIRED', 'VOLUNTARY'],
+  refunded: ['REFUND'],
+  revoked: ['REVOKE'],
+};
+
+/** The type of the notification of a change. */
+function changeOf(order: AppleOrder, before: Issued | undefined, { type, revoked }: Issued): Change {
+  if (type === RENEWABLE)
+    return before === undefined ? ['SUBSCRIBED', 'INITIAL_BUY'] : changes[(order.state ?? 'active') as keyof typeof changes];
+  if (revoked !== undefined) return ['REFUND'];
+  return before?.revoked === undefined ? ['ONE_TIME_CHARGE'] : ['REFUND_REVERSED'];
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { invalid } from '../../errors.ts';
 import { appleFields, appleStates, issueTransaction } from './apple-transactions.ts';
 import { idTokenFields, issueIdToken } from './issue-id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './issue-integrity-token.ts';
@@ -41,7 +40,7 @@ export const sandboxIssue = endpoint({
       .meta({
         description:
           'subscription: any but `purchased`; `active` if left out. purchase: `purchased`, `pending` or `canceled`; `purchased` if left out. ' +
-          '`canceled` refunds a purchase that was paid for. apple, subscription: `active`, `expired`, `refunded`, `revoked`.',
+          '`canceled` refunds a purchase that was paid for. apple, subscription: any but `purchased`, `paused` and `pending`.',
       }),
     productId: ProductId.optional().meta({
       description: "subscription: `premium` if left out. purchase: the store's id of a product of the catalogue; `coins_500` if left out.",
@@ -56,7 +55,7 @@ export const sandboxIssue = endpoint({
           'it. For a purchase, `state` and `refundedQuantity` may change.',
       }),
     notify: z.boolean().optional().meta({
-      description: 'subscription, purchase: pushes a notification about the change to POST /v1/store/google/notifications.',
+      description: 'subscription, purchase: pushes a notification about the change to the endpoint for notifications of the store.',
     }),
     knownAfterSeconds: z.number().min(0, 'Must be at least 0').max(86_400, 'Must be at most 86400').optional().meta({
       description:
@@ -100,10 +99,7 @@ export const sandboxIssue = endpoint({
     const sandboxServices = ofSandbox(services);
     if (body.kind === 'id_token') return issueIdToken(body, sandboxServices);
     if (body.kind === 'integrity_token') return issueIntegrityToken(body, sandboxServices);
-    if (body.store === 'apple') {
-      if (body.notify === true) throw invalid('notify', 'The sandbox does not notify as Apple yet');
-      return issueTransaction(body, sandboxServices);
-    }
+    if (body.store === 'apple') return issueTransaction(body, sandboxServices);
     if (body.kind === 'purchase') return issuePurchase(body, sandboxServices);
     return issueSubscription(body, sandboxServices);
   },

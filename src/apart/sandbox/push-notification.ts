@@ -48,17 +48,22 @@ export function notificationOf(issued: IssuedSubscription, purchaseToken: string
 }
 
 /** The most milliseconds that the receiver of a push may take: half of Pub/Sub's default acknowledgement deadline. */
-const PUSH_DEADLINE_MS = 5000;
+export const PUSH_DEADLINE_MS = 5000;
+
+/** Pushes a notification, with the faults of SANDBOX_CHAOS. @returns as `delivered` */
+export function deliverNotification(services: SandboxServices, notification: object): Promise<boolean> {
+  return delivered(services, () => pushNotification(services, notification));
+}
 
 /**
- * Pushes a notification, with the faults of SANDBOX_CHAOS.
- * @returns whether the receiver answered with 2xx; with SANDBOX_CHAOS only whether a push is scheduled
+ * Delivers a notification, with the faults of SANDBOX_CHAOS.
+ * @param push resolves with whether the receiver answered with 2xx
+ * @returns the same; with SANDBOX_CHAOS only whether a push is scheduled
  */
-export async function deliverNotification(services: SandboxServices, notification: object): Promise<boolean> {
-  const { chaos } = services.sandbox;
-  if (chaos === undefined) return pushNotification(services, notification);
+export async function delivered({ sandbox: { chaos } }: SandboxServices, push: () => Promise<boolean>): Promise<boolean> {
+  if (chaos === undefined) return push();
   const deliveries = chaos.deliveries();
-  for (const delayMs of deliveries) setTimeout(() => void pushNotification(services, notification), delayMs).unref();
+  for (const delayMs of deliveries) setTimeout(() => void push(), delayMs).unref();
   return deliveries.length > 0;
 }
 

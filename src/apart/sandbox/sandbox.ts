@@ -43,6 +43,10 @@ export class Sandbox {
     return this.appleKeys.settings;
   }
 
+  get appleNotificationsUrl(): string {
+    return `${this.#baseUrl()}/v1/store/apple/notifications`;
+  }
+
   /** The URL of the token endpoint, which is also the audience of the service account's assertions. */
   get tokenUrl(): string {
     return tokenUrlAt(this.#baseUrl());

@@ -24,7 +24,6 @@ function notificationEndpoint<const Intake extends NotificationEndpoint>(name: s
         description: 'Whether the service has a record of the purchase, which it then checks, or keeps the notification until it has one.',
       }),
     }),
-    errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
     async handle({ body, meta }, services: NotifiedServices) {
       const notifications = services.stores.named(name)?.notifications;
       if (notifications === undefined) return storeUnconfigured();

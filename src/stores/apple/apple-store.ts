@@ -1,5 +1,6 @@
-import type { AppStore, OneTimeProducts, OpeningOptions, Subscriptions } from '../store.ts';
+import type { AppStore, Notifications, OneTimeProducts, OpeningOptions, Subscriptions } from '../store.ts';
 import { NewestTransactions } from './newest-transactions.ts';
+import { AppleNotifications } from './notifications.ts';
 import { AppleProducts, AppleSubscriptions } from './sales.ts';
 import type { AppleSettings } from './settings.ts';
 import { SignedTexts } from './signed-texts.ts';
@@ -14,14 +15,21 @@ export interface AppleOptions extends OpeningOptions {
 export class AppleStore implements AppStore {
   readonly name = 'apple';
   readonly installs = undefined;
-  readonly notifications = undefined;
   readonly subscriptions: Subscriptions;
   readonly products: OneTimeProducts;
+  readonly #options: AppleOptions;
+  readonly #notifications: AppleNotifications;
 
   constructor(options: AppleOptions) {
     const texts = new SignedTexts({ roots: () => options.settings().roots(), wallClock: options.wallClock });
     const known = { texts, newest: new NewestTransactions(options.scripts) };
     this.subscriptions = new AppleSubscriptions(options, known);
     this.products = new AppleProducts(options, known);
+    this.#options = options;
+    this.#notifications = new AppleNotifications(options, known);
+  }
+
+  get notifications(): Notifications | undefined {
+    return this.#options.settings().bundleIds.length === 0 ? undefined : this.#notifications;
   }
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { MAX_TOKEN_LENGTH, type StoreDeclaration } from '../store.ts';
 import { AppleStore } from './apple-store.ts';
+import { appleNotifications } from './notifications.ts';
 import { appleSettings, checkApple, type AppleSettings } from './settings.ts';
 
 /** Apple as the app store. */
@@ -28,6 +29,7 @@ export const apple = {
     derive: appleAccountTokenOf,
   },
   terms: { forgottenAfterMs: Infinity },
+  notifications: appleNotifications,
   check: checkApple,
   open(config, options, standIn?: { readonly apple: AppleSettings }) {
     if (standIn === undefined) {

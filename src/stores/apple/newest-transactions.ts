@@ -1,33 +1,52 @@
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { Transaction } from './transactions.ts';
+import { RenewalInfo, Transaction } from './transactions.ts';
 
 const newestKey = (soldId: string): string => `{apple:${soldId}}`;
 
-/** Keeps what Apple has signed about a purchase, unless something newer is known. Answers newest(the newest that is known). */
+/** Keeps what Apple has signed about a purchase, unless something newer is known. Answers newest(transaction, renewal info or ''). */
 const keepScript = defineScript({
   name: 'apple/keep-newest',
-  lua: `local known = redis.call('HMGET', newest, 'transaction', 'bought', 'signed')
+  lua: `local known = redis.call('HMGET', newest, 'transaction', 'bought', 'signed', 'renewal')
     local known_bought, known_signed = tonumber(known[2] or -1), tonumber(known[3] or -1)
     if known_bought > tonumber(bought) or (known_bought == tonumber(bought) and known_signed > tonumber(signed)) then
-      return {'newest', known[1]}
+      return {'newest', known[1], known[4] or ''}
     end
     redis.call('HSET', newest, 'transaction', transaction, 'bought', bought, 'signed', signed)
-    return {'newest', transaction}`,
+    return {'newest', transaction, known[4] or ''}`,
   keys: ['newest'],
   args: ['transaction', 'bought', 'signed'],
   answers: ['newest'],
   durable: true,
 });
 
+/** Keeps the renewal info of a subscription, unless a newer one is known. Answers kept. */
+const keepRenewalScript = defineScript({
+  name: 'apple/keep-renewal',
+  lua: `if tonumber(redis.call('HGET', newest, 'renewalSigned') or -1) <= tonumber(signed) then
+      redis.call('HSET', newest, 'renewal', renewal, 'renewalSigned', signed)
+    end
+    return {'kept'}`,
+  keys: ['newest'],
+  args: ['renewal', 'signed'],
+  answers: ['kept'],
+  durable: true,
+});
+
 const readScript = defineScript({
   name: 'apple/read-newest',
-  lua: `return {'newest', redis.call('HGET', newest, 'transaction') or ''}`,
+  lua: `local known = redis.call('HMGET', newest, 'transaction', 'renewal')
+    return {'newest', known[1] or '', known[2] or ''}`,
   keys: ['newest'],
   args: [],
   answers: ['newest'],
   readOnly: true,
 });
+
+export interface Newest {
+  readonly transaction: Transaction;
+  readonly renewal: RenewalInfo | undefined;
+}
 
 /**
  * The newest that Apple has signed about each purchase. A text says how a purchase was when it was signed, and its owner may send it again
@@ -41,16 +60,29 @@ export class NewestTransactions {
   }
 
   /** Keeps a verified transaction. @returns the newest of the purchase */
-  async keep(soldId: string, transaction: Transaction): Promise<Transaction> {
+  async keep(soldId: string, transaction: Transaction): Promise<Newest> {
     const { purchaseDate, signedDate } = transaction;
     const said = { transaction: JSON.stringify(transaction), bought: purchaseDate, signed: signedDate };
-    const [, newest] = await this.#scripts.run(keepScript, { newest: newestKey(soldId) }, said);
-    return Transaction.parse(JSON.parse(newest!));
+    const [, newest = '', renewal = ''] = await this.#scripts.run(keepScript, { newest: newestKey(soldId) }, said);
+    return newestOf(newest, renewal)!;
+  }
+
+  async keepRenewal(soldId: string, renewal: RenewalInfo): Promise<void> {
+    const said = { renewal: JSON.stringify(renewal), signed: renewal.signedDate };
+    await this.#scripts.run(keepRenewalScript, { newest: newestKey(soldId) }, said);
   }
 
   /** @returns undefined: no text about the purchase has arrived */
-  async find(soldId: string): Promise<Transaction | undefined> {
-    const [, newest = ''] = await this.#scripts.run(readScript, { newest: newestKey(soldId) }, {});
-    return newest === '' ? undefined : Transaction.parse(JSON.parse(newest));
+  async find(soldId: string): Promise<Newest | undefined> {
+    const [, transaction = '', renewal = ''] = await this.#scripts.run(readScript, { newest: newestKey(soldId) }, {});
+    return newestOf(transaction, renewal);
   }
+}
+
+function newestOf(transaction: string, renewal: string): Newest | undefined {
+  if (transaction === '') return undefined;
+  return {
+    transaction: Transaction.parse(JSON.parse(transaction)),
+    renewal: renewal === '' ? undefined : RenewalInfo.parse(JSON.parse(renewal)),
+  };
 }

@@ -10,9 +10,9 @@ import {
   type StorePurchase,
 } from '../store.ts';
 import type { AppleOptions } from './apple-store.ts';
-import type { NewestTransactions } from './newest-transactions.ts';
+import type { Newest, NewestTransactions } from './newest-transactions.ts';
 import type { SignedTexts } from './signed-texts.ts';
-import { CONSUMABLE, refundedUnits, RENEWABLE, soldIdOf, Transaction } from './transactions.ts';
+import { BOUGHT, CONSUMABLE, refundedUnits, RENEWABLE, soldIdOf, Transaction, type RenewalInfo } from './transactions.ts';
 
 interface Known {
   readonly texts: SignedTexts;
@@ -21,9 +21,6 @@ interface Known {
 
 /** Milliseconds between two questions for refunds. Signed texts alone have no list of refunds, so nothing is asked. */
 const ASK_EVERY_MS = 15 * 60_000;
-
-/** A user of a family gets nothing for what another member bought. */
-const BOUGHT = 'PURCHASED';
 
 /** Purchases of one kind in the App Store. Signed transactions prove them; their ids are read from what was signed before. */
 abstract class AppleSales<Purchase> implements Sales<Purchase> {
@@ -50,22 +47,23 @@ abstract class AppleSales<Purchase> implements Sales<Purchase> {
   }
 
   async read(proof: string, packageName?: string): Promise<Answer<Purchase>> {
-    const transaction = isSigned(proof) ? await this.#newestOf(await this.#verify(proof)) : await this.#known.newest.find(proof);
+    const newest = isSigned(proof) ? await this.#newestOf(await this.#verify(proof)) : await this.#known.newest.find(proof);
     // Nothing that Apple signed has told of this id, and nobody else can be asked.
-    if (transaction === undefined) throw storeUnconfigured();
+    if (newest === undefined) throw storeUnconfigured();
+    const { transaction, renewal } = newest;
     if (!this.#sells(transaction) || (packageName !== undefined && transaction.bundleId !== packageName)) return 'unknown';
-    return this.purchaseOf(transaction);
+    return this.purchaseOf(transaction, renewal);
   }
 
-  protected abstract purchaseOf(transaction: Transaction): Purchase;
+  protected abstract purchaseOf(transaction: Transaction, renewal: RenewalInfo | undefined): Purchase;
 
   /** The app finishes its transactions: Apple asks servers for nothing. */
   async acknowledge(): Promise<boolean> {
     return true;
   }
 
-  async #newestOf(transaction: Transaction): Promise<Transaction> {
-    return this.#sells(transaction) ? this.#known.newest.keep(soldIdOf(transaction), transaction) : transaction;
+  async #newestOf(transaction: Transaction): Promise<Newest> {
+    return this.#sells(transaction) ? this.#known.newest.keep(soldIdOf(transaction), transaction) : { transaction, renewal: undefined };
   }
 
   #sells({ bundleId, type, inAppOwnershipType, environment }: Transaction): boolean {
@@ -118,18 +116,14 @@ export class AppleSubscriptions extends AppleSales<StorePurchase> {
     super(options, known, RENEWABLE);
   }
 
-  protected purchaseOf(transaction: Transaction): StorePurchase {
+  protected purchaseOf(transaction: Transaction, renewal: RenewalInfo | undefined): StorePurchase {
     const { bundleId, productId, transactionId, purchaseDate, appAccountToken } = transaction;
     const now = this.options.now();
-    const expiresAt = endOf(transaction);
     return {
       id: soldIdOf(transaction),
       packageName: bundleId,
       productId,
-      state: now < expiresAt ? 'active' : 'expired',
-      expiresAt,
-      // A transaction does not say whether it will be renewed.
-      willRenew: undefined,
+      ...stateOf(transaction, renewal, now),
       checkedAt: now,
       buyer: appAccountToken,
       linkedId: undefined,
@@ -142,7 +136,22 @@ export class AppleSubscriptions extends AppleSales<StorePurchase> {
   }
 }
 
-/** When the access of a subscription ends. A transaction that an upgrade has replaced gives none. */
-function endOf({ purchaseDate, expiresDate = purchaseDate, revocationDate = Infinity, isUpgraded = false }: Transaction): number {
-  return isUpgraded ? purchaseDate : Math.min(expiresDate, revocationDate);
+/** How long Apple tries to bill, in milliseconds: https://developer.apple.com/documentation/storekit/reducing-involuntary-subscriber-churn */
+const BILLING_RETRY_MS = 60 * 86_400_000;
+
+/**
+ * The state of a subscription by the transaction that was bought last, and by the renewal info that was signed since. A transaction alone
+ * does not say whether it will be renewed.
+ */
+function stateOf(transaction: Transaction, told: RenewalInfo | undefined, now: number) {
+  const { purchaseDate, expiresDate = purchaseDate, revocationDate = Infinity, isUpgraded = false } = transaction;
+  // A transaction that an upgrade has replaced gives no access.
+  const end = isUpgraded ? purchaseDate : Math.min(expiresDate, revocationDate);
+  const renewal = told === undefined || told.signedDate < purchaseDate ? undefined : told;
+  const willRenew = renewal && renewal.autoRenewStatus === 1;
+  const { gracePeriodExpiresDate: graceEnd = 0, isInBillingRetryPeriod: isRetried = false } = renewal ?? {};
+  if (now < end) return { state: willRenew === false ? ('canceled' as const) : ('active' as const), expiresAt: end, willRenew };
+  if (end === expiresDate && now < graceEnd) return { state: 'grace' as const, expiresAt: graceEnd, willRenew };
+  const isHeld = end === expiresDate && isRetried && now < end + BILLING_RETRY_MS;
+  return { state: isHeld ? ('on_hold' as const) : ('expired' as const), expiresAt: end, willRenew: isHeld ? willRenew : renewal && false };
 }

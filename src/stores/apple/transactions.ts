@@ -36,6 +36,20 @@ export const Transaction = z.object({
 
 export type Transaction = z.output<typeof Transaction>;
 
+/** The fields of renewal info: https://developer.apple.com/documentation/appstoreserverapi/jwsrenewalinfodecodedpayload */
+export const RenewalInfo = z.object({
+  originalTransactionId: Id,
+  signedDate: Time,
+  autoRenewStatus: z.literal([0, 1]),
+  gracePeriodExpiresDate: Time.optional(),
+  isInBillingRetryPeriod: z.boolean().optional(),
+});
+
+export type RenewalInfo = z.output<typeof RenewalInfo>;
+
+/** The `inAppOwnershipType` of what a user bought. A user of a family gets nothing for what another member bought. */
+export const BOUGHT = 'PURCHASED';
+
 /** The values of `type` of a transaction of which the service sells. */
 export const CONSUMABLE = 'Consumable';
 export const RENEWABLE = 'Auto-Renewable Subscription';

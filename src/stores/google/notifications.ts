@@ -38,6 +38,7 @@ export const googleNotifications = {
     }),
     subscription: z.string().optional(),
   }),
+  errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
   // First Google's keys that verify the token may have to be fetched. Then a new purchase is checked (8 s) and consumed (4 s).
   deadlineMs: 20_000,
   example:
