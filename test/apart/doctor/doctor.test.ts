@@ -236,6 +236,8 @@ describe('on the settings', () => {
     [{ PUBLIC_URL: 'http://play.invalid' }, 'warning', 'http_public_url', 'http://play.invalid'],
     [{ NODE_ENV: 'development' }, 'warning', 'development', 'NODE_ENV=development'],
     [{ STORE: '' }, 'warning', 'store_unconfigured', 'sign-in (GOOGLE_CLIENT_IDS)'],
+    [{ STORE: 'apple' }, 'warning', 'store_unconfigured', 'APPLE_BUNDLE_IDS, APPLE_ROOTS_FILE'],
+    [{ STORE: 'google,apple' }, 'note', 'apple_not_asked', 'Apple has signed'],
     [{ PLAYGROUND: 'on' }, 'warning', 'playground', ''],
     [{ WEBHOOKS_PRIVATE: 'on' }, 'warning', 'private_webhooks', 'WEBHOOKS_PRIVATE=on'],
     [{ SESSION_VERIFY: 'on' }, 'note', 'open_verify', ''],

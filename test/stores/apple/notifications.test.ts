@@ -105,6 +105,19 @@ describe('a notification is answered with 200, and counted', () => {
   });
 });
 
+test('a notification with three texts is answered within 100 ms', async () => {
+  const took: number[] = [];
+  for (let times = 0; times < 21; times++) {
+    const said = renewable();
+    const text = sign(about(said, { signedRenewalInfo: sign(renewalOf(said)) }));
+    const startedAt = performance.now();
+    expect((await notify(text)).status).toBe(200);
+    took.push(performance.now() - startedAt);
+  }
+  // On a busy machine single answers may wait for the processor.
+  expect(took.toSorted((one, other) => one - other)[10]).toBeLessThan(100);
+});
+
 test('without settings no notification is accepted', async () => {
   await using unconfigured = await start({ settings: { ...settings, APPLE_ROOTS_FILE: '' } });
   expect((await notify(sign(notification({})), unconfigured)).body.error.code).toBe('store_unconfigured');
