@@ -94,6 +94,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       publish: (topic, message) => server.publish(topic, message),
       isDraining: () => server.draining,
+      mayWrite,
       address: () => urlOnThisMachine(config.HOST, port),
     },
     doors,

@@ -70,6 +70,8 @@ interface OfServer {
   readonly failed: (message: string) => void;
   readonly publish: (topic: string, message: string) => void;
   readonly isDraining: () => boolean;
+  /** False while the private Redis would end at its next write. */
+  readonly mayWrite: () => boolean;
   /** The URL at which this machine reaches the service. */
   readonly address: () => string;
 }
@@ -87,7 +89,7 @@ export function servicesOf(
 ): Services {
   const { log, now = ofServer.clock.now, monotonic = processClock, holdings: held = holdings } = options;
   const wallClock = wallClockOf(options);
-  const { publish, failed } = ofServer;
+  const { publish, failed, isDraining, mayWrite } = ofServer;
   const metrics = new Metrics();
   const { subscriber, durable, tracked, trackedKeys, source } = connections;
   trackedKeys.on('refused', (reason) => log.warn({ reason }, 'redis does not track keys: watched accounts are read all the time'));
@@ -126,7 +128,7 @@ export function servicesOf(
   const watchingCallers = new WatchingCallers();
   watchingCallers.addTo(metrics);
   const roomList = new RoomList({ scripts, log, now, metrics });
-  const presence = new Presence({ subscriber, scripts, config, roomList, log, now, isDraining: ofServer.isDraining });
+  const presence = new Presence({ subscriber, scripts, config, roomList, log, now, isDraining, mayWrite });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
   const purchaseCounts = new PurchaseCounts(metrics);
@@ -197,7 +199,7 @@ export function servicesOf(
     now,
     wallClock,
     monotonic,
-    readiness: readinessOf({ connections, data, keySecret, privateRedis: options.privateRedis, isDraining: ofServer.isDraining }),
+    readiness: readinessOf({ connections, data, keySecret, privateRedis: options.privateRedis, isDraining }),
     metricsText: oneAtATime(
       keptFor(METRICS_KEPT_MS, monotonic, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
     ),

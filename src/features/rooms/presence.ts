@@ -59,6 +59,8 @@ export interface PresenceOptions {
   readonly roomList: Pick<RoomList, 'changed'>;
   /** Whether this process takes no new channels any more. */
   readonly isDraining?: () => boolean;
+  /** False while the private Redis would end at its next write. Default: true */
+  readonly mayWrite?: () => boolean;
   /** How often this process renews its leases, in milliseconds. Default: RENEW_INTERVAL_MS. */
   readonly renewalMs?: number;
 }

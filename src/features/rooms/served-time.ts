@@ -34,6 +34,8 @@ export interface ServedTimeOptions {
   readonly now: () => number;
   /** Whether this process takes no new channels any more. */
   readonly isDraining?: () => boolean;
+  /** False while the private Redis would end at its next write. Then nothing is noted. Default: true */
+  readonly mayWrite?: () => boolean;
 }
 
 /**
@@ -52,7 +54,9 @@ export class ServedTime {
 
   constructor(options: ServedTimeOptions) {
     this.#options = options;
-    const note = (): void => void this.#noteAll().catch((error: unknown) => this.#failed(error));
+    const note = (): void => {
+      if (options.mayWrite?.() !== false) this.#noteAll().catch((error: unknown) => this.#failed(error));
+    };
     this.#timer = setInterval(note, NOTE_INTERVAL_MS);
     setImmediate(note);
   }
