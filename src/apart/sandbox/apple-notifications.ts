@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { boundedFetch } from '../../stores/bounded-fetch.ts';
 import { RENEWABLE } from '../../stores/apple/transactions.ts';
-import type { Issued } from './apple-transactions.ts';
+import { transactionOf, type Issued } from './issued-transaction.ts';
 import { delivered, PUSH_DEADLINE_MS } from './push-notification.ts';
 import type { SandboxServices } from './sandbox-services.ts';
-
-/** What Apple signs of a transaction. */
-export function transactionOf({ revoked, renewal: _, ...bought }: Issued, signedDate: number): object {
-  return { ...bought, ...revoked, originalPurchaseDate: bought.purchaseDate, inAppOwnershipType: 'PURCHASED', signedDate };
-}
 
 /**
  * Notifies the service as Apple does (https://developer.apple.com/documentation/appstoreservernotifications), with the faults of

@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
 import { CONSUMABLE, RENEWABLE, WHOLE_PERCENTAGE } from '../../stores/apple/transactions.ts';
-import { notifyAsApple, transactionOf } from './apple-notifications.ts';
+import { notifyAsApple } from './apple-notifications.ts';
+import { transactionOf, type Issued } from './issued-transaction.ts';
 import { keepIssued, readIssued } from './issued-record.ts';
 import { sandboxRedisKeys } from './model.ts';
 import type { SandboxServices } from './sandbox-services.ts';
@@ -42,35 +43,6 @@ export interface AppleOrder extends z.output<z.ZodObject<typeof appleFields>> {
   readonly minutes?: number | undefined;
   readonly test?: boolean | undefined;
   readonly notify?: boolean | undefined;
-}
-
-/** What the sandbox says of a transaction, without the time at which it signs. */
-export interface Issued {
-  readonly transactionId: string;
-  readonly originalTransactionId: string;
-  readonly bundleId: string;
-  readonly productId: string;
-  readonly type: string;
-  readonly environment: string;
-  readonly quantity: number;
-  readonly purchaseDate: number;
-  readonly appAccountToken?: string;
-  readonly expiresDate?: number;
-  /** The fields of a refund. Left out: nothing is refunded. */
-  readonly revoked?:
-    | {
-        readonly revocationDate: number;
-        readonly revocationReason: number;
-        readonly revocationType: string;
-        readonly revocationPercentage?: number;
-      }
-    | undefined;
-  /** The renewal info of a subscription. */
-  readonly renewal?: {
-    readonly autoRenewStatus: 0 | 1;
-    readonly gracePeriodExpiresDate?: number;
-    readonly isInBillingRetryPeriod?: boolean;
-  };
 }
 
 /** Seconds for which a transaction is kept after its last change. */

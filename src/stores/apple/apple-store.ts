@@ -1,15 +1,9 @@
-import type { AppStore, Notifications, OneTimeProducts, OpeningOptions, Subscriptions } from '../store.ts';
+import type { AppStore, Notifications, OneTimeProducts, Subscriptions } from '../store.ts';
 import { NewestTransactions } from './newest-transactions.ts';
 import { AppleNotifications } from './notifications.ts';
 import { AppleProducts, AppleSubscriptions } from './sales.ts';
-import type { AppleSettings } from './settings.ts';
+import type { AppleOptions } from './settings.ts';
 import { SignedTexts } from './signed-texts.ts';
-
-/** The options of every class in this folder. */
-export interface AppleOptions extends OpeningOptions {
-  /** The settings. A function, because the sandbox's change until the service listens. */
-  readonly settings: () => AppleSettings;
-}
 
 /** Apple as the app store, by what Apple has signed. The sandbox is the same class with certificates of its own. */
 export class AppleStore implements AppStore {

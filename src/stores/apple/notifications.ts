@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import type { NotificationEndpoint, Notifications, PurchaseHint } from '../store.ts';
-import type { AppleOptions } from './apple-store.ts';
 import type { NewestTransactions } from './newest-transactions.ts';
+import type { AppleOptions } from './settings.ts';
 import type { SignedTexts } from './signed-texts.ts';
 import { BOUGHT, CONSUMABLE, RENEWABLE, RenewalInfo, soldIdOf, Transaction } from './transactions.ts';
 

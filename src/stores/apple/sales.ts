@@ -9,8 +9,8 @@ import {
   type Sales,
   type StorePurchase,
 } from '../store.ts';
-import type { AppleOptions } from './apple-store.ts';
 import type { Newest, NewestTransactions } from './newest-transactions.ts';
+import type { AppleOptions } from './settings.ts';
 import type { SignedTexts } from './signed-texts.ts';
 import { BOUGHT, CONSUMABLE, refundedUnits, RENEWABLE, soldIdOf, Transaction, type RenewalInfo } from './transactions.ts';
 

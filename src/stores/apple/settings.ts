@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { SettingError, type Config } from '../../config.ts';
-import type { StoreCheck } from '../store.ts';
+import type { OpeningOptions, StoreCheck } from '../store.ts';
 
 /** The certificates and apps of Apple as the app store. Apple and the sandbox differ in these settings only. */
 export interface AppleSettings {
@@ -13,6 +13,12 @@ export interface AppleSettings {
   readonly roots: () => readonly X509Certificate[] | Promise<readonly X509Certificate[]>;
   /** Whether subscriptions that nobody paid for, of testers and of app review, give access. */
   readonly takesTests: boolean;
+}
+
+/** The options of every class in this folder. */
+export interface AppleOptions extends OpeningOptions {
+  /** The settings. A function, because the sandbox's change until the service listens. */
+  readonly settings: () => AppleSettings;
 }
 
 export function checkApple(config: Config): StoreCheck {
