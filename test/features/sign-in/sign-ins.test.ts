@@ -8,6 +8,7 @@ import { codeOf, forFile, freshId, isOnCluster, sharedClient, signIn, start, typ
 import { startRedis } from '../../own-redis.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { balanceOf, deleteAccount, historyOf, issue } from '../../store.ts';
+import { Issuer, rsaKey, signed } from '../../stores/google/issuer.ts';
 
 /** An own Redis, which the tests audit. On a Cluster, that of the test process. */
 const own = isOnCluster() ? undefined : await forFile(startRedis());
@@ -424,10 +425,50 @@ describe('POST /v1/account/sign-ins/remove', () => {
       await remove(ada, ada.accountId, await tokenOf(thief)),
     ].map(codeOf);
     expect(answers).toEqual(['401 session_required', '403 forbidden', '403 forbidden', '403 proof_required', '403 proof_required']);
+    const nonce = await nonceOf(ada);
     await ban(ada.accountId);
     expect(codeOf(await remove(ada, ada.accountId))).toBe('403 account_banned');
+    expect(codeOf(await add(ada, person('acme'), { nonce }))).toBe('403 account_banned');
     await unban(ada.accountId);
     expect(await providersOf(ada)).toEqual(['google', 'apple']);
+  });
+
+  test('by support staff ends it as its user does, and of a deleted account there is none', async () => {
+    await using staffed = await start({ ...place, settings: { ADMIN_API: 'on' } });
+    const { token: bearer } = await makeServerKey(staffed, ['admin']);
+    const removeOf = ({ accountId }: SignedIn, signIn: string): Promise<TestReply> =>
+      staffed.post(`/v1/admin/accounts/${accountId}/remove-sign-in`, { signIn, reason: 'ticket 4711' }, { bearer });
+    const ada = await enter(person());
+    await add(ada, person('apple'));
+    const [own, added] = (await listOf(ada)).map(({ id }: { id: string }) => id);
+    expect(codeOf(await removeOf(ada, 'x'.repeat(22)))).toBe('404 sign_in_not_found');
+    expect((await removeOf(ada, added)).status).toBe(200);
+    expect(await providersOf(ada)).toEqual(['google']);
+    expect(codeOf(await removeOf(ada, own))).toBe('409 last_sign_in');
+    const gone = await enter(person());
+    await deleteAccount(service, { token: await tokenOf(gone) });
+    expect(codeOf(await removeOf(gone, gone.accountId))).toBe('410 account_deleted');
+  });
+
+  test('and adding change nothing where no provider is configured, or the provider of the proof is away', async () => {
+    const ada = await enter(person());
+    const issuer = await Issuer.start([]);
+    await issuer[Symbol.asyncDispose]();
+    const at = Math.floor(Date.now() / 1000);
+    const claims = { iss: issuer.url, aud: 'game', sub: freshId(), iat: at, exp: at + 600 };
+    const key = rsaKey('away');
+    const proof = signed({ alg: 'RS256', kid: 'away' }, claims, key.privateKey);
+    const token = await tokenOf(person('apple'), { nonce: await nonceOf(ada) });
+    for (const [code, settings] of [
+      ['503 store_unconfigured', { STORE: 'off' }],
+      ['503 app_store_unavailable', { OPENID_PROVIDERS: `away=${issuer.url}=game` }],
+    ] as const) {
+      await using there = await start({ ...place, settings });
+      const { cookies } = ada;
+      expect(codeOf(await there.post('/v1/account/sign-ins', { token, proof }, { cookies }))).toBe(code);
+      expect(codeOf(await there.post('/v1/account/sign-ins/remove', { id: ada.accountId, proof }, { cookies }))).toBe(code);
+    }
+    expect(await providersOf(ada)).toEqual(['google']);
   });
 
   test('of both sign-ins at once keeps one', async () => {
