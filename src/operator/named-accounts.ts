@@ -26,7 +26,7 @@ export const Who = z
 export const FoundAccount = z
   .object({
     accountId: AccountId,
-    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', 'apple', 'openid', ...SIGN_IN_NAMES]),
+    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', 'openid', ...SIGN_IN_NAMES]),
     via: z
       .object({
         purchase: z.string().optional(),
@@ -83,7 +83,7 @@ export async function knownOf(candidates: readonly Candidate[], services: Operat
 /** A deleted account has no fields. But an installId always has a guest, and a store's subject a store account. */
 const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>> = {
   installId: 'guest',
-  ...Object.fromEntries(['apple', 'openid', ...SIGN_IN_NAMES].map((name) => [name, 'store'])),
+  ...Object.fromEntries(['openid', ...SIGN_IN_NAMES].map((name) => [name, 'store'])),
 };
 
 export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
@@ -114,7 +114,7 @@ async function candidatesOf(who: string, { scripts, config }: OperatorServices):
 export async function usersOf(name: string, provider: string, subject: string, scripts: OperatorServices['scripts']) {
   const { accountId, ordinal } = await storeAccountOf(provider, subject, scripts);
   const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(provider, subject, ordinal - 1)])];
-  const foundBy = (['apple', ...SIGN_IN_NAMES] as const).find((known) => known === name) ?? 'openid';
+  const foundBy = SIGN_IN_NAMES.find((known) => known === name) ?? 'openid';
   return accounts.map((id): Candidate => ({ foundBy, accountId: id }));
 }
 

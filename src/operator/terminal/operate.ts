@@ -183,7 +183,7 @@ async function accountOf(who: string, { services, checkData }: Tool): Promise<st
 }
 
 /** A user of an app store may have an account and an older, deleted one. */
-const STORES: readonly string[] = ['apple', 'openid', ...SIGN_IN_NAMES];
+const STORES: readonly string[] = ['openid', ...SIGN_IN_NAMES];
 
 const NO_ACCOUNT = 'There is no such account.';
 
