@@ -197,6 +197,7 @@ export class ScriptBatches {
         ? [sha, 0, now(), place!(), ...known, ...shared, ...keys, ...args]
         : [sha, keys.length, ...keys, now(), ...known, ...shared, ...args];
     try {
+      if (form.cluster === true && connection.callTracked !== undefined) return await connection.callTracked('EVALSHA', words, keys);
       return await connection.call('EVALSHA', words);
     } catch (error) {
       // NOSCRIPT: nothing ran. Redis drops its script cache at a restart, a failover and SCRIPT FLUSH. EVAL fills it again.

@@ -5,6 +5,11 @@ export type AnyScript = Script<string, string, string>;
 /** A connection that sends a command and resolves with the reply: a ScriptLink, or ioredis. */
 export interface ScriptConnection {
   call(command: string, words: (string | number)[]): Promise<unknown>;
+  /**
+   * Sends a command on a connection that tracks what is read (`tracked.ts`).
+   * @param unnamed keys that the command reads and does not name in its KEYS: those of scripts on a Cluster
+   */
+  callTracked?(command: string, words: (string | number)[], unnamed: readonly string[]): Promise<unknown>;
   /** The number of the database that the connection uses. Default: 0. */
   readonly options?: { readonly db?: number | undefined };
 }

@@ -38,9 +38,16 @@ export class TrackedReads implements ScriptConnection {
     this.#open = () => new TrackingLink(redis, keys, options);
   }
 
-  async call(command: string, words: readonly (string | number)[]): Promise<unknown> {
+  call(command: string, words: readonly (string | number)[]): Promise<unknown> {
+    return this.callTracked(command, words, []);
+  }
+
+  async callTracked(command: string, words: readonly (string | number)[], unnamed: readonly string[]): Promise<unknown> {
     const link = (this.#link ??= this.#open());
     if (!link.isReady) await link.opened();
+    // Redis 7.0 tracks the keys that a command names, and a script of a Cluster names none. Read before it, they are tracked from before its
+    // reads on. A node that does not serve a key refuses this, and the script too.
+    for (const key of unnamed) if (key !== '') link.call('EXISTS', [key]).catch(() => {});
     return link.call(command, words);
   }
 

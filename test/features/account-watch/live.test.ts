@@ -1,6 +1,7 @@
+import type { Cluster } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { forFile, freshId, signIn, start, tokenFor } from '../../harness.ts';
+import { forFile, freshId, isOnCluster, sharedClient, signIn, start, tokenFor } from '../../harness.ts';
 import { openDesk } from '../../operator/parts.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
 import { eventually, type Message, type Watcher, type WatchOptions } from '../../realtime/watcher.ts';
@@ -33,6 +34,16 @@ async function lost(watcher: Watcher): Promise<[code: string, close: number]> {
   const { code } = await watcher.closed;
   return [watcher.messages.at(-1)?.error?.code, code];
 }
+
+test('Redis tracks the keys of a watched account, those of a Cluster too', async () => {
+  await watch(await rich(1));
+  const client = sharedClient();
+  await client.ping();
+  const nodes = isOnCluster() ? (client as unknown as Cluster).nodes('master') : [client];
+  const stats = await Promise.all(nodes.map((node) => node.info('stats')));
+  client.disconnect();
+  expect(stats.join('\n')).toMatch(/^tracking_total_keys:[1-9]/m);
+});
 
 describe('a connection gets the account at once', () => {
   test.each<[string, (installId: string) => Promise<WatchOptions & { hello?: object }>]>([
