@@ -15,6 +15,7 @@ const turns = [
   { audit: 5.5 },
   { operations: 5.5 },
   { floods: 3.5, grants: 2 },
+  { saves: 5.5 },
   { pages: undefined },
   { openapi: undefined, client: undefined },
   { platforms: 5.5 },

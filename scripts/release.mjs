@@ -20,6 +20,7 @@ const steps = [
   'prove:purchases',
   'prove:floods',
   'prove:grants',
+  'prove:saves',
   'prove:boards',
   'prove:cluster',
   'prove:suite',
