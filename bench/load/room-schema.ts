@@ -45,8 +45,8 @@ export const RoomState = schema(
 );
 export type RoomState = InstanceType<typeof RoomState>;
 
-/** A whole room as plain data. A schema leaves out a field that is null, and the data of its players is. */
-export interface PlainRoom extends Omit<RoomDoc, 'players'> {
+/** A whole room as plain data. A schema leaves out a field that is null, and the grace of its seats and the data of its players are. */
+export interface PlainRoom extends Omit<RoomDoc, 'players' | 'seatGraceSeconds'> {
   readonly players: readonly Omit<RoomDoc['players'][number], 'data'>[];
   readonly state: ReturnType<typeof stampedState>;
 }
@@ -60,7 +60,7 @@ export interface RoomChange {
   readonly state: { readonly turn: number; readonly at: string };
 }
 
-export function plainRoom(doc: RoomDoc, state: ReturnType<typeof stampedState>): PlainRoom {
+export function plainRoom({ seatGraceSeconds: _, ...doc }: RoomDoc, state: ReturnType<typeof stampedState>): PlainRoom {
   return { ...doc, players: doc.players.map(({ data: _, ...player }) => player), state };
 }
 
