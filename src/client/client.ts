@@ -131,7 +131,7 @@ export function coinop(options: Options): Client {
   const { signal: closed } = closing;
   const watchers = new Set<Watcher>();
 
-  /** Finds the cause of failures, in a module of its own, because most pages never need it. */
+  /** Finds the cause of a network failure. Its module is loaded with the first one, because most pages have none. */
   let explain: ((result: Result) => Result) | undefined;
   const to: SendOnce = async (...request) => {
     const result = await sendOnce(fetch, url, ...request);

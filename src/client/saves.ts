@@ -151,7 +151,7 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
     return (await settle({})) ? result : undefined;
   };
 
-  /** Sends what is kept under the key, until it stands or cannot be sent now. */
+  /** Sends the save of the key, and any newer one that the game makes meanwhile, until the service has the newest or does not answer. */
   const send = async (key: string): Promise<SaveResult<Data> | undefined> => {
     for (;;) {
       const kept = await read(key);

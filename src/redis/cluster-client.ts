@@ -36,8 +36,8 @@ const LATE_MS = 50;
 const MOST_ASKED = 7;
 
 /**
- * For how long, in milliseconds, the process accepts no map that is older than the last known epoch. After that the Cluster was created
- * anew, or the process reaches only nodes that were cut off, and it takes an older map.
+ * The time in which the process refuses a map that is older than the last known epoch, in milliseconds. After this time it takes the older
+ * map: either the Cluster was created anew, or all nodes that the process reaches are cut off from the others.
  */
 const EPOCH_KEPT_MS = 5000;
 

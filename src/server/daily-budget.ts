@@ -6,7 +6,7 @@ interface Bundle {
   left: number;
   /** All units that the process has taken from the daily budget since it first met the address. */
   came: number;
-  /** The units that the process has reported so far (`told`). */
+  /** The written units that this process has reported to Redis so far. The method `told` adds to them. */
   told: number;
   /**
    * The call under way that takes more units from the daily budget. It resolves to 0 once there are units, else to the milliseconds to

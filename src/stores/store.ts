@@ -67,8 +67,8 @@ export interface NotificationEndpoint {
 
 /**
  * An app store that is open. Each part (install proofs, subscriptions, products, notifications) is undefined if the store does not
- * have it, or if settings for it are missing. Endpoints that need the part then answer `store_unconfigured`, because a token that no store
- * verified must never be accepted. The sandbox knows its address only once the service listens, so callers read a part anew for each call.
+ * have it, or if settings for it are missing. Endpoints that need the part then answer `store_unconfigured`: the service accepts no token
+ * that no store has verified. Callers read a part anew for each call, because the sandbox gets its address only when the service listens.
  *
  * While the store does not answer, a method throws the Refusal `app_store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */

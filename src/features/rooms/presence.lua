@@ -1,5 +1,5 @@
--- Marks players of a room connected or away, by the leases of their connections, hands over the role of a host who is away too long, and
--- frees the seats of players who are away for longer than the room's seatGraceSeconds.
+-- Marks the players of a room as connected or away, by the leases of their connections. Passes on the role of a host who is away for too
+-- long. Frees the seat of a player who is away for longer than the room's seatGraceSeconds.
 -- KEYS room, leases
 -- ARGV event, account_id, tab, members, lease_ms, grace_ms, silent_ms, served_since, ttl_ms
 -- Prologue prologue-check.lua

@@ -126,7 +126,7 @@ type Outcome =
   | { readonly added: boolean; readonly merged: false }
   | { readonly added: true; readonly merged: true; readonly coins: number };
 
-/** The most times that one request begins anew, because the sign-in or one of both accounts changed meanwhile. */
+/** The most tries of one request. A try begins anew if the sign-in, or one of the two accounts, has changed meanwhile. */
 const MOST_TRIES = 8;
 
 /** The longest wait before a request begins anew, in milliseconds: two accounts that merge each other must not do so in step for ever. */

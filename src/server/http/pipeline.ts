@@ -18,10 +18,10 @@ import { redisUnavailable } from './error-answer.ts';
 import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';
 import { ignoresKeys, serverKeyCredential, type ServerKeyCredentialOptions } from './server-key-credential.ts';
 
-/** Milliseconds that a request may wait for Redis. After that it is answered 503 `store_unavailable`. */
+/** The longest wait of a request for Redis, in milliseconds. Then the service answers 503 `store_unavailable`. */
 export const REDIS_DEADLINE_MS = 2000;
 
-/** Milliseconds that a costly request may wait for its turn. After that it is answered 503 `store_unavailable`. */
+/** The longest wait of a costly request for its turn, in milliseconds. Then the service answers 503 `store_unavailable`. */
 const TURN_DEADLINE_MS = 20_000;
 
 /** Milliseconds of the `Retry-After` with which a costly request is refused if too many others wait. */

@@ -5,7 +5,7 @@ import { AppleProducts, AppleSubscriptions } from './sales.ts';
 import type { AppleOptions } from './settings.ts';
 import { SignedTexts } from './signed-texts.ts';
 
-/** Apple as the app store, by what Apple has signed. The sandbox is the same class with certificates of its own. */
+/** Apple as the app store, by what Apple has signed. The sandbox opens the same class with certificates of its own. */
 export class AppleStore implements AppStore {
   readonly name = 'apple';
   readonly installs = undefined;

@@ -198,7 +198,7 @@ describe('the limits', () => {
     expect(await redis.hget(saveKeys.saves(accountIdOf(one.installId)), ':bytes')).toBe(String(11 * FULL + 256));
   });
 
-  test('of an address and day count what is written only, and do not hold for a server key', async () => {
+  test('of an address a day count only bytes that are written, and no bytes that a server key writes', async () => {
     const settings = {
       RATE_LIMIT: 'on',
       RATE_LIMIT_PER_SECOND: '1000',

@@ -4,7 +4,7 @@ import { openSocket } from './fake-socket.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A socket of a player, of which the channel is told when it is silent and when it is heard again. */
+/** A player's socket. `told` has what the channel is told: that it fell silent, that it was heard again, that it closed. */
 function open() {
   const told: string[] = [];
   const { live, socket } = openSocket({
