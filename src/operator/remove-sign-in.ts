@@ -1,26 +1,14 @@
 import { z } from 'zod';
-import { accountEvents } from '../accounts/account-events.ts';
-import { accountKey } from '../accounts/account-keys.ts';
 import { AccountId } from '../accounts/ids.ts';
-import { refusesNobody } from '../accounts/prologues.ts';
-import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../accounts/session-list.ts';
-import { signInEntry, signInLibrary } from '../accounts/sign-ins.ts';
-import { endSignIn } from '../accounts/store-accounts.ts';
-import { refuse, Refusal } from '../errors.ts';
+import { signInEntry } from '../accounts/sign-ins.ts';
+import { Refusal } from '../errors.ts';
 import { readListed } from '../features/sign-in/listed.ts';
-import { removal } from '../features/sign-in/remove.ts';
-import { defineScript } from '../redis/script.ts';
+import { removeForOperator, removeSignInOf } from '../features/sign-in/remove.ts';
 import { operatorFor } from '../server/identity/caller.ts';
 import { nameOfProvider } from '../stores/openid/provider-table.ts';
 import { followed } from './account-facts.ts';
 import { Account } from './named-accounts.ts';
 import { operation, Reason } from './operation.ts';
-
-const removeForOperator = defineScript({
-  ...removal,
-  prologue: refusesNobody,
-  library: [signInLibrary, sessionLibrary, accountEvents],
-});
 
 export const removeSignIn = operation({
   name: 'accounts remove-sign-in',
@@ -53,20 +41,15 @@ export const removeSignIn = operation({
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const { scripts, config, now } = services;
     const operator = operatorFor(accountId);
     const [, text = ''] = (await readListed(operator, services)).find(([id]) => id === signIn) ?? [];
-    const provider = nameOfProvider(signInEntry.parse(text)?.provider ?? '-', config);
+    const provider = nameOfProvider(signInEntry.parse(text)?.provider ?? '-', services.config);
     return {
       question: `Remove the sign-in ${signIn} (${provider}) from the account ${accountId}? Reason: ${reason}`,
       what: { account: accountId, signIn },
       why: reason,
       async act() {
-        const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
-        const args = { id: signIn, sessionId: '', provider, lifeSeconds: SESSION_LIFE_MS / 1000 };
-        const [word] = await scripts.runAs(operator, removeForOperator, keys, args);
-        if (word !== 'removed') return refuse(word);
-        if (signIn !== accountId) await endSignIn(signIn, now(), scripts);
+        await removeSignInOf(operator, removeForOperator, { id: signIn, provider }, services);
         return { accountId };
       },
     };

@@ -1,20 +1,12 @@
 import { accountKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { refusesNobody } from '../../accounts/prologues.ts';
-import { sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
-import { signInLibrary } from '../../accounts/sign-ins.ts';
+import { sessionsKey } from '../../accounts/session-list.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
+import { reading } from './model.ts';
 
-const readForOperator = defineScript({
-  file: new URL('read-sign-ins.lua', import.meta.url),
-  keys: ['account', 'sessions'],
-  args: ['sessionId'],
-  answers: ['sign_ins'],
-  prologue: refusesNobody,
-  library: [signInLibrary, sessionLibrary],
-  readOnly: true,
-});
+const readForOperator = defineScript({ ...reading, prologue: refusesNobody });
 
 /** The entries in an account's list of sign-ins, also of a banned or moving account. */
 export async function readListed(

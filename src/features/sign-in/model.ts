@@ -38,15 +38,17 @@ export const Proof = z
   .catch(undefined)
   .meta({ description: 'An ID token of a sign-in that the account has, issued at most ten minutes ago.' });
 
-const readSignIns = defineScript({
+/** The script that reads the sign-ins of an account, for its user and for operators. */
+export const reading = {
   file: new URL('read-sign-ins.lua', import.meta.url),
   keys: ['account', 'sessions'],
   args: ['sessionId'],
   answers: ['sign_ins'],
-  prologue: checksCaller,
   library: [signInLibrary, sessionLibrary],
   readOnly: true,
-});
+} as const;
+
+const readSignIns = defineScript({ ...reading, prologue: checksCaller });
 
 /** The sign-ins of the caller's account, the oldest first. @throws as `runAs` */
 export async function signInsOf(

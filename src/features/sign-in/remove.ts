@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
-import { checksCaller } from '../../accounts/prologues.ts';
+import { checksCaller, refusesNobody } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
 import { signInLibrary } from '../../accounts/sign-ins.ts';
 import { endSignIn } from '../../accounts/store-accounts.ts';
@@ -10,11 +10,11 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
 import { Reply, Unchecked } from '../../server/http/endpoint.ts';
+import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie } from '../../server/identity/sessions.ts';
 import { checkProof, Proof, refuseOtherSession, signInsOf, type ProofServices, type SignedIn } from './model.ts';
 
-/** The script that removes a sign-in, for its user and for operators. */
-export const removal = {
+const removal = {
   file: new URL('remove-sign-in.lua', import.meta.url),
   keys: ['account', 'sessions'],
   args: ['id', 'sessionId', 'provider', 'lifeSeconds'],
@@ -22,9 +22,37 @@ export const removal = {
   slotOf: 'account',
   outboxOf: 'account',
   durable: true,
+  library: [signInLibrary, sessionLibrary, accountEvents],
 } as const;
 
-const removeScript = defineScript({ ...removal, prologue: checksCaller, library: [signInLibrary, sessionLibrary, accountEvents] });
+const removeScript = defineScript({ ...removal, prologue: checksCaller });
+/** As `removeScript`, for an operator, who can remove sign-ins of a banned account too. */
+export const removeForOperator = defineScript({ ...removal, prologue: refusesNobody });
+
+interface Removed {
+  readonly id: string;
+  readonly provider: string;
+}
+
+/**
+ * Removes a sign-in from the caller's account.
+ * @returns whether the session of the caller began with it
+ * @throws Refusal as the script, and as `runAs`
+ */
+export async function removeSignInOf(
+  caller: Caller,
+  script: typeof removeScript,
+  { id, provider }: Removed,
+  { scripts, now }: Pick<Services, 'scripts' | 'now'>,
+): Promise<boolean> {
+  const { accountId, session } = caller;
+  const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
+  const args = { id, sessionId: session?.id ?? '', provider, lifeSeconds: SESSION_LIFE_MS / 1000 };
+  const [word, isOwn] = await scripts.runAs(caller, script, keys, args);
+  if (word !== 'removed') throw refuse(word);
+  if (id !== accountId) await afterWrites(endSignIn(id, now(), scripts));
+  return isOwn === '1';
+}
 
 export const removeSignIn = endpoint({
   method: 'POST',
@@ -44,20 +72,14 @@ export const removeSignIn = endpoint({
   async handle({ caller, body, meta }, services: ProofServices & Pick<Services, 'sessions'>) {
     const refusal = refuseOtherSession(caller);
     if (refusal !== undefined) return new Unchecked(refusal);
-    const { scripts, sessions, now } = services;
     const { accountId, session } = caller as SignedIn;
     // The list is read first, so that an ended session or a banned account is refused before anything is asked of a provider.
     const listed = await signInsOf(caller, services);
     await checkProof(body.proof, accountId, services);
     const found = listed.find(({ id }) => id === body.id);
     if (found === undefined) return refuse('sign_in_not_found');
-    const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
-    const args = { id: found.id, sessionId: session.id, provider: found.provider, lifeSeconds: SESSION_LIFE_MS / 1000 };
-    const [word, isOwn] = await scripts.runAs(caller, removeScript, keys, args);
-    if (word !== 'removed') return refuse(word);
-    if (found.id !== accountId) await afterWrites(endSignIn(found.id, now(), scripts));
-    if (isOwn !== '1') return { current: false };
-    sessions.markEnded(session);
+    if (!(await removeSignInOf(caller, removeScript, found, services))) return { current: false };
+    services.sessions.markEnded(session);
     return new Reply({ current: true }, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
   },
 });
