@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { BASIC_CONSTRAINTS, der, ECDSA_WITH_SHA256, nameOf, objectId, sequence, utcTime } from '../src/apart/sandbox/apple-certificates.ts';
 
 /**
  * A self-signed certificate for 127.0.0.1, valid for a day, and its key: both as PEM. Node cannot make certificates, and a minimal
@@ -6,20 +7,20 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
  */
 export function selfSignedCertificate(): { cert: string; key: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  const ecdsaWithSha256 = sequence(objectId(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
-  const name = sequence(der(0x31, sequence(objectId(0x55, 0x04, 0x03), der(0x0c, Buffer.from('coinop test')))));
+  const ecdsaWithSha256 = sequence(objectId(ECDSA_WITH_SHA256));
+  const name = nameOf('coinop test');
   const now = Date.now();
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(8)]);
   // 2.5.29.19 basicConstraints: an authority, so that clients can trust the certificate as a root.
-  const isAuthority = sequence(objectId(0x55, 0x1d, 0x13), der(0x04, sequence(der(0x01, Buffer.from([0xff])))));
+  const isAuthority = sequence(objectId(BASIC_CONSTRAINTS), der(0x04, sequence(der(0x01, Buffer.from([0xff])))));
   // 2.5.29.17 subjectAltName with iPAddress 127.0.0.1.
-  const address = sequence(objectId(0x55, 0x1d, 0x11), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))));
+  const address = sequence(objectId('551d11'), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))));
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, serial),
     ecdsaWithSha256,
     name,
-    sequence(time(now - 3_600_000), time(now + 86_400_000)),
+    sequence(utcTime(now - 3_600_000), utcTime(now + 86_400_000)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(isAuthority, address)),
@@ -32,17 +33,3 @@ export function selfSignedCertificate(): { cert: string; key: string } {
     key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
   };
 }
-
-function der(tag: number, ...parts: Buffer[]): Buffer {
-  const content = Buffer.concat(parts);
-  const { length } = content;
-  const head = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...head]), content]);
-}
-
-const sequence = (...parts: Buffer[]): Buffer => der(0x30, ...parts);
-
-const objectId = (...bytes: number[]): Buffer => der(0x06, Buffer.from(bytes));
-
-/** UTCTime: `YYMMDDHHMMSSZ`. */
-const time = (at: number): Buffer => der(0x17, Buffer.from(`${new Date(at).toISOString().slice(2, 19).replaceAll(/\D/g, '')}Z`));

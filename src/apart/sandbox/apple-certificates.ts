@@ -17,8 +17,8 @@ export interface Wanted {
 /** The object ids of Apple's marks, in DER: of certificates that sign texts, and of certificates that sign these. */
 export const APPLE_MARKS = { leaf: '2a864886f76364060b01', intermediate: '2a864886f76364060201' };
 
-const ECDSA_WITH_SHA256 = '2a8648ce3d040302';
-const BASIC_CONSTRAINTS = '551d13';
+export const ECDSA_WITH_SHA256 = '2a8648ce3d040302';
+export const BASIC_CONSTRAINTS = '551d13';
 const COMMON_NAME = '550403';
 
 /** The DER of a certificate. */
@@ -41,18 +41,18 @@ export function certificateDer(wanted: Wanted): Buffer {
   return sequence(body, algorithm, der(0x03, Buffer.from([0]), sign('sha256', body, signedBy)));
 }
 
-function der(tag: number, ...parts: Buffer[]): Buffer {
+export function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
   const head = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...head]), content]);
 }
 
-const sequence = (...parts: Buffer[]): Buffer => der(0x30, ...parts);
+export const sequence = (...parts: Buffer[]): Buffer => der(0x30, ...parts);
 
-const objectId = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
+export const objectId = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
 
-const nameOf = (text: string): Buffer => sequence(der(0x31, sequence(objectId(COMMON_NAME), der(0x0c, Buffer.from(text)))));
+export const nameOf = (text: string): Buffer => sequence(der(0x31, sequence(objectId(COMMON_NAME), der(0x0c, Buffer.from(text)))));
 
 /** UTCTime: `YYMMDDHHMMSSZ`. */
-const utcTime = (at: number): Buffer => der(0x17, Buffer.from(`${new Date(at).toISOString().slice(2, 19).replaceAll(/\D/g, '')}Z`));
+export const utcTime = (at: number): Buffer => der(0x17, Buffer.from(`${new Date(at).toISOString().slice(2, 19).replaceAll(/\D/g, '')}Z`));
