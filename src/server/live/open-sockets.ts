@@ -1,15 +1,15 @@
+import type { Logger } from 'pino';
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { Held } from '../admission.ts';
-import { accountIdOf } from '../../accounts/ids.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import type { KeyCheck } from '../identity/key-check.ts';
-import type { ServerKey } from '../identity/server-keys.ts';
-import { callerFrom, type Caller } from '../identity/caller.ts';
-import type { Channel, MessageCredentials } from './channel.ts';
+import { callerFrom } from '../identity/caller.ts';
+import type { Channel } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
-import { LiveSocket, type SocketData } from './socket.ts';
+import { LiveSocket, type SocketData, type SocketHost } from './socket.ts';
+import { UpgradedClient } from './socket-client.ts';
 import type { PipelineOptions } from '../http/pipeline.ts';
 import { invalidBearer, refusalOf, sendRefusal } from '../http/error-answer.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
@@ -31,7 +31,7 @@ export interface OpenSocketsOptions<Services> extends Omit<PipelineOptions<Servi
  * The WebSockets of this process. This class admits and counts them, closes those that do not read, and closes all when the server drains.
  * `features/rooms/presence.ts` ends the connections of players who are banned or whose session ends.
  */
-export class OpenSockets<Services> {
+export class OpenSockets<Services> implements SocketHost<Services> {
   readonly #options: OpenSocketsOptions<Services>;
   readonly #sockets = new Set<LiveSocket<Services>>();
   readonly #pacing: NodeJS.Timeout;
@@ -96,7 +96,7 @@ export class OpenSockets<Services> {
     params: readonly string[],
     held: Held,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { admission, origins, services, sessions, hub, log, keyCheck } = this.#options;
+    const { origins, services, hub } = this.#options;
     const { origin, host, bearer, fetchSite } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
@@ -116,41 +116,14 @@ export class OpenSockets<Services> {
     const session = await this.#sessionOf(channel, exchange);
     if (session instanceof Refusal) return session;
     exchange.identified(session?.accountId);
-    // The callers keep only the address: with the exchange, the whole request would stay in memory as long as the socket.
-    const { address, group } = exchange;
-    const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
-      callerFrom({ address }, accountId, ofSession, admission);
-    const callerOfMessage = async ({ installId, sessionToken }: MessageCredentials): Promise<Caller> => {
-      if (sessionToken === undefined) return callerOf(accountIdOf(installId!), undefined);
-      const named = sessions.find(sessionToken);
-      if (named === undefined) throw invalidBearer();
-      return callerOf(named.accountId, named);
-    };
-    const keyOf = (token: string, browser: { origin: string; fetchSite: string }, from: string): ServerKey => {
-      const found = keyCheck.check({ bearer: token, ...browser }, () => from, { isIgnored: false }) ?? refuse('bad_key');
-      if (found instanceof Refusal) throw found;
-      return found;
-    };
     const topic = id === undefined ? undefined : await hub.watch(channel.feed(services), id);
     if (id !== undefined && topic === undefined) return refuse(channel.notFound!);
     return new LiveSocket({
+      host: this,
       channel,
-      services,
+      client: new UpgradedClient(this.#options, exchange, session, held),
       topic,
-      log,
-      sessionCaller: () => session && callerOf(session.accountId, session),
-      callerOf: callerOfMessage,
-      find: (wanted) => this.#find(channel, wanted),
       takesPatches: channel.takesPatches?.(query as never) === true,
-      hasBearer: bearer !== undefined,
-      address,
-      charge: (own = key) => (own === undefined ? admission.charge(group) : admission.chargeKey(own.id)),
-      chargeAct: (own = key) => (own === undefined ? admission.chargeAct(group) : admission.chargeKey(own.id)),
-      keyOf: (token) => keyOf(token, { origin, fetchSite }, address),
-      closed: (socket) => {
-        this.#sockets.delete(socket);
-        held.giveBack('sockets');
-      },
     });
   }
 
@@ -174,14 +147,27 @@ export class OpenSockets<Services> {
     return session;
   }
 
+  get services(): Services {
+    return this.#options.services;
+  }
+
+  get log(): Logger {
+    return this.#options.log;
+  }
+
   /** The topic that a socket asked for after its upgrade. @throws Refusal `overloaded` */
-  async #find(channel: Channel<Services>, id: string): Promise<Topic | undefined> {
+  async find(channel: Channel<Services>, id: string): Promise<Topic | undefined> {
     const { hub, services } = this.#options;
     const topic = await hub.watch(channel.feed(services), id);
     const refusal = topic && this.#refusal(topic);
     if (refusal === undefined) return topic;
     topic!.release();
     throw refusal;
+  }
+
+  closed(socket: LiveSocket<Services>): void {
+    this.#sockets.delete(socket);
+    socket.client.left();
   }
 
   #refusal(topic: Topic | undefined): Refusal | undefined {

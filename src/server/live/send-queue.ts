@@ -40,18 +40,16 @@ interface Published extends Answer {
   readonly pushCount: number;
 }
 
-export interface SendQueueOptions {
-  /** The topic that the socket watches from the start. */
-  readonly topic: Topic | undefined;
-  readonly takesPatches: boolean;
+/** The socket whose answers and states a queue sends. */
+export interface QueuedSocket {
   /** The name of the uWS topic to which only this socket is subscribed, once the socket has a name. */
-  readonly ownTopic: string;
+  readonly connectionId: string;
   /** Called when the private part has changed, so that the socket has to send it. */
-  readonly privateChanged: () => void;
-  /** Called when everything that waited was sent. The callback may send more. */
-  readonly hasDrained: () => void;
+  privateChanged(): void;
+  /** Called when everything that waited was sent. It may send more. */
+  hasDrained(): void;
   /** Runs work after the acts that are being processed, if there are any. @returns whether there are any */
-  readonly afterActs: (work: () => void) => boolean;
+  afterActs(work: () => void): boolean;
 }
 
 /**
@@ -59,7 +57,8 @@ export interface SendQueueOptions {
  * socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class SendQueue implements Watcher {
-  readonly #options: SendQueueOptions;
+  readonly #owner: QueuedSocket;
+  readonly takesPatches: boolean;
   #topic: Topic | undefined;
   #socket: WebSocket<unknown> | undefined;
   /**
@@ -79,9 +78,11 @@ export class SendQueue implements Watcher {
   #sending: 'state' | Answer | undefined;
   #isNamed = false;
 
-  constructor(options: SendQueueOptions) {
-    this.#options = options;
-    this.#topic = options.topic;
+  /** @param topic that the socket watches from the start */
+  constructor(owner: QueuedSocket, topic: Topic | undefined, takesPatches: boolean) {
+    this.#owner = owner;
+    this.#topic = topic;
+    this.takesPatches = takesPatches;
   }
 
   open(socket: WebSocket<unknown>): void {
@@ -106,10 +107,6 @@ export class SendQueue implements Watcher {
     this.#topic?.remove(this);
   }
 
-  get takesPatches(): boolean {
-    return this.#options.takesPatches;
-  }
-
   get isEnding(): boolean {
     return this.#ending !== undefined;
   }
@@ -124,7 +121,7 @@ export class SendQueue implements Watcher {
    */
   subscribeOwn(): void {
     this.#isNamed = true;
-    this.subscribe(this.#options.ownTopic);
+    this.subscribe(this.#owner.connectionId);
   }
 
   subscribe(topic: string): void {
@@ -165,7 +162,7 @@ export class SendQueue implements Watcher {
   }
 
   privateChanged(): void {
-    this.#options.privateChanged();
+    this.#owner.privateChanged();
   }
 
   /**
@@ -191,12 +188,11 @@ export class SendQueue implements Watcher {
   }
 
   #publish(answer: Answer): void {
-    const { ownTopic } = this.#options;
     const topic = this.#topic!;
     const now = performance.now();
     while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
     this.#published.push({ ...answer, at: now, pushCount: topic.pushCount });
-    topic.publish(ownTopic, answer.text);
+    topic.publish(this.#owner.connectionId, answer.text);
   }
 
   /**
@@ -250,7 +246,7 @@ export class SendQueue implements Watcher {
     this.#sendAnswers();
     while (this.#missed.length > 0 && !this.isFull) this.#socket.send(noticeOf(this.#missed.shift()!));
     if (this.isFull) return;
-    this.#options.hasDrained();
+    this.#owner.hasDrained();
     if (this.isFull) return;
     this.#behindSince = undefined;
     if (this.#ending !== undefined) this.#socket.end(this.#ending.code, this.#ending.reason);
@@ -290,7 +286,7 @@ export class SendQueue implements Watcher {
    */
   end(code: number, reason: string): void {
     if (this.#socket === undefined) return;
-    const waits = code === closeCodes.finished && !this.isEnding && this.#options.afterActs(() => this.#end(code, reason));
+    const waits = code === closeCodes.finished && !this.isEnding && this.#owner.afterActs(() => this.#end(code, reason));
     if (waits) this.#ending = { code, reason };
     else this.#end(code, reason);
   }

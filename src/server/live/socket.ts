@@ -13,7 +13,8 @@ import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/error-answer.ts';
 import type { State } from './feed.ts';
 import { BAD_MESSAGES, FrameCount, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, PING_AFTER_MS, SILENT_MS } from './frame-limits.ts';
-import { SendQueue } from './send-queue.ts';
+import { SendQueue, type QueuedSocket } from './send-queue.ts';
+import type { SocketClient } from './socket-client.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
@@ -35,36 +36,22 @@ const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"(\w+)"/;
 const connectionPrefix = randomBytes(9).toString('base64url');
 let connectionCount = 0;
 
-export interface LiveSocketOptions<Services> {
-  readonly channel: Channel<Services>;
+/** What a socket needs of the process: the same for all sockets. */
+export interface SocketHost<Services> {
   readonly services: Services;
+  readonly log: Logger;
+  /** The topic of an id, held for the socket. Undefined: there is no such thing. */
+  find(channel: Channel<Services>, id: string): Promise<Topic | undefined>;
+  closed(socket: LiveSocket<Services>): void;
+}
+
+export interface LiveSocketOptions<Services> {
+  readonly host: SocketHost<Services>;
+  readonly channel: Channel<Services>;
+  readonly client: SocketClient;
   /** What the socket watches from the start. Undefined: nothing, until `watch` is called. */
   readonly topic: Topic | undefined;
-  /** The topic of an id, held for the socket. Undefined: there is no such thing. */
-  readonly find: (id: string) => Promise<Topic | undefined>;
-  readonly sessionCaller: () => Caller | undefined;
-  readonly callerOf: (credentials: MessageCredentials) => Promise<Caller>;
   readonly takesPatches: boolean;
-  /**
-   * Whether the session of `sessionCaller` came as a bearer. If a bearer's session has ended, the client gets an error; if a cookie's
-   * session has ended, the client only watches.
-   */
-  readonly hasBearer: boolean;
-  /**
-   * Counts a message against the request limit of its address, or of the server key. Returns 0 if the message may pass, else the
-   * milliseconds to wait. When messages were not counted, 19 a second on each of 200 sockets used 88 % of Redis's time, and a coin credit
-   * took 133 ms instead of 2.
-   */
-  readonly charge: (key: ServerKey | undefined) => number;
-  /**
-   * Counts an act against the limit of acts of its address, or against the server key. Returns 0 if the act may pass, else the milliseconds
-   * to wait.
-   */
-  readonly chargeAct: (key: ServerKey | undefined) => number;
-  readonly keyOf: (token: string) => ServerKey;
-  readonly address: string;
-  readonly log: Logger;
-  readonly closed: (socket: LiveSocket<Services>) => void;
 }
 
 /** The user data of a uWS socket. uWS copies the fields of the given object, so the LiveSocket itself must be a field of it. */
@@ -76,9 +63,11 @@ export interface SocketData<Services> {
  * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state once it has read everything that
  * was sent before. A socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
-export class LiveSocket<Services> implements ChannelSocket {
+export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
-  readonly #options: LiveSocketOptions<Services>;
+  readonly #host: SocketHost<Services>;
+  readonly #channel: Channel<Services>;
+  readonly client: SocketClient;
   #topic: Topic | undefined;
   readonly memory: unknown;
   isOpen = true;
@@ -100,18 +89,13 @@ export class LiveSocket<Services> implements ChannelSocket {
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(options: LiveSocketOptions<Services>) {
-    this.#options = options;
-    this.#topic = options.topic;
-    this.memory = options.channel.memory?.();
-    this.sendQueue = new SendQueue({
-      topic: options.topic,
-      takesPatches: options.takesPatches,
-      ownTopic: this.connectionId,
-      privateChanged: () => this.privateChanged(),
-      hasDrained: () => this.#hasDrained(),
-      afterActs: (work) => this.#afterActs(work),
-    });
+  constructor({ host, channel, client, topic, takesPatches }: LiveSocketOptions<Services>) {
+    this.#host = host;
+    this.#channel = channel;
+    this.client = client;
+    this.#topic = topic;
+    this.memory = channel.memory?.();
+    this.sendQueue = new SendQueue(this, topic, takesPatches);
   }
 
   get topic(): Topic | undefined {
@@ -127,7 +111,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   async watch(id: string, mayWatch: () => boolean): Promise<boolean> {
-    const topic = await this.#options.find(id);
+    const topic = await this.#host.find(this.#channel, id);
     if (topic === undefined) return false;
     if (!this.isOpen || !mayWatch()) {
       topic.release();
@@ -139,7 +123,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   get address(): string {
-    return this.#options.address;
+    return this.client.address;
   }
 
   name(name: string | undefined): void {
@@ -152,7 +136,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   keyOf(token: string): ServerKey {
-    return this.#options.keyOf(token);
+    return this.client.keyOf(token);
   }
 
   chargesTo(key: ServerKey | undefined): void {
@@ -160,11 +144,11 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   get sessionCaller(): Caller | undefined {
-    return this.#options.sessionCaller();
+    return this.client.sessionCaller();
   }
 
   callerOf(credentials: MessageCredentials): Promise<Caller> {
-    return this.#options.callerOf(credentials);
+    return this.client.callerOf(credentials);
   }
 
   /** Releases the topic, because the socket will not be opened. */
@@ -175,20 +159,21 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   opened(socket: WebSocket<SocketData<Services>>): void {
     this.sendQueue.open(socket as WebSocket<unknown>);
-    const { channel, services } = this.#options;
-    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.#options.hasBearer);
+    const channel = this.#channel;
+    const { services } = this.#host;
+    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.client.hasBearer);
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
     if (this.sendQueue.isEnding) return this.#drop();
     if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    const { channel, charge, chargeAct } = this.#options;
+    const channel = this.#channel;
     const { acts } = channel;
     const head = acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
     // An act whose type is not the first field is recognised only after parsing. The act counts as a message first, and then as an act too.
     const beginsAsAct = acts !== undefined && TYPE_FIRST.exec(head)?.[1] === acts.type;
-    const waitMs = beginsAsAct ? chargeAct(this.#key) : charge(this.#key);
+    const waitMs = beginsAsAct ? this.client.chargeAct(this.#key) : this.client.charge(this.#key);
     if (waitMs > 0) return this.#refuseUnread(beginsAsAct ? head : undefined, rateLimited(retryAfter(waitMs)));
     if (beginsAsAct && this.#hasActsWaiting) return this.#refuseUnread(head, tooManyWaiting());
     const message = isBinary ? undefined : parse(Buffer.from(bytes));
@@ -199,10 +184,10 @@ export class LiveSocket<Services> implements ChannelSocket {
       return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
     const checked = isAct ? { problem: acts.lacks(message), data: message } : checkedBy(shape, message);
     if (checked.problem !== undefined) return this.#bad('invalid_request', checked.problem);
-    const answer = isAct ? undefined : channel.answer?.(checked.data, this.#options.services);
+    const answer = isAct ? undefined : channel.answer?.(checked.data, this.#host.services);
     if (answer !== undefined) return this.send(answer);
     if (isAct && !beginsAsAct) {
-      const actWaitMs = chargeAct(this.#key);
+      const actWaitMs = this.client.chargeAct(this.#key);
       const refusal = actWaitMs > 0 ? rateLimited(retryAfter(actWaitMs)) : this.#hasActsWaiting ? tooManyWaiting() : undefined;
       if (refusal !== undefined) return this.#refuseUnread(JSON.stringify(checked.data), refusal);
     }
@@ -211,7 +196,8 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** @param actBytes the length of an act; undefined for another message */
   #handle(message: { type: string }, actBytes: number | undefined): void {
-    const { channel, services } = this.#options;
+    const channel = this.#channel;
+    const { services } = this.#host;
     if (channel.received === undefined) return;
     const [messages, bytes] = actBytes === undefined ? [1, 0] : [0, actBytes];
     this.#messagesInWork += messages;
@@ -234,7 +220,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   #refuseUnread(act: string | undefined, refusal: Refusal): void {
     if (act === undefined) return this.refuse(refusal);
     this.#topic!.counts.actsUnread++;
-    this.send(this.#options.channel.acts!.refused(act, refusal));
+    this.send(this.#channel.acts!.refused(act, refusal));
   }
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, because a client must not send pings and pongs without limit. */
@@ -254,7 +240,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   /** Counts a frame. @returns false if the socket has sent too many frames, and is closed */
   #countFrame(): boolean {
     this.#heard();
-    const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#options.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
+    const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
     if (this.#frames.count(this.#heardAt) <= most) return true;
     this.end(closeCodes.tooManyMessages, 'too many messages');
     return false;
@@ -262,7 +248,8 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /** Notes that the private part has changed. The part is read and sent once for several changes, and only when the socket has drained. */
   privateChanged(): void {
-    const { channel, services } = this.#options;
+    const channel = this.#channel;
+    const { services } = this.#host;
     if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
     if (this.sendQueue.isFull) {
       this.#privateWork = 'when_drained';
@@ -281,13 +268,13 @@ export class LiveSocket<Services> implements ChannelSocket {
     });
   }
 
-  #hasDrained(): void {
+  hasDrained(): void {
     if (this.#privateWork !== 'when_drained') return;
     this.#privateWork = 'none';
     this.privateChanged();
   }
 
-  #afterActs(work: () => void): boolean {
+  afterActs(work: () => void): boolean {
     if (this.#actBytesInWork === 0) return false;
     this.#enqueue(async () => work());
     return true;
@@ -321,7 +308,8 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   #setSilent(isSilent: boolean): void {
     this.#isSilent = isSilent;
-    const { channel, services } = this.#options;
+    const channel = this.#channel;
+    const { services } = this.#host;
     if (channel.silent !== undefined) this.#enqueue(async () => this.isOpen && channel.silent!(this, services, !isSilent));
   }
 
@@ -329,15 +317,17 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.isOpen = false;
     if (this.#name !== undefined) this.name(undefined);
     this.sendQueue.close();
-    this.#options.closed(this);
-    const { channel, services } = this.#options;
+    this.#host.closed(this);
+    const channel = this.#channel;
+    const { services } = this.#host;
     const silentMs = this.#isSilent ? performance.now() - this.#heardAt : 0;
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services, silentMs));
   }
 
   /** The work that each socket does every second. */
   check(): void {
-    const { channel, services } = this.#options;
+    const channel = this.#channel;
+    const { services } = this.#host;
     if (this.isOpen) {
       this.#checkPulse();
       channel.checked?.(this, services);
@@ -358,7 +348,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   }
 
   #shapeOf(type: string): z.ZodObject | undefined {
-    return Object.hasOwn(this.#options.channel.receives, type) ? this.#options.channel.receives[type] : undefined;
+    return Object.hasOwn(this.#channel.receives, type) ? this.#channel.receives[type] : undefined;
   }
 
   #bad(code: 'invalid_request', message: string): void {
@@ -379,7 +369,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (error instanceof SessionEnded) return tellsEnd ? this.refuse(invalidBearer()) : undefined;
       if (error instanceof Refusal) return this.refuse(error);
-      this.#options.log.warn({ reason: (error as Error).message, channel: this.#options.channel.path }, 'a handler of a channel failed');
+      this.#host.log.warn({ reason: (error as Error).message, channel: this.#channel.path }, 'a handler of a channel failed');
       this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
     });
   }

@@ -40,22 +40,22 @@ export function openSocket(parts: Pick<Channel<object>, 'receives' | 'acts' | 'r
   const topic = topicOf(feed, {});
   topic.advance(stateAt(1));
   const live = new LiveSocket({
+    host: { services: {}, log: pino({ level: 'silent' }), find: async () => undefined, closed: () => {} },
     channel: { path: '/live', summary: '', sends: {}, errors: [], subject: () => '1', feed: () => feed, notFound: 'not_found', ...parts },
-    services: {},
-    topic,
-    find: async () => undefined,
-    sessionCaller: () => undefined,
-    callerOf: () => Promise.reject(new Error('nobody')),
-    hasBearer: false,
-    takesPatches: false,
-    charge: () => 0,
-    chargeAct: () => 0,
-    keyOf: () => {
-      throw new Error('no key');
+    client: {
+      address: '',
+      hasBearer: false,
+      sessionCaller: () => undefined,
+      callerOf: () => Promise.reject(new Error('nobody')),
+      charge: () => 0,
+      chargeAct: () => 0,
+      keyOf: () => {
+        throw new Error('no key');
+      },
+      left: () => {},
     },
-    address: '',
-    log: pino({ level: 'silent' }),
-    closed: () => {},
+    topic,
+    takesPatches: false,
   });
   const socket = new SlowSocket();
   live.opened(socket as unknown as WebSocket<SocketData<object>>);

@@ -105,8 +105,8 @@ test('a watcher that missed a patch gets none that was published in the turn in 
   topic = topicOf(feed, { publish: (name, message) => void app.publish(name, message) });
   // More than the kernel's buffers take.
   topic.advance((state = new PatchedState(1, undefined, ' '.repeat(12_000_000))));
-  const parts = { topic, takesPatches: true, ownTopic: 'own', privateChanged() {}, hasDrained() {}, afterActs: () => false };
-  const sendQueue = new SendQueue(parts);
+  const owner = { connectionId: 'own', privateChanged() {}, hasDrained() {}, afterActs: () => false };
+  const sendQueue = new SendQueue(owner, topic, true);
   let [dropped, isDrained] = [0, false];
   app.ws('/*', {
     maxBackpressure: 1,
