@@ -1,26 +1,19 @@
 import { performance } from 'node:perf_hooks';
 import { SettingError } from '../../config.ts';
-import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
+import { invalid, rateLimited, Refusal } from '../../errors.ts';
 import { addressGroup, addressText } from '../address.ts';
-import { AnswerLog, type LoggedRequests, type RouteName } from './answer-log.ts';
-import type { Channel } from '../live/channel.ts';
+import { AnswerLog, type LoggedRequests } from './answer-log.ts';
 import type { Connections } from '../open-connections.ts';
-import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
-import { Exchange, type ExchangeRoute } from './exchange.ts';
+import { Exchange } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';
-import type { SocketData } from '../live/socket.ts';
-import { CUT_OFF_BYTES } from '../live/frame-limits.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
-import type { Metrics } from '../metrics.ts';
 import { CostlyWork } from '../costly-work.ts';
 import { Overload } from './overload.ts';
-import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
-import { Pipeline, REDIS_DEADLINE_MS, type PipelineOptions } from './pipeline.ts';
-import { redisUnavailable, sendNotFound, sendRefusal, type NotFoundPage } from './error-answer.ts';
+import { redisUnavailable, sendRefusal } from './error-answer.ts';
 import { isOverTls } from './request-data.ts';
-import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
 import { RequestsPerTurn } from './requests-per-turn.ts';
-import { headerLines, type Headers } from './response-headers.ts';
+import type { Headers } from './response-headers.ts';
+import { mountRoutes, type Handle, type MeteredRoute, type Route, type RoutesOptions } from './routes.ts';
 import { isFromConsole, isFromOwnPage, refuseRewrittenHost } from '../identity/console-sessions.ts';
 import { KeyCheck, refuseBadKey } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
@@ -34,19 +27,16 @@ import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type Templ
 /** The interval, in milliseconds, at which the server ends overdue requests. One timer for all replaces a timer for each request. */
 const SWEEP_EVERY_MS = 100;
 
-export interface ServerOptions<Services> extends Omit<PipelineOptions<Services>, 'overload' | 'costlyWork'> {
+type OfServer = 'overload' | 'costlyWork' | 'live' | 'receive' | 'finished';
+
+export interface ServerOptions<Services> extends Omit<RoutesOptions<Services>, OfServer> {
   /** The present time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
-  readonly endpoints: readonly Endpoint<Services>[];
-  readonly channels: readonly Channel<Services>[];
   readonly hub: Hub;
   readonly watchersPerTopic: number;
-  readonly metrics: Metrics;
   readonly serverKeys: KeyRing;
   /** Refuses requests with a foreign Host. Undefined: requests with every Host are served. */
   readonly servedHosts: ServedHosts | undefined;
-  /** Whether the session cookie of the console is accepted in place of a server key. */
-  readonly takesConsole: boolean;
   /** Counts the connections of each address. Undefined: their number is not limited. */
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
@@ -54,20 +44,16 @@ export interface ServerOptions<Services> extends Omit<PipelineOptions<Services>,
   /** Milliseconds of work from which on an answer is logged as slow. 0: no answer is. */
   readonly slowRequestMs: number;
   readonly loggedRequests: LoggedRequests;
-  readonly notFoundPage: NotFoundPage;
 }
 
-/** The HTTP server: uWS's router, filled from the declarations of endpoints and channels, and the set of unanswered exchanges. */
+/** The HTTP server: takes requests, limits and refuses them, ends overdue ones, and drains. Its routes are in `routes.ts`. */
 export class Server<Services> {
   readonly #options: ServerOptions<Services>;
   readonly #app: TemplatedApp = uws.App();
   readonly #unanswered = new Unanswered();
   readonly #sweeper: NodeJS.Timeout;
-  readonly #paths = new Paths();
-  readonly #unmatchedRoute: Route;
   readonly #live: OpenSockets<Services>;
   readonly #overload: Overload;
-  readonly #costlyWork = new CostlyWork();
   readonly #refusedOrigins: RefusedOrigins;
   readonly #keyCheck: KeyCheck;
   readonly #answerLog: AnswerLog;
@@ -87,17 +73,19 @@ export class Server<Services> {
     });
     options.metrics.gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', value: () => this.#live.count });
     this.#answerLog = new AnswerLog(options.log, { slowMs: options.slowRequestMs, requests: options.loggedRequests });
-    this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), IGNORES_KEYS);
     this.#overload = new Overload(options.origins, options.admission);
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.monotonic);
     this.#keyCheck = new KeyCheck(options.serverKeys, options.log);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork, keyCheck: this.#keyCheck });
     this.#countConnections();
-    for (const channel of options.channels) this.#mountChannel(channel);
-    for (const endpoint of options.endpoints) this.#mount(endpoint);
-    this.#app.any('/*', (response, request) =>
-      this.#receive(response, request, this.#unmatchedRoute, (exchange) => this.#unmatched(exchange)),
-    );
+    mountRoutes(this.#app, {
+      ...options,
+      overload: this.#overload,
+      costlyWork: new CostlyWork(),
+      live: this.#live,
+      receive: (response, request, route, handle) => this.#receive(response, request, route, handle),
+      finished: (exchange, route, status) => this.#finished(exchange, route, status),
+    });
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     options.serverKeys.onChange(() => {
       for (const exchange of this.#unanswered.inOrder()) this.#endWait(exchange);
@@ -164,82 +152,17 @@ export class Server<Services> {
     this.#upgradeCork.close();
   }
 
-  #mount(endpoint: Endpoint<Services>): void {
-    const pipeline = new Pipeline(endpoint, { ...this.#options, overload: this.#overload, costlyWork: this.#costlyWork });
-    const parameterCount = countParameters(endpoint.path);
-    const isGet = endpoint.method === 'GET';
-    const metered = this.#metered(endpoint.method, endpoint.path);
-    const handle: Handle = (exchange, request) => pipeline.serve(exchange, pathParameters(request, parameterCount));
-    const serve = (method: string): ((response: HttpResponse, request: HttpRequest) => void) => {
-      const route = this.#route(method, metered, endpoint);
-      return (response, request) => this.#receive(response, request, route, handle);
-    };
-    for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
-      const pattern = uwsPattern(path);
-      if (isGet) this.#app.get(pattern, serve('get')).head(pattern, serve('head'));
-      else this.#app.post(pattern, serve('post'));
-      this.#paths.add(path, isGet ? ['GET', 'HEAD'] : ['POST']);
-    }
-  }
-
-  #mountChannel(channel: Channel<Services>): void {
-    const route = this.#route('get', this.#metered('GET', channel.path), channel);
-    const parameterCount = countParameters(channel.path);
-    const pattern = uwsPattern(channel.path);
-    this.#app.ws<SocketData<Services>>(pattern, {
-      maxPayloadLength: CUT_OFF_BYTES,
-      // In seconds. uWS sends a ping before this time has passed, so it finds a dead peer within 40 s.
-      idleTimeout: 32,
-      sendPingsAutomatically: true,
-      // In bytes. With 1, a socket with unsent data receives nothing more until it drains, and then the latest state.
-      maxBackpressure: 1,
-      closeOnBackpressureLimit: false,
-      upgrade: (response, request, context) =>
-        this.#receive(response, request, route, (exchange) => {
-          if (this.#overload.refuses(exchange)) return;
-          exchange.setDeadline(this.#options.redisDeadlineMs ?? REDIS_DEADLINE_MS);
-          void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
-        }),
-      open: (socket) => socket.getUserData().live.opened(socket),
-      message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
-      dropped: (socket, message) => socket.getUserData().live.sendQueue.dropped(message),
-      drain: (socket) => socket.getUserData().live.drained(),
-      ping: (socket) => socket.getUserData().live.pinged(),
-      pong: (socket) => socket.getUserData().live.pinged(),
-      close: (socket) => socket.getUserData().live.closed(),
-    });
-    this.#app.get(pattern, (response, request) => this.#receive(response, request, route, (exchange) => this.#live.refuseOther(exchange)));
-    this.#paths.add(channel.path, ['GET']);
-  }
-
-  #metered(method: string, route: string): MeteredRoute {
-    return { method, route, record: this.#options.metrics.route(method, route) };
-  }
-
-  /** @param method the method of the route's requests; undefined: requests of any method and path */
-  #route(method: string | undefined, metered: MeteredRoute, traits: RouteTraits): Route {
-    const { query, unlimited = false } = traits;
-    return {
-      method,
-      readsQuery: query !== undefined,
-      unlimited,
-      ignoresKeys: ignoresKeys(traits),
-      takesConsole: this.#options.takesConsole && traits.keyScope === 'admin',
-      takesTypedKey: traits.takesTypedKey === true,
-      admission: this.#options.admission,
-      finished: (exchange, status) => {
-        this.#unanswered.delete(exchange);
-        // uWS does not report the end of a connection that became a WebSocket, so the connection is counted as ended now.
-        if (status === 101) this.#connectionEnded();
-        const now = performance.now();
-        metered.record(status, now - exchange.startedAt);
-        this.#answerLog.answered(exchange, metered, status, now);
-        if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
-        // The log of bad keys already reports a key from a page. The log of refused origins would wrongly advise to allow the origin of
-        // that page.
-        if (exchange.headers.origin !== '' && exchange.refusal?.code !== 'bad_key') this.#refusedOrigins.answered(exchange.headers);
-      },
-    };
+  #finished(exchange: Exchange, route: MeteredRoute, status: number): void {
+    this.#unanswered.delete(exchange);
+    // uWS does not report the end of a connection that became a WebSocket, so the connection is counted as ended now.
+    if (status === 101) this.#connectionEnded();
+    const now = performance.now();
+    route.record(status, now - exchange.startedAt);
+    this.#answerLog.answered(exchange, route, status, now);
+    if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
+    // The log of bad keys already reports a key from a page. The log of refused origins would wrongly advise to allow the origin of that
+    // page.
+    if (exchange.headers.origin !== '' && exchange.refusal?.code !== 'bad_key') this.#refusedOrigins.answered(exchange.headers);
   }
 
   /** Passes a request to its handler, or refuses it if a header is invalid or the rate limit is exceeded. */
@@ -346,23 +269,6 @@ export class Server<Services> {
     return mayOpen;
   }
 
-  #unmatched(exchange: Exchange): void {
-    const { origin } = exchange.headers;
-    // The connection closes after the answer if the request may have a body, which stays unread. uWS may hide Content-Length behind a
-    // header without a name. A GET without Content-Length is trusted to have no body: closing after every GET would cost every client.
-    if (exchange.headers.contentLength !== '' || !BODILESS_METHODS.has(exchange.method)) exchange.closeAfterAnswer();
-    const methods = this.#paths.methodsOf(exchange.path);
-    if (methods === undefined) {
-      const bare = exchange.path.replace(/\/+$/, '');
-      const near = this.#paths.methodsOf(bare)?.includes('GET') === true ? bare : undefined;
-      return sendNotFound(exchange, this.#options.notFoundPage, near, this.#options.origins.corsHeaders(origin));
-    }
-    const allow = ['allow', [...methods, 'OPTIONS'].join(', ')] as const;
-    if (exchange.method === 'options')
-      return exchange.send(204, '', headerLines([allow, ...this.#options.origins.preflightHeaders(origin)]));
-    sendRefusal(exchange, refuse('method_not_allowed'), [allow, ...this.#options.origins.corsHeaders(origin)]);
-  }
-
   #sweep(): void {
     const now = performance.now();
     const bodies = new Map<string, number>();
@@ -410,30 +316,6 @@ export class Server<Services> {
     exchange.stopReading();
     this.#refuse(exchange, rateLimited(BODY_WAIT_MS, 'Too many bodies of this address are on their way.'));
   }
-}
-
-/** Starts the work on an exchange. uWS's request object is invalid once this function has returned. */
-type Handle = (exchange: Exchange, request: HttpRequest) => void;
-
-type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'> & KeyTraits;
-
-const BODILESS_METHODS: ReadonlySet<string> = new Set(['get', 'head']);
-
-/** The traits of the route for requests that match no endpoint or channel. */
-const IGNORES_KEYS: RouteTraits = { caller: 'none' };
-
-interface Route extends ExchangeRoute {
-  readonly unlimited: boolean;
-  readonly ignoresKeys: boolean;
-  /** Whether the session cookie of the console is accepted in place of a server key. */
-  readonly takesConsole: boolean;
-  readonly takesTypedKey: boolean;
-}
-
-/** The route under which the metrics count a request. All paths and methods (GET, HEAD) of an endpoint have one route. */
-interface MeteredRoute extends RouteName {
-  /** Records the answer in the metrics. Status 0: the client aborted first. */
-  readonly record: (status: number, milliseconds: number) => void;
 }
 
 /**
