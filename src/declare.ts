@@ -13,7 +13,7 @@ import type { OutboxNews } from './features/events/outbox-news.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { KeptNotices } from './features/purchases/coins/kept-notices.ts';
 import type { PurchaseCounts } from './features/purchases/coins/purchase-counts.ts';
-import type { PurchaseJournal } from './features/purchases/coins/purchase-journal.ts';
+import type { CoinPurchases } from './features/purchases/coins/coin-purchases.ts';
 import type { PlayerNames } from './features/names/player-names.ts';
 import type { Seasons } from './features/highscores/seasons.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
@@ -94,7 +94,7 @@ export interface Services {
   /** The app stores of the setting STORE. */
   readonly stores: Stores;
   /** The journal of purchases of coins. */
-  readonly purchases: PurchaseJournal;
+  readonly purchases: CoinPurchases;
   readonly purchaseCounts: PurchaseCounts;
   readonly keptNotices: KeptNotices;
   /** The sandbox store. Undefined unless STORE=sandbox. */

@@ -18,7 +18,7 @@ import { PlayerNames } from '../features/names/player-names.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { KeptNotices } from '../features/purchases/coins/kept-notices.ts';
 import { PurchaseCounts } from '../features/purchases/coins/purchase-counts.ts';
-import { PurchaseJournal } from '../features/purchases/coins/purchase-journal.ts';
+import { CoinPurchases } from '../features/purchases/coins/coin-purchases.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { OutboxNews } from '../features/events/outbox-news.ts';
 import { EventLog } from '../features/events/log.ts';
@@ -133,7 +133,7 @@ export function servicesOf(
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
-  const purchases = new PurchaseJournal({ scripts, bookings, catalogue, stores, takesTests, counts: purchaseCounts, log, now });
+  const purchases = new CoinPurchases({ scripts, bookings, catalogue, stores, takesTests, counts: purchaseCounts, log, now });
   const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
   return {
     config,

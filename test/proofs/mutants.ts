@@ -47,8 +47,8 @@ export const REFUND_BY_ADD: readonly Change[] = [
 /** The coins are granted before a record says whose purchase it is. */
 export const GRANT_BEFORE_CLAIM: readonly Change[] = [
   {
-    file: 'src/features/purchases/coins/purchase-journal.ts',
-    from: 'const purchaseId = purchaseIdOf(store, purchase.id);\n    return untilSettled',
+    file: 'src/features/purchases/coins/coin-purchases.ts',
+    from: 'const purchaseId = purchaseIdOf(store, purchase.id);\n    return retryWhileChanged',
     to: `const purchaseId = purchaseIdOf(store, purchase.id);
     const sold = catalogue.productSoldAs(store, purchase.sku);
     if (presented !== undefined && sold !== undefined && purchase.state === 'purchased')
@@ -56,7 +56,7 @@ export const GRANT_BEFORE_CLAIM: readonly Change[] = [
         ...{ type: 'topup', coins: sold.coins * purchase.quantity, key: [store, purchaseId, '1'], refusesBanned: false },
         purchase: { purchaseId, store, productId: sold.productId, quantity: purchase.quantity },
       });
-    return untilSettled`,
+    return retryWhileChanged`,
   },
 ];
 

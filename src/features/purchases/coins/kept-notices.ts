@@ -11,7 +11,7 @@ import { purchaseScript } from '../core/purchase-script.ts';
 import { UNKNOWN_TRIES, WaitingPurchases, type NamedPurchase } from '../core/waiting-purchases.ts';
 import { purchaseKeys } from './model.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
-import type { PurchaseJournal } from './purchase-journal.ts';
+import type { CoinPurchases } from './coin-purchases.ts';
 
 export const keepNoticeScript = purchaseScript(
   new URL('keep-notice.lua', import.meta.url),
@@ -24,7 +24,7 @@ const REFUNDED_MS = 3 * 86_400_000;
 
 export interface KeptNoticesOptions {
   readonly scripts: ScriptRunner;
-  readonly purchases: Pick<PurchaseJournal, 'noticed' | 'sellerOf'>;
+  readonly purchases: Pick<CoinPurchases, 'noticed' | 'sellerOf'>;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
   /** The time now, in milliseconds since 1970. */
@@ -47,7 +47,7 @@ export class KeptNotices {
   }
 
   /**
-   * Handles the store's notification of a purchase as `PurchaseJournal.noticed` does, and keeps it if the purchase cannot be recorded yet.
+   * Handles the store's notification of a purchase as `CoinPurchases.noticed` does, and keeps it if the purchase cannot be recorded yet.
    * @param how `mayBeNew`: whether the purchase may be new (`PurchaseHint`). Other notifications are not kept, because nothing is to be booked.
    * `answersFirst`: whether a notification of a new purchase is kept without a question to the store (`NotificationEndpoint`)
    * @returns whether the purchase is recorded, or its notification is kept
@@ -87,7 +87,7 @@ export class KeptNotices {
     const unknowns = notice.number('unknowns');
     if (purchases.sellerOf(store) === undefined) return this.#repeat(purchaseId, notice, unknowns, UNCONFIGURED_WAIT_MS);
     const askedAt = now();
-    let word: Awaited<ReturnType<PurchaseJournal['noticed']>>['word'];
+    let word: Awaited<ReturnType<CoinPurchases['noticed']>>['word'];
     try {
       ({ word } = await purchases.noticed({ store, id: notice.text('id'), packageName: notice.text('packageName') }));
     } catch (error) {

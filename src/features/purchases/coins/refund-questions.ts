@@ -11,7 +11,7 @@ import { purchaseIdOf } from '../core/purchase-ids.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase } from './purchase-record.ts';
 import { purchaseKeys } from './model.ts';
-import type { PurchaseJournal } from './purchase-journal.ts';
+import type { CoinPurchases } from './coin-purchases.ts';
 
 const leaseRefunds = defineScript({
   file: new URL('lease-refunds.lua', import.meta.url),
@@ -69,7 +69,7 @@ const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionsOptions {
   readonly scripts: ScriptRunner;
-  readonly purchases: Pick<PurchaseJournal, 'sellerOf' | 'bring' | 'takeBackAll'>;
+  readonly purchases: Pick<CoinPurchases, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: StoreName;
   readonly counts: PurchaseCounts;
   /** Whether the process may write to Redis, because a lease is a write. False: Redis would exit at its next write. */

@@ -13,7 +13,7 @@ import { accountOf, ownerOf } from '../core/owner.ts';
 import { readSold } from '../core/ask-store.ts';
 import { proofIn, proofShape } from '../core/proof.ts';
 import { purchaseHash } from '../core/purchase-ids.ts';
-import { untilSettled } from '../core/until-settled.ts';
+import { retryWhileChanged } from '../core/retry-while-changed.ts';
 import { storeUnconfigured } from '../../../stores/store-refusals.ts';
 import { FIRST_STORE } from '../../../stores/stores.ts';
 import { finishPurchase } from './finish-purchase.ts';
@@ -160,7 +160,7 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
   const { hash, store, purchase, isOpen } = bought;
   const { scripts, now } = services;
   const stated = purchaseArguments(store, purchase, firstCheckAt(purchase, now()));
-  return untilSettled(async () => {
+  return retryWhileChanged(async () => {
     const document = await readPurchase(hash, scripts);
     const word = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };

@@ -8,7 +8,7 @@ import { purchaseScript } from '../core/purchase-script.ts';
 import type { ScriptServices } from '../../../declare.ts';
 import { subscriptionKeys } from './model.ts';
 import { accountOf } from '../core/owner.ts';
-import { untilSettled } from '../core/until-settled.ts';
+import { retryWhileChanged } from '../core/retry-while-changed.ts';
 import { purchaseJournal, queued, readPurchase, todoPrelude, lineOf, type PurchaseDocument } from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
 
@@ -62,7 +62,7 @@ export async function finishPurchase(
 ): Promise<PurchaseDocument | undefined> {
   const { scripts } = services;
   const purchase = subscriptionKeys.purchase(hash);
-  const { document } = await untilSettled(async () => {
+  const { document } = await retryWhileChanged(async () => {
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.todo.length === 0) return { document };
     const put = document.todo.includes('line') ? await putLine(hash, document, services) : 'put';
@@ -116,7 +116,7 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
  * purchase came back, the line stays.
  */
 async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: ScriptServices): Promise<void> {
-  await untilSettled(async () => {
+  await retryWhileChanged(async () => {
     const accountId = await accountOf(earlier, scripts);
     // A deleted account has no lines.
     if (accountId === undefined) return true;
@@ -164,7 +164,7 @@ export async function releasePurchases(accountId: string, services: ScriptServic
  * The steps of `todo` are finished before. The queue checks the purchase once more, finds nothing to check, and forgets it too.
  */
 async function releasePurchase(hash: string, services: ScriptServices): Promise<void> {
-  await untilSettled(async () => {
+  await retryWhileChanged(async () => {
     const document = await finishPurchase(hash, services);
     if (document === undefined || (await accountOf(document.owner, services.scripts)) !== undefined) return true;
     return (await release(hash, document.owner, services.scripts)) || undefined;

@@ -6,7 +6,7 @@ import { KeySecret } from '../../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../../src/features/coins/model.ts';
 import { KeptNotices } from '../../../../src/features/purchases/coins/kept-notices.ts';
 import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchase-counts.ts';
-import { PurchaseJournal } from '../../../../src/features/purchases/coins/purchase-journal.ts';
+import { CoinPurchases } from '../../../../src/features/purchases/coins/coin-purchases.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
 import { appStoreUnavailable } from '../../../../src/stores/store-refusals.ts';
 import { Stores } from '../../../../src/stores/stores.ts';
@@ -100,7 +100,7 @@ export async function openBooks(now: () => number = Date.now) {
       const scripts = new DyingScripts({ call: (command, words) => own.redis.call(command, ...words) }, now);
       const metrics = new Metrics();
       const counts = new PurchaseCounts(metrics);
-      const purchases = new PurchaseJournal({
+      const purchases = new CoinPurchases({
         scripts,
         bookings: new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() }),
         catalogue: { productSoldAs: () => (books.isInCatalogue ? { productId: 'coins-100', coins: UNIT_COINS } : undefined) },

@@ -4,7 +4,7 @@ import { standingKey } from '../../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { purchaseKeys } from '../../../../src/features/purchases/coins/model.ts';
 import { purchaseIdOf } from '../../../../src/features/purchases/core/purchase-ids.ts';
-import type { PurchaseJournal } from '../../../../src/features/purchases/coins/purchase-journal.ts';
+import type { CoinPurchases } from '../../../../src/features/purchases/coins/coin-purchases.ts';
 import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchase-counts.ts';
 import { RefundQuestions } from '../../../../src/features/purchases/coins/refund-questions.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
@@ -19,11 +19,11 @@ const { own, service, books, process, coinsOf } = await forFile(openBooks());
 
 const presentedBy = (installId: string) => ({ accountId: accountIdOf(installId), isOpen: false });
 
-const show = (purchases: PurchaseJournal, token: string, installId: string) =>
+const show = (purchases: CoinPurchases, token: string, installId: string) =>
   purchases.claim('google', books.answerFor(token), presentedBy(installId)).catch((error: unknown) => error);
 
 /** A process handles these refunds from the store's list. */
-async function noticed(listed: readonly Refund[], purchases: Partial<Pick<PurchaseJournal, 'bring' | 'takeBackAll'>>): Promise<void> {
+async function noticed(listed: readonly Refund[], purchases: Partial<Pick<CoinPurchases, 'bring' | 'takeBackAll'>>): Promise<void> {
   books.listed = listed;
   await own.redis.del(purchaseKeys.asked('google'));
   const { scripts } = process();

@@ -10,7 +10,7 @@ import { accountNamed, accountOf } from '../core/owner.ts';
 import { askStore } from '../core/ask-store.ts';
 import { purchaseIdOf } from '../core/purchase-ids.ts';
 import type { NamedPurchase } from '../core/waiting-purchases.ts';
-import { untilSettled } from '../core/until-settled.ts';
+import { retryWhileChanged } from '../core/retry-while-changed.ts';
 import { keepOrder } from './find-purchase.ts';
 import { listPurchase } from './listing.ts';
 import { isUnbooked, needsFinish, purchaseKeys, type PurchaseDocument } from './model.ts';
@@ -51,7 +51,7 @@ const OVERDUE_MS = 86_400_000;
  */
 const REFUNDED_TELL_MS = 7 * 86_400_000;
 
-export interface PurchaseJournalOptions {
+export interface CoinPurchasesOptions {
   readonly scripts: CallerScripts;
   readonly bookings: PurchaseBookings;
   readonly catalogue: { productSoldAs(store: StoreName, sku: string): { productId: string; coins: number } | undefined };
@@ -105,11 +105,11 @@ interface Followed {
  * after any step, and each step may be repeated: a script on the purchase's record decides the next ledger entry, and the entry's
  * idempotency key comes from that record.
  */
-export class PurchaseJournal {
-  readonly #options: PurchaseJournalOptions;
+export class CoinPurchases {
+  readonly #options: CoinPurchasesOptions;
   readonly #journal: Journal;
 
-  constructor(options: PurchaseJournalOptions) {
+  constructor(options: CoinPurchasesOptions) {
     this.#options = options;
     const { scripts, now } = options;
     this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
@@ -131,7 +131,7 @@ export class PurchaseJournal {
   async claim(store: StoreName, purchase: ProductPurchase, presented: Presented | undefined, traceparent?: string): Promise<Claimed> {
     const { scripts, catalogue, takesTests, now } = this.#options;
     const purchaseId = purchaseIdOf(store, purchase.id);
-    return untilSettled<Claimed>(async () => {
+    return retryWhileChanged<Claimed>(async () => {
       const known = await readPurchase(purchaseId, scripts);
       const { word: refusal, owner } = await this.#ownerOf(store, purchase, known, presented);
       if (refusal !== undefined) return { word: refusal };

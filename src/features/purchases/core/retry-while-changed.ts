@@ -14,7 +14,7 @@ const PAUSE_GROWS_MS = 20;
  * Repeats `act` until it gives an answer. `act` gives none if another call has changed the purchase meanwhile.
  * @throws Refusal `store_unavailable` after TRIES attempts
  */
-export async function untilSettled<Answer>(act: () => Promise<Answer | undefined>): Promise<Answer> {
+export async function retryWhileChanged<Answer>(act: () => Promise<Answer | undefined>): Promise<Answer> {
   for (let tries = 0; tries < TRIES; tries++) {
     const answer = await act();
     if (answer !== undefined) return answer;
