@@ -1,10 +1,10 @@
 import { accountAuditor } from './accounts/account-auditor.ts';
 import { accountKeyPattern } from './accounts/account-keys.ts';
 import type { Holding } from './accounts/holdings.ts';
-import { asideAuditor } from './consistency/aside.ts';
+import { asideAuditor } from './consistency/set-aside-keys.ts';
 import type { Auditor } from './consistency/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
-import { versionAuditor } from './consistency/version.ts';
+import { versionAuditor } from './consistency/data-version-auditor.ts';
 import { banAuditor } from './features/bans/ban-auditor.ts';
 import { deletionAuditor } from './features/deletion/deletion-auditor.ts';
 import { seatAuditor } from './features/rooms/seat-auditor.ts';

@@ -8,7 +8,7 @@ import type { Bookings } from './features/coins/bookings.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { Proofs } from './features/entitlement/proof.ts';
-import type { EventLog } from './features/events/log.ts';
+import type { EventLog } from './features/events/event-log.ts';
 import type { OutboxNews } from './features/events/outbox-news.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { KeptNotices } from './features/purchases/coins/kept-notices.ts';

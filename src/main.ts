@@ -6,7 +6,7 @@ import { parseSessionKeys, readConfig, SettingError, type Config } from './confi
 import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './process/private-redis.ts';
 import { privateRedisFigures } from './process/private-redis-figures.ts';
-import { RedisRecord } from './process/redis-record.ts';
+import { RedisFailures } from './process/redis-failures.ts';
 import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
@@ -18,7 +18,7 @@ import type { ServiceOptions } from './serving/options.ts';
 import { servedHosts } from './server/identity/served-hosts.ts';
 import { METRICS_KEPT_MS } from './server/metrics.ts';
 import { monotonic } from './server/monotonic.ts';
-import { keptFor } from './server/one-at-a-time.ts';
+import { keptFor } from './server/shared-call.ts';
 import { reservationBounds } from './server/limit-settings.ts';
 import { boundReceiveBuffer } from './server/receive-buffer.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
@@ -128,7 +128,7 @@ async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRe
     throw new SettingError(`DATA_DIR ${folder} is in use: another coinop keeps its data there.`);
   }
   if (finishRestore(folder)) log.warn({ folder }, 'finished a restore that was cut off');
-  const record = new RedisRecord(folder);
+  const record = new RedisFailures(folder);
   record.reserve();
   const privateRedis = new PrivateRedis(folder, log, [], record);
   await privateRedis.start();

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { CallerScripts } from '../accounts/caller-scripts.ts';
 import { SettingError, type Config } from '../config.ts';
-import { hasEventLog } from '../features/events/log.ts';
+import { hasEventLog } from '../features/events/event-log.ts';
 import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
 import { readRedisClock } from '../redis/redis-clock.ts';
 import { neededRights } from '../serving/needed-rights.ts';

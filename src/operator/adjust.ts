@@ -4,7 +4,7 @@ import { adjustBalance, Adjustment } from '../features/coins/adjustment.ts';
 import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
-import { withinDayOfSupport } from './day-of-support.ts';
+import { withinDailyLimit } from './daily-correction-limit.ts';
 import { accountChange } from './account-change.ts';
 import { Ticket, type OperatorServices } from './operation.ts';
 
@@ -54,7 +54,7 @@ export const adjust = accountChange({
         replayed: replayed === true ? 'yes' : undefined,
       }),
       async act() {
-        return withinDayOfSupport({ accountId, coins, key }, operator, services, async () => {
+        return withinDailyLimit({ accountId, coins, key }, operator, services, async () => {
           const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, services);
           return answer instanceof Refusal ? clearer(answer, coins) : answer;
         });

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { refuse, Refusal, type ErrorCode } from '../errors.ts';
 import { CoinKey } from '../features/coins/model.ts';
-import type { EventReader } from '../features/events/log.ts';
+import type { EventReader } from '../features/events/event-log.ts';
 import type { Hooks } from '../features/webhooks/hooks.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';

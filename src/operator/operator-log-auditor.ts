@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Probe } from '../consistency/auditor.ts';
-import { CORRECTED_KEYS } from './day-of-support.ts';
+import { CORRECTED_KEYS } from './daily-correction-limit.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 
 const subject = (): string => `key ${OPERATOR_LOG}`;

@@ -4,7 +4,7 @@ import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { findPurchase, checkSoon, stuckPurchases } from '../features/purchases/coins/find-purchase.ts';
-import { PurchaseId } from '../features/purchases/coins/model.ts';
+import { PurchaseId } from '../features/purchases/coins/shown-coin-purchase.ts';
 import { movePurchase as moveCoins } from '../features/purchases/coins/move-purchase.ts';
 import { OperatorPurchase, operatorPurchase } from '../features/purchases/coins/operator-purchase.ts';
 import { moveSubscriptionPurchase } from '../features/purchases/subscription/move-purchase.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
-import { AheadOfLog } from '../features/events/log.ts';
+import { AheadOfLog } from '../features/events/event-log.ts';
 import { MOST_URL_LENGTH } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { HOOK_ID, typesOf, type HookRecord } from '../features/webhooks/model.ts';

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { addressGroup, canonicalAddress } from '../server/address.ts';
-import { oneAtATime } from '../server/one-at-a-time.ts';
+import { oneAtATime } from '../server/shared-call.ts';
 import { FOREIGN_HOST, type ServedHosts } from '../server/identity/served-hosts.ts';
 import { RateLimit } from '../server/rate-limit.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isOfDisk } from '../redis/trouble.ts';
 import type { PrivateRedisFigures } from '../serving/options.ts';
 import { totalMemory } from './memory.ts';
-import { RedisRecord, type RecordedTrouble } from './redis-record.ts';
+import { RedisFailures, type RecordedTrouble } from './redis-failures.ts';
 
 /** For how long the end of a private Redis is reported as a trouble, in milliseconds. */
 const STANDING_MS = 10_000;
@@ -16,7 +16,7 @@ const PROBE = Buffer.alloc(65_536);
  * reads them itself, because only the primary process runs Redis.
  */
 export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
-  const record = new RedisRecord(dataDir);
+  const record = new RedisFailures(dataDir);
   const disk = new FullDisk(join(dataDir, 'redis', 'disk-probe'));
   return {
     trouble() {

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { troubleOf } from '../redis/trouble.ts';
 import { aofSizes, cutTailOf } from './aof-files.ts';
-import type { RedisRecord } from './redis-record.ts';
+import type { RedisFailures } from './redis-failures.ts';
 import { RedisServer, socketPathFor } from './redis-server.ts';
-import { RedisWords } from './redis-words.ts';
+import { RedisOutput } from './redis-output.ts';
 
 /**
  * The length of a run in milliseconds after which an end of Redis is a new trouble, so that the pauses before starts begin at 50 ms again.
@@ -31,8 +31,8 @@ export class PrivateRedis {
   readonly #server: RedisServer;
   readonly #log: Logger;
   readonly #folder: string;
-  readonly #record: RedisRecord | undefined;
-  readonly #words = new RedisWords((line) => this.#told(line));
+  readonly #record: RedisFailures | undefined;
+  readonly #words = new RedisOutput((line) => this.#told(line));
   /** The sizes of the append-only files before the last start of Redis, by file name. */
   #sizes: ReadonlyMap<string, number> = new Map();
   readonly #warnedAt = new Map<string, number>();
@@ -47,7 +47,7 @@ export class PrivateRedis {
    * @param moreSettings further arguments of redis-server's command line, which override the service's own settings
    * @param record the file that gets a line for each unexpected end of Redis
    */
-  constructor(dataDir: string, log: Logger, moreSettings: readonly string[] = [], record?: RedisRecord) {
+  constructor(dataDir: string, log: Logger, moreSettings: readonly string[] = [], record?: RedisFailures) {
     this.#log = log;
     this.#record = record;
     this.socketPath = socketPathFor(dataDir);

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { copyOf } from './copy.ts';
+import { detached } from './detached-text.ts';
 
 /**
  * Finds a client's address: the peer's, or, if the peer is a trusted proxy, the rightmost address in X-Forwarded-For that is not a trusted
@@ -58,7 +58,7 @@ export function canonicalAddress(text: string): string | undefined {
   const family = isIP(bare);
   // The result is a copy, because the limits remember 100,000 addresses: V8 keeps the whole header in memory as long as a slice of it is in
   // use.
-  if (family === 4) return copyOf(bare);
+  if (family === 4) return detached(bare);
   if (family === 0) return undefined;
   // URL gives the canonical form of IPv6 (RFC 5952). The form is then expanded to eight groups, because `addressGroup` takes the first
   // four.

@@ -1,5 +1,5 @@
 import { Gauge } from '@prometheus-io/client';
-import type { RedisFigures } from '../redis/figures.ts';
+import type { RedisFigures } from '../redis/node-figures.ts';
 import type { Metrics, ReadGauge } from './metrics.ts';
 
 export interface WatchedRedis {

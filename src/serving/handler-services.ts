@@ -21,7 +21,7 @@ import { PurchaseCounts } from '../features/purchases/coins/purchase-counts.ts';
 import { CoinPurchases } from '../features/purchases/coins/coin-purchases.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { OutboxNews } from '../features/events/outbox-news.ts';
-import { EventLog } from '../features/events/log.ts';
+import { EventLog } from '../features/events/event-log.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Matches } from '../features/rooms/match/matches.ts';
 import { Presence } from '../features/rooms/presence.ts';
@@ -56,7 +56,7 @@ import { Hub } from '../server/live/hub.ts';
 import { LiveCounts } from '../server/live/live-counts.ts';
 import { Metrics, METRICS_KEPT_MS } from '../server/metrics.ts';
 import { monotonic as processClock } from '../server/monotonic.ts';
-import { keptFor, oneAtATime } from '../server/one-at-a-time.ts';
+import { keptFor, oneAtATime } from '../server/shared-call.ts';
 import type { ServiceOptions } from './options.ts';
 import { readinessOf } from './readiness.ts';
 

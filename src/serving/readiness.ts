@@ -3,7 +3,7 @@ import type { RedisHealth } from '../redis/connect.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { isOfDisk, type RedisTrouble } from '../redis/trouble.ts';
-import { oneAtATime } from '../server/one-at-a-time.ts';
+import { oneAtATime } from '../server/shared-call.ts';
 import type { PrivateRedisFigures } from './options.ts';
 
 export interface ReadinessOptions {

@@ -1,7 +1,7 @@
 import type { RedisConnections } from '../redis/redis-connections.ts';
-import { figuresOf, type RedisFigures } from '../redis/figures.ts';
+import { figuresOf, type RedisFigures } from '../redis/node-figures.ts';
 import { within } from '../redis/within.ts';
-import { oneAtATime } from '../server/one-at-a-time.ts';
+import { oneAtATime } from '../server/shared-call.ts';
 import type { PrivateRedisFigures } from './options.ts';
 
 /** How long a scrape of the metrics waits for the figures of a Redis, in milliseconds. */

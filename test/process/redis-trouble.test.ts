@@ -7,8 +7,8 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { privateRedisFigures } from '../../src/process/private-redis-figures.ts';
-import { RedisRecord } from '../../src/process/redis-record.ts';
-import { RedisWords } from '../../src/process/redis-words.ts';
+import { RedisFailures } from '../../src/process/redis-failures.ts';
+import { RedisOutput } from '../../src/process/redis-output.ts';
 import { troubleOf } from '../../src/redis/trouble.ts';
 import { freshId, sleep, start } from '../harness.ts';
 import { eventually } from '../realtime/watcher.ts';
@@ -16,13 +16,13 @@ import { eventually } from '../realtime/watcher.ts';
 const INCREMENTAL = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
 
 let folder: string;
-let record: RedisRecord;
+let record: RedisFailures;
 // oxlint-disable-next-line no-explicit-any
 let lines: any[];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'coinop-trouble-'));
   lines = [];
-  record = new RedisRecord(folder);
+  record = new RedisFailures(folder);
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
@@ -95,7 +95,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     disk = join(folder, 'disk');
     mkdirSync(disk);
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) context.skip();
-    record = new RedisRecord(disk);
+    record = new RedisFailures(disk);
     record.reserve();
   });
   afterEach(() => void spawnSync('umount', ['-l', disk]));
@@ -185,7 +185,7 @@ describe('the output of Redis', () => {
 
   test('is kept without its prefix, routine lines and the data in a crash report', () => {
     const told: string[] = [];
-    const words = new RedisWords((line) => told.push(line));
+    const words = new RedisOutput((line) => told.push(line));
     words.take(`${AT} # Server initialized\n${AT} # WARNING Memory overcommit must be enabled!\n${AT} # Can't handle RDB for`);
     words.take(`mat version 99\n\n=== REDIS BUG REPORT START: Cut & paste starting from here ===\n`);
     words.take(`${AT} # Redis 7.0.15 crashed by signal: 11, si_code: 0\n${AT} # argv[1]: 'a-secret'\n`);

@@ -65,7 +65,7 @@ export const HASTY: readonly Change[] = [
 /** Attempts of webhooks follow every few seconds, without end, so that an event arrives even after many refusals. The service waits hours. */
 export const HASTY_HOOKS: readonly Change[] = [
   {
-    file: 'src/features/webhooks/schedule.ts',
+    file: 'src/features/webhooks/retry-schedule.ts',
     from: 'const dueMs = DUE_MS.find((age) => age > now - failedSince);',
     to: 'const dueMs: number | undefined = now - failedSince + DUE_MS[0]!;',
   },

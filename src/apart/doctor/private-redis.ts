@@ -3,7 +3,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { aofSizes } from '../../process/aof-files.ts';
 import { sizeText } from '../../process/memory.ts';
-import { RedisRecord } from '../../process/redis-record.ts';
+import { RedisFailures } from '../../process/redis-failures.ts';
 import { aofChecker } from '../../process/redis-server.ts';
 import { troubleOf } from '../../redis/trouble.ts';
 import type { Diagnosis } from './diagnosis.ts';
@@ -22,7 +22,7 @@ const COST = 'Everything that needs Redis is 503 store_unavailable.';
 
 /** Reports the last trouble of the private Redis, as the service recorded it. */
 export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
-  const { last } = new RedisRecord(dataDir);
+  const { last } = new RedisFailures(dataDir);
   if (last === undefined || Date.now() - last.at.getTime() > RECENT_MS) return;
   const at = last.at.toISOString();
   diagnosis.fact('last trouble', `${at}: ${last.event}`);

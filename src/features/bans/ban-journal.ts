@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { ban, BANS_DUE, unban, type BanOptions } from '../../accounts/ban.ts';
 import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { follow, LATE_MS, standingOf } from '../../accounts/standing-reader.ts';
-import { Attempts } from '../../journal/attempts.ts';
+import { IndependentSteps } from '../../journal/independent-steps.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { within } from '../../redis/within.ts';
@@ -81,9 +81,9 @@ export class BanJournal {
       // The work is done if the ban has not changed since the data was hidden or shown. A deleted account needs none: the deletion erases
       // its data.
       if (due === done || found.word === 'deleted') return isBanned ? found.ban.until : undefined;
-      const attempts = new Attempts();
-      for (const { hide } of holdings) if (hide !== undefined) await attempts.at(hide({ accountId: id, isBanned }, this.#options));
-      attempts.end();
+      const steps = new IndependentSteps();
+      for (const { hide } of holdings) if (hide !== undefined) await steps.at(hide({ accountId: id, isBanned }, this.#options));
+      steps.end();
       done = due;
     }
   }

@@ -1,6 +1,6 @@
 import { lostAccount, missingAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
-import { setAside } from '../../consistency/aside.ts';
+import { setAside } from '../../consistency/set-aside-keys.ts';
 import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { bucketCount, bucketName, ledgerKeys } from './ledger-layout.ts';
 import { coinKeys, ledgerEntry } from './model.ts';

@@ -1,4 +1,4 @@
-import { setAside } from '../../consistency/aside.ts';
+import { setAside } from '../../consistency/set-aside-keys.ts';
 import type { Auditor, Command, Finding, KeyCheck, Probe } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { accountPatterns, missingAccount } from '../../accounts/account-auditor.ts';

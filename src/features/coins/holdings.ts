@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
-import { setAside } from '../../consistency/aside.ts';
+import { setAside } from '../../consistency/set-aside-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';

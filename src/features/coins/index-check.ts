@@ -3,7 +3,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
 import { ledgerEntry, type LedgerEntry } from './model.ts';
 import { bucketCount, bucketName, bucketOf } from './ledger-layout.ts';
-import type { SecretUse } from './secret-use.ts';
+import type { ReplacedSecretCheck } from './replaced-secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
 /** Buckets that are read in parallel. */
@@ -41,7 +41,7 @@ export class IndexCheck {
   readonly #keys: EntryKeys;
   readonly #probe: Probe;
   readonly #kinds: LedgerFindings;
-  readonly #use: SecretUse;
+  readonly #use: ReplacedSecretCheck;
   #met = 0;
   /** Fields of the index that lead to no entry with this hash, or lie in a wrong bucket. */
   readonly #strange: { hash: string; bucket: number; seq: number; text: string }[] = [];
@@ -49,7 +49,7 @@ export class IndexCheck {
   readonly #sameHash: number[][] = [];
   #known: Set<number> | undefined;
 
-  constructor(ledger: string, keys: EntryKeys, probe: Probe, kinds: LedgerFindings, use: SecretUse) {
+  constructor(ledger: string, keys: EntryKeys, probe: Probe, kinds: LedgerFindings, use: ReplacedSecretCheck) {
     [this.#ledger, this.#keys, this.#probe, this.#kinds, this.#use] = [ledger, keys, probe, kinds, use];
   }
 

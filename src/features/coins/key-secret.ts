@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../../config.ts';
 import { refuse, type Refusal } from '../../errors.ts';
-import { oneAtATime } from '../../server/one-at-a-time.ts';
+import { oneAtATime } from '../../server/shared-call.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 import type { Cluster } from '../../redis/cluster-client.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';

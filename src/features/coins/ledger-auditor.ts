@@ -1,9 +1,9 @@
 import { missingAccount, standingIn } from '../../accounts/account-auditor.ts';
-import { setAside } from '../../consistency/aside.ts';
+import { setAside } from '../../consistency/set-aside-keys.ts';
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { readSecret, secretFinding, type HashReader } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
-import { SecretUse } from './secret-use.ts';
+import { ReplacedSecretCheck } from './replaced-secret-check.ts';
 import { checkBucket, checkGuestBucket } from './bucket-check.ts';
 import { LedgerCheck, type BoughtCheck, type LedgerCheckOptions } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
@@ -20,7 +20,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck, ope
    * missing.
    */
   let reporter: string | undefined;
-  const use = new SecretUse();
+  const use = new ReplacedSecretCheck();
   const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use, operated });
   return {
     keys: [

@@ -8,7 +8,7 @@ import type { KeyHash } from './key-hash.ts';
 import { LedgerFindings } from './ledger-findings.ts';
 import { bucketName, entryPages } from './ledger-layout.ts';
 import { coinKeys, type LedgerEntry, payoutsKey, seasonPayout } from './model.ts';
-import type { SecretUse } from './secret-use.ts';
+import type { ReplacedSecretCheck } from './replaced-secret-check.ts';
 
 /**
  * Compares the entries that purchases made in a ledger with the records of the purchases. `adjusted` has the idempotency keys of operators'
@@ -26,7 +26,7 @@ export interface LedgerCheckOptions {
   /** The hash of idempotency keys. Undefined while the secret of the hashes is missing or malformed. */
   readonly hash: KeyHash | undefined;
   readonly checkBought: BoughtCheck;
-  readonly use: SecretUse;
+  readonly use: ReplacedSecretCheck;
   /** Collects the idempotency keys of entries that operators made, with an account that has such an entry. */
   readonly operated: Map<string, string>;
 }

@@ -5,7 +5,7 @@ import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { slotOf } from '../../redis/slots.ts';
 import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
-import { otherSecret } from './secret-use.ts';
+import { otherSecret } from './replaced-secret-check.ts';
 
 /**
  * The number of slots with the same copy of another secret that makes it certain, before the audit ends, that the secret itself was

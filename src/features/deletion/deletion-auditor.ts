@@ -4,7 +4,7 @@ import { keyNames, type Holding } from '../../accounts/holdings.ts';
 import { LATE_MS } from '../../accounts/standing-reader.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
-import { asideOf, expiring } from '../../consistency/aside.ts';
+import { asideOf, expiring } from '../../consistency/set-aside-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { timeText } from '../../consistency/time-text.ts';

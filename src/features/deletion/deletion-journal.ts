@@ -6,7 +6,7 @@ import { LATE_MS, runWhereItIs, settled, standingOf } from '../../accounts/stand
 import { parseGuests, standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
-import { Attempts } from '../../journal/attempts.ts';
+import { IndependentSteps } from '../../journal/independent-steps.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -131,13 +131,13 @@ export class DeletionJournal {
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
     const guests = parseGuests(movedIn).guests.map(({ id }) => id);
-    const attempts = new Attempts();
+    const steps = new IndependentSteps();
     // The guests are erased before the account. A move may hand over a score at the same time: the score is then found on one side or the
     // other, and not missed on both.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
-      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => attempts.at(this.#eraseGuest(id, accountId, at))));
-    for (const { erase } of holdings) if (erase !== undefined) await attempts.at(erase({ accountId, owners, guests }, this.#options));
-    attempts.end();
+      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => steps.at(this.#eraseGuest(id, accountId, at))));
+    for (const { erase } of holdings) if (erase !== undefined) await steps.at(erase({ accountId, owners, guests }, this.#options));
+    steps.end();
     // On a Cluster a score, a seat or a purchase may arrive after the account is marked as deleted, if a process checked the account
     // before.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);

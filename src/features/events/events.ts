@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
 import { invalid, refuse } from '../../errors.ts';
 import { limitParameter, WaitSeconds } from '../../server/http/endpoint.ts';
-import { AheadOfLog, type EventPage, type EventReader, type Position } from './log.ts';
+import { AheadOfLog, type EventPage, type EventReader, type Position } from './event-log.ts';
 import { Event, EVENT_TYPES, type EventType } from './model.ts';
 
 /** The most scripts that a request without `wait` runs for one page. With rare `types` they read 10,000 events. */

@@ -8,7 +8,7 @@ import { signInEntry } from '../../accounts/sign-ins.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import type { Refusal } from '../../errors.ts';
-import { Attempts } from '../../journal/attempts.ts';
+import { IndependentSteps } from '../../journal/independent-steps.ts';
 import { coinKeys } from '../coins/model.ts';
 import { moveKeys, type MoveTarget } from './model.ts';
 import {
@@ -266,13 +266,13 @@ export class MoveFinisher {
    */
   async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
     const { holdings, scripts, now } = this.#options;
-    const attempts = new Attempts();
+    const steps = new IndependentSteps();
     for (const name of keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'joins'))
-      await attempts.at(joinHeldKey(guestId, accountId, name, scripts));
+      await steps.at(joinHeldKey(guestId, accountId, name, scripts));
     let mayArrive = false;
     for (const { handOver } of holdings)
-      if (handOver !== undefined && (await attempts.at(handOver({ guestId, accountId, isLast }, this.#options))) === true) mayArrive = true;
-    attempts.end();
+      if (handOver !== undefined && (await steps.at(handOver({ guestId, accountId, isLast }, this.#options))) === true) mayArrive = true;
+    steps.end();
     return mayArrive;
   }
 

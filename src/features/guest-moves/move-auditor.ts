@@ -1,7 +1,7 @@
 import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
-import { setAside } from '../../consistency/aside.ts';
+import { setAside } from '../../consistency/set-aside-keys.ts';
 import type { Auditor, Finding, KeyCheck, Probe } from '../../consistency/auditor.ts';
 import { holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { coinKeys } from '../coins/model.ts';

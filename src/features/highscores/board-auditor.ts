@@ -1,7 +1,7 @@
 import { accountKey, accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { lostAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { BANS_DUE } from '../../accounts/ban.ts';
-import { setMemberAside } from '../../consistency/aside.ts';
+import { setMemberAside } from '../../consistency/set-aside-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';

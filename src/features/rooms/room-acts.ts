@@ -3,7 +3,7 @@ import { settled } from '../../accounts/standing-reader.ts';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { LruCache } from '../../server/lru-cache.ts';
-import { Turns } from '../../server/turns.ts';
+import { KeyedMutex } from '../../server/keyed-mutex.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';
 import type { Presence } from './presence.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
@@ -134,7 +134,7 @@ export interface RoomActsOptions extends NewRoomServices {
 export class RoomActs {
   readonly #options: RoomActsOptions;
   /** Runs the merges of this process in a room one after the other, so that they do not compete. */
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
   /** By room code: the JSON text of the state after the last merge by this process. */
   readonly #states = new LruCache<string, string>(STATES_REMEMBERED);
 

@@ -1,6 +1,6 @@
 import type { EventPage, Position } from './model.ts';
 import type { EventRecord } from '../events/model.ts';
-import { nextAttemptAt } from './schedule.ts';
+import { nextAttemptAt } from './retry-schedule.ts';
 
 /**
  * The most accounts of a hook that may wait for a next attempt, and the most events of these accounts. Beyond these bounds the hook's

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { Turns } from '../../server/turns.ts';
+import type { KeyedMutex } from '../../server/keyed-mutex.ts';
 import type { EventRecord } from '../events/model.ts';
 import { Backlog, type Job } from './backlog.ts';
 import { note, waitingOf, type HeldHook } from './delivery-state.ts';
@@ -9,7 +9,7 @@ import { EndpointHealth } from './endpoint-health.ts';
 import { parseHook, secretsOf, typesOf, type Attempted, type EventSource, type HookRecord } from './model.ts';
 import type { HookPlaces, RequestPlaces } from './request-places.ts';
 import { isDelivered, type Attempt, type Sender } from './sender.ts';
-import type { SharedReads } from './shared-reads.ts';
+import type { SharedLogReader } from './shared-log-reader.ts';
 import { FRESH_MS, type WaitingEvents } from './waiting-events.ts';
 import type { HookFigures, WebhookCounts } from './webhook-counts.ts';
 
@@ -36,11 +36,11 @@ const CLOSE_MS = 3000;
 
 export interface HookDeliveryOptions {
   readonly events: EventSource;
-  readonly reads: Pick<SharedReads, 'read'>;
+  readonly reads: Pick<SharedLogReader, 'read'>;
   readonly waitingEvents: Pick<WaitingEvents, 'at'>;
   readonly places: Pick<RequestPlaces, 'join'>;
   /** Lets one hook at a time read its state from Redis. */
-  readonly begins: Turns;
+  readonly begins: KeyedMutex;
   readonly scripts: ScriptRunner;
   readonly openSender: (url: string) => Pick<Sender, 'send' | 'close'>;
   readonly counts: Pick<WebhookCounts, 'begun' | 'counted' | 'gone'>;

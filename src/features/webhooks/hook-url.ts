@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isReachable } from './reachable.ts';
+import { isAllowedAddress } from './allowed-addresses.ts';
 
 /** The most characters of a hook's URL: more than an endpoint needs, and few enough for a table of fifty hooks. */
 export const MOST_URL_LENGTH = 1024;
@@ -24,7 +24,7 @@ export function urlProblem(text: string, allowsPrivate: boolean): string | undef
   if (url.hash !== '') return 'must hold no #';
   if (!WEB_PORTS.includes(url.port) && Number(url.port) < 1024) return 'must have the port 80, 443, or one from 1024 on';
   const host = hostOf(url);
-  if (isIP(host) === 0 || isReachable(host, allowsPrivate)) return undefined;
+  if (isIP(host) === 0 || isAllowedAddress(host, allowsPrivate)) return undefined;
   return refusalOf(host, allowsPrivate);
 }
 
@@ -41,9 +41,9 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** The reason why `isReachable` refuses an address, as a part of a sentence. */
+/** The reason why `isAllowedAddress` refuses an address, as a part of a sentence. */
 export function refusalOf(address: string, allowsPrivate: boolean): string {
-  return isReachable(address, true) && !allowsPrivate
+  return isAllowedAddress(address, true) && !allowsPrivate
     ? `must not lead to ${address}, a private address, without WEBHOOKS_PRIVATE=on`
     : `must not lead to ${address}`;
 }

@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { EventType } from '../events/model.ts';
 import { hostOf, refusalOf, urlProblem } from './hook-url.ts';
 import { hookKeys, KEPT_ATTEMPTS, MOST_HOOKS, MOST_SECRETS, newHookId, parseHook, type Attempted, type HookRecord } from './model.ts';
-import { isReachable } from './reachable.ts';
+import { isAllowedAddress } from './allowed-addresses.ts';
 import { resolvePrivate, resolvePublic, type Resolve } from './resolve-host.ts';
 import { newSecret } from './signature.ts';
 
@@ -144,7 +144,7 @@ export class Hooks {
     const host = hostOf(new URL(text));
     if (isIP(host) !== 0) return undefined;
     const addresses = await this.resolve(host).catch(() => []);
-    const refused = addresses.filter((address) => !isReachable(address, this.allowsPrivate));
+    const refused = addresses.filter((address) => !isAllowedAddress(address, this.allowsPrivate));
     return refused.length === 0 || refused.length < addresses.length ? undefined : refusalOf(refused[0]!, this.allowsPrivate);
   }
 

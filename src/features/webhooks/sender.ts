@@ -5,7 +5,7 @@ import { urlToHttpOptions } from 'node:url';
 import { retryAfter } from '../../server/retry-after.ts';
 import { version } from '../../web/version.ts';
 import { hostOf } from './hook-url.ts';
-import { isReachable } from './reachable.ts';
+import { isAllowedAddress } from './allowed-addresses.ts';
 import type { Resolve } from './resolve-host.ts';
 import { signatures } from './signature.ts';
 
@@ -93,7 +93,7 @@ export class Sender {
     this.#requestOptions = { ...urlToHttpOptions(url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
     // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` only for host names, so an address in the URL is
     // checked by this constructor.
-    this.#isBarred = (isPlain && !allowsPrivate) || (isIP(host) !== 0 && !isReachable(host, allowsPrivate));
+    this.#isBarred = (isPlain && !allowsPrivate) || (isIP(host) !== 0 && !isAllowedAddress(host, allowsPrivate));
   }
 
   /**
@@ -153,7 +153,7 @@ export class Sender {
     resolve(hostname).then(
       (found) => {
         const addresses = found
-          .filter((address) => isReachable(address, allowsPrivate))
+          .filter((address) => isAllowedAddress(address, allowsPrivate))
           .map((address) => ({ address, family: isIP(address) }));
         const [chosen] = addresses;
         if (chosen === undefined) callback(new Unreachable('private_address'), '', 0);

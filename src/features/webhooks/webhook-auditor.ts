@@ -1,4 +1,4 @@
-import { setAside } from '../../consistency/aside.ts';
+import { setAside } from '../../consistency/set-aside-keys.ts';
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { HOOK_ID, hookKeys, parseHook } from './model.ts';
 

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { Turns } from '../../server/turns.ts';
+import { KeyedMutex } from '../../server/keyed-mutex.ts';
 import { leasedHooks } from './delivery-state.ts';
 import { HookDelivery, LEASE_MARGIN_MS, TICK_MS, type HookDeliveryOptions } from './hook-delivery.ts';
 import type { Hooks } from './hooks.ts';
 import { parseHook, type EventSource } from './model.ts';
 import { MOST_OF_A_HOOK, RequestPlaces } from './request-places.ts';
 import { Sender } from './sender.ts';
-import { SharedReads } from './shared-reads.ts';
+import { SharedLogReader } from './shared-log-reader.ts';
 import { WaitingEvents } from './waiting-events.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
@@ -52,10 +52,10 @@ export class Webhooks {
     this.#options = options;
     const { events } = options;
     this.#shared = {
-      reads: new SharedReads(events),
+      reads: new SharedLogReader(events),
       waitingEvents: new WaitingEvents(events),
       places: new RequestPlaces(),
-      begins: new Turns(),
+      begins: new KeyedMutex(),
     };
     this.#tick = setInterval(() => {
       for (const delivery of this.#deliveries.values()) if (!delivery.isOver) delivery.tick();

@@ -7,7 +7,7 @@ import { Catalogue } from '../../features/catalogue/file.ts';
 import { Bookings } from '../../features/coins/bookings.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
 import { MoveJournal } from '../../features/guest-moves/move-journal.ts';
-import { EventLog } from '../../features/events/log.ts';
+import { EventLog } from '../../features/events/event-log.ts';
 import { Hooks } from '../../features/webhooks/hooks.ts';
 import { holdings } from '../../holdings.ts';
 import { GrantPace } from '../grant-pace.ts';

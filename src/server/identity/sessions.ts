@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SESSION_LIFE_MS, type SessionKind } from '../../accounts/session-list.ts';
 import { cookieValue, setCookie, type CookieScope } from './cookies.ts';
-import { copyOf } from '../copy.ts';
+import { detached } from '../detached-text.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
@@ -125,7 +125,7 @@ export class Sessions {
     if (claims === undefined) return undefined;
     const { subject: accountId, id, issuedAt, expiresAt, kind = 'login' } = claims;
     // A copy, because the token is a slice of a header, which clients can fill with 16 KiB.
-    const kept = copyOf(token);
+    const kept = detached(token);
     const session: Session = { token: kept, accountId, id, issuedAt, expiresAt, kind, renewal: this.#renewal(claims, now) };
     this.#remember({ token: kept, session, until: now + REMEMBERED_MS });
     return session;

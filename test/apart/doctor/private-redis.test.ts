@@ -7,7 +7,7 @@ import { Diagnosis, type Finding } from '../../../src/apart/doctor/diagnosis.ts'
 import { examineRedis } from '../../../src/apart/doctor/examine-redis.ts';
 import { examineDiskGrowth, examineRecord } from '../../../src/apart/doctor/private-redis.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
-import { RedisRecord } from '../../../src/process/redis-record.ts';
+import { RedisFailures } from '../../../src/process/redis-failures.ts';
 import { testConfig } from '../../environment.ts';
 import { usePlace } from '../../commands/place.ts';
 
@@ -59,7 +59,7 @@ test('the last trouble of the private Redis is a warning', async () => {
     return diagnosis.findings[0];
   };
   expect(recorded()).toBeUndefined();
-  const record = new RedisRecord(place.folder);
+  const record = new RedisFailures(place.folder);
   record.reserve();
   record.note('ended, SIGKILL', []);
   expect(recorded()!.text).toContain('ended, SIGKILL. SIGKILL ended Redis: the kernel for want of memory');

@@ -9,7 +9,7 @@ import { BalanceCoins, DebtCoins, shownBalance } from '../../coins/model.ts';
 import { storeUnconfigured } from '../../../stores/store-refusals.ts';
 import { readSold } from '../core/ask-store.ts';
 import { proofIn, proofShape } from '../core/proof.ts';
-import { Purchase, shownPurchase } from './model.ts';
+import { CoinPurchase, shownCoinPurchase } from './shown-coin-purchase.ts';
 
 export const claimPurchase = endpoint({
   method: 'POST',
@@ -34,7 +34,7 @@ export const claimPurchase = endpoint({
     ...proofShape,
   }),
   reply: z.object({
-    purchase: Purchase,
+    purchase: CoinPurchase,
     balanceAfterCoins: BalanceCoins.meta({
       description: 'The balance right after the purchase was granted. Before the grant: the current balance.',
     }),
@@ -90,7 +90,7 @@ export const claimPurchase = endpoint({
     const isReplay = document.grantedAt !== undefined && !isGranting;
     const { balanceCoins, debtCoins } = shownBalance(balance);
     return {
-      purchase: shownPurchase(purchaseId, document),
+      purchase: shownCoinPurchase(purchaseId, document),
       balanceAfterCoins: document.grantedAt === undefined ? balanceCoins : shownBalance(document.balanceAfter).balanceCoins,
       ...(isReplay ? { replayed: true as const, balanceCoins } : {}),
       debtCoins,

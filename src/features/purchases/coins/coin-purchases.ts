@@ -12,7 +12,7 @@ import { purchaseIdOf } from '../core/purchase-ids.ts';
 import type { NamedPurchase } from '../core/waiting-purchases.ts';
 import { retryWhileChanged } from '../core/retry-while-changed.ts';
 import { keepOrder } from './find-purchase.ts';
-import { listPurchase } from './listing.ts';
+import { listPurchase } from './purchases-of-account.ts';
 import { isUnbooked, needsFinish, purchaseKeys, type PurchaseDocument } from './model.ts';
 import { bookTransfer, type PurchaseBookings } from './move-purchase.ts';
 import { stuckIn } from './operator-purchase.ts';

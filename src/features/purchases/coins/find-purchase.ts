@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Queue } from '../../../redis/queue.ts';
-import { idNamed, keepName } from '../core/names-in-stores.ts';
+import { idNamed, keepName } from '../core/ids-by-name.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../../accounts/holdings.ts';
 import { forgetBuyers } from '../core/buyers.ts';
-import { listedPart, listedParts } from './listing.ts';
-import { LISTED, Purchase, shownPurchase, type PurchaseDocument } from './model.ts';
+import { listedPart, listedParts } from './purchases-of-account.ts';
+import { LISTED, type PurchaseDocument } from './model.ts';
+import { CoinPurchase, shownCoinPurchase } from './shown-coin-purchase.ts';
 import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
 import { readPurchase, readPurchases, releasePurchase } from './purchase-record.ts';
 
@@ -28,7 +29,7 @@ export const purchaseHolding = {
     }
   },
   exported: {
-    shape: { coinPurchases: z.array(Purchase).optional().meta({ description: 'Coins bought in an app store, oldest first.' }) },
+    shape: { coinPurchases: z.array(CoinPurchase).optional().meta({ description: 'Coins bought in an app store, oldest first.' }) },
     pages: {
       letter: 'b',
       firstPlace: '0',
@@ -37,7 +38,7 @@ export const purchaseHolding = {
         const from = Number(place);
         const { size, listed } = await listedPart(accountId, from, scripts, AT_ONCE);
         const next = from + AT_ONCE < size ? String(from + AT_ONCE) : undefined;
-        return { lists: { coinPurchases: await shown(listed, scripts, shownPurchase) }, next, reads: 1 + listed.length };
+        return { lists: { coinPurchases: await shown(listed, scripts, shownCoinPurchase) }, next, reads: 1 + listed.length };
       },
     },
   },

@@ -5,7 +5,8 @@ import { invalid } from '../../../errors.ts';
 import { endpoint, type Services } from '../../../declare.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { limitParameter } from '../../../server/http/endpoint.ts';
-import { Purchase, PurchaseId, purchaseKeys, shownPurchase } from './model.ts';
+import { purchaseKeys } from './model.ts';
+import { CoinPurchase, PurchaseId, shownCoinPurchase } from './shown-coin-purchase.ts';
 import { readPurchases } from './purchase-record.ts';
 
 export const pageScript = defineScript({
@@ -39,7 +40,7 @@ export const listPurchases = endpoint({
       .meta({ description: 'The `nextCursor` of the page before.' }),
   }),
   reply: z.object({
-    purchases: z.array(Purchase),
+    purchases: z.array(CoinPurchase),
     nextCursor: PurchaseId.optional().meta({ description: 'Cursor of the next page. Missing on the last page.' }),
   }),
   example: `curl -s $base/v1/purchases -H 'x-install-id: install-0001'`,
@@ -53,7 +54,7 @@ export const listPurchases = endpoint({
     const listed = found.slice(0, limit);
     const known = await readPurchases(listed, scripts);
     // The list may name a purchase whose owner was deleted.
-    const purchases = known.flatMap(({ purchaseId, document }) => (document.owner === '-' ? [] : shownPurchase(purchaseId, document)));
+    const purchases = known.flatMap(({ purchaseId, document }) => (document.owner === '-' ? [] : shownCoinPurchase(purchaseId, document)));
     return { purchases, nextCursor: found.length > limit ? listed.at(-1) : undefined };
   },
 });

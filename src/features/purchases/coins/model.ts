@@ -1,7 +1,6 @@
-import { z } from 'zod';
-import { isoTime, timeOf } from '../../../accounts/fields.ts';
+import { timeOf } from '../../../accounts/fields.ts';
 import type { ProductState } from '../../../stores/store.ts';
-import { STORE_NAMES, type StoreName } from '../../../stores/stores.ts';
+import type { StoreName } from '../../../stores/stores.ts';
 import { PurchaseFields } from '../core/purchase-fields.ts';
 
 export const purchaseKeys = {
@@ -158,51 +157,4 @@ export function isUnbooked({ booking, transfer }: PurchaseDocument): boolean {
 /** Whether the grant still has to be reported to the store. */
 export function needsFinish({ grantedAt, isFinished, state, id }: PurchaseDocument): boolean {
   return grantedAt !== undefined && !isFinished && state === 'purchased' && id !== '';
-}
-
-export const PurchaseId = z.string().meta({ description: "coinop's id of the purchase.", example: 'k3Jx9QmZ2bTwR5vY8cLnAa' });
-
-/** A purchase as its owner sees it. */
-export const Purchase = z
-  .object({
-    purchaseId: PurchaseId,
-    store: z.enum(STORE_NAMES),
-    productId: z.string().meta({ description: 'Id of the product in the catalogue.' }),
-    quantity: z.int().min(1).meta({ description: 'Units that were bought.' }),
-    coins: z.int().min(0).meta({ description: 'Coins that were granted; a refund does not change it.' }),
-    state: z.enum(['pending', 'granted', 'refunded']).meta({
-      description: '`pending`: not paid for yet. `refunded`: all of it was refunded, or it was canceled before it was paid for.',
-    }),
-    refundedQuantity: z.int().min(1).optional().meta({ description: 'Units that were refunded in sum; a partly refunded unit counts.' }),
-    test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
-    at: z.iso.datetime().meta({ description: 'When the service first saw it.' }),
-  })
-  .meta({
-    id: 'Purchase',
-    example: {
-      purchaseId: 'k3Jx9QmZ2bTwR5vY8cLnAa',
-      store: 'google',
-      productId: 'coins-500',
-      quantity: 1,
-      coins: 500,
-      state: 'granted',
-      at: '2026-11-22T12:00:00.000Z',
-    },
-  });
-
-export function shownPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof Purchase> {
-  const { store, productId, quantity, granted, state, refunded, isTest, at, grantedAt } = document;
-  const gone = state === 'canceled' && grantedAt !== undefined ? quantity : refunded;
-  const isRefunded = state === 'canceled' || refunded >= quantity;
-  return {
-    purchaseId,
-    store,
-    productId,
-    quantity,
-    coins: granted,
-    state: isRefunded ? 'refunded' : grantedAt === undefined ? 'pending' : 'granted',
-    refundedQuantity: gone > 0 ? Math.ceil(gone) : undefined,
-    test: isTest ? true : undefined,
-    at: isoTime(at)!,
-  };
 }

@@ -1,6 +1,6 @@
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
 import { Journal } from '../../../journal/journal.ts';
-import { listPurchase, unlistPurchase } from './listing.ts';
+import { listPurchase, unlistPurchase } from './purchases-of-account.ts';
 import { purchaseKeys, type Moved, type PurchaseBooking, type PurchaseDocument } from './model.ts';
 import { documentIn, keysOf, movedEntryScript, recordMove, releasePurchase } from './purchase-record.ts';
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { isoTime } from '../../../accounts/fields.ts';
 import { AccountId } from '../../../accounts/ids.ts';
-import { isUnbooked, needsFinish, Purchase, shownPurchase, type PurchaseDocument } from './model.ts';
+import { isUnbooked, needsFinish, type PurchaseDocument } from './model.ts';
+import { CoinPurchase, shownCoinPurchase } from './shown-coin-purchase.ts';
 
 const PurchaseMove = z
   .object({
@@ -32,7 +33,7 @@ const PurchaseMove = z
 /** A purchase of coins as operators see it. The store's own id is left out, because with it anyone could claim the purchase. */
 export const OperatorPurchase = z
   .object({
-    ...Purchase.shape,
+    ...CoinPurchase.shape,
     accountId: z.string().optional().meta({
       description: 'The owner; after a guest moved still the guest. Missing once the account was deleted.',
     }),
@@ -57,7 +58,7 @@ export const OperatorPurchase = z
 export function operatorPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof OperatorPurchase> {
   const { owner, orderId, sku, packageName, buyer, taken, grantedAt, refundedAt, checkedAt, isFinished, faults, moves } = document;
   return {
-    ...shownPurchase(purchaseId, document),
+    ...shownCoinPurchase(purchaseId, document),
     accountId: owner === '-' ? undefined : owner,
     orderId: orderId === '' ? undefined : orderId,
     sku,

@@ -3,7 +3,7 @@ import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { StoreDeclaration } from '../../../stores/store.ts';
 import { rowOf } from '../../../stores/stores.ts';
 import { table } from '../../../stores/store-table.ts';
-import { forgetName, idNamed, keepName } from './names-in-stores.ts';
+import { forgetName, idNamed, keepName } from './ids-by-name.ts';
 
 /** The stores whose ids of accounts are derived from the account ids, and cannot be computed back. */
 const deriving: readonly StoreDeclaration[] = (table as readonly StoreDeclaration[]).filter(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptFor, oneAtATime } from '../../src/server/one-at-a-time.ts';
+import { keptFor, oneAtATime } from '../../src/server/shared-call.ts';
 
 /** A call that counts, and fails the first time. */
 const failingFirst = () => {

@@ -1,5 +1,5 @@
 /** Runs independent steps of one piece of work. If a step fails, for example because a primary is down, the other steps are still done. */
-export class Attempts {
+export class IndependentSteps {
   readonly #failures: unknown[] = [];
 
   /** Awaits a step, and remembers its error if it fails. @returns undefined if the step failed */

@@ -71,7 +71,7 @@ const globalIpv6 = listOf({ ipv4: [], ipv6: [GLOBAL_IPV6] });
  * Whether a webhook may be sent to the address. False for a text that is not an address. `BlockList` treats an IPv4-mapped IPv6 address as
  * the IPv4 address. The lists therefore have no range of all mapped addresses: it would match every IPv4 address.
  */
-export function isReachable(address: string, allowsPrivate: boolean): boolean {
+export function isAllowedAddress(address: string, allowsPrivate: boolean): boolean {
   const version = isIP(address);
   // Only link-local addresses have a zone, such as %eth0.
   if (version === 0 || address.includes('%')) return false;

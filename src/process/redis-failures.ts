@@ -22,7 +22,7 @@ export interface RecordedTrouble {
  * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis/redis.log, for `/ready` and `npm run doctor`. The
  * file has its full size from the start on and is overwritten in place, because on a full disk no file can be made or grow.
  */
-export class RedisRecord {
+export class RedisFailures {
   readonly #path: string;
 
   constructor(dataDir: string) {

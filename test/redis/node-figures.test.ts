@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { figuresOf } from '../../src/redis/figures.ts';
+import { figuresOf } from '../../src/redis/node-figures.ts';
 import { forFile } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 

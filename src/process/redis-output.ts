@@ -15,7 +15,7 @@ const ROUTINE =
 const OF_REPORT = /crashed by signal|ASSERTION FAILED|^==> |Guru Meditation/;
 
 /** The last lines that a redis-server wrote to its standard output, without the lines of ROUTINE. */
-export class RedisWords {
+export class RedisOutput {
   readonly #told: (line: string) => void;
   readonly #lines: string[] = [];
   #rest = '';

@@ -1,5 +1,5 @@
 import { UnknownEvent, type EventRecord, type EventType } from '../events/model.ts';
-import { Turns } from '../../server/turns.ts';
+import { KeyedMutex } from '../../server/keyed-mutex.ts';
 import type { EventPage, EventSource, Position } from './model.ts';
 
 /** The number of events that one read of the log takes. */
@@ -24,9 +24,9 @@ export interface ReadPage extends EventPage {
  * parse every event fifty times. A hook that is further behind reads on its own. Only one hook at a time does so, so that Redis runs other
  * scripts in between.
  */
-export class SharedReads {
+export class SharedLogReader {
   readonly #log: Pick<EventSource, 'read'>;
-  readonly #alone = new Turns();
+  readonly #alone = new KeyedMutex();
   /** All events of the log from the position `#from` to the position `#to`, in order. */
   #kept: Kept[] = [];
   #from: Position = 0;

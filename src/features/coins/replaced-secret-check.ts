@@ -9,7 +9,7 @@ const MOST_LEDGERS = 1000;
  * by the old secret, and later entries have hashes by the present one. Damage to indexes looks different: undamaged ledgers have older
  * entries under hashes of the present secret.
  */
-export class SecretUse {
+export class ReplacedSecretCheck {
   /** The time of the oldest entry whose hash certainly comes from the present secret. */
   #presentFrom = Infinity;
   /** The time of the newest entry whose hash seems to come from another secret. */

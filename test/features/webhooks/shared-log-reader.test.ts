@@ -1,13 +1,13 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { UnknownEvent, type EventType } from '../../../src/features/events/model.ts';
-import { MOST_KEPT, SharedReads } from '../../../src/features/webhooks/shared-reads.ts';
+import { MOST_KEPT, SharedLogReader } from '../../../src/features/webhooks/shared-log-reader.ts';
 import { FakeLog } from './fake-log.ts';
 
 let log: FakeLog;
-let reads: SharedReads;
+let reads: SharedLogReader;
 beforeEach(() => {
   log = new FakeLog();
-  reads = new SharedReads(log);
+  reads = new SharedLogReader(log);
 });
 
 /** All events from a position on, as a hook reads them. */

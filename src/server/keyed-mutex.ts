@@ -1,5 +1,5 @@
 /** Runs pieces of work with the same name one after the other: each begins when the one before has ended. */
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 
   async take<Result>(name: string, work: () => Promise<Result>): Promise<Result> {

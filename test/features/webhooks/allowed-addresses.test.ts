@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { urlProblem } from '../../../src/features/webhooks/hook-url.ts';
-import { isReachable } from '../../../src/features/webhooks/reachable.ts';
+import { isAllowedAddress } from '../../../src/features/webhooks/allowed-addresses.ts';
 
 const PUBLIC = { reached: true, withPrivate: true };
 const PRIVATE = { reached: false, withPrivate: true };
@@ -23,12 +23,16 @@ test.each([
   ['is none', NEVER, ' localhost 127.1 1.2.3.4.5 0x7f000001'],
 ])('an address that %s is reached by the rules: %o', (_, expected, addresses) => {
   for (const address of addresses.split(' '))
-    expect([address, isReachable(address, false), isReachable(address, true)]).toEqual([address, expected.reached, expected.withPrivate]);
+    expect([address, isAllowedAddress(address, false), isAllowedAddress(address, true)]).toEqual([
+      address,
+      expected.reached,
+      expected.withPrivate,
+    ]);
 });
 
 test('no IPv4 address that is written as IPv6 counts as public', () => {
   for (const address of ['::ffff:8.8.8.8', '::127.0.0.1', '::ffff:a9fe:a9fe'])
-    expect([address, isReachable(address, false)]).toEqual([address, false]);
+    expect([address, isAllowedAddress(address, false)]).toEqual([address, false]);
 });
 
 test.each([

@@ -45,7 +45,7 @@ interface Correction {
  * @returns Refusal `forbidden` if SUPPORT_DAILY_COINS does not suffice
  * @throws as `work`
  */
-export async function withinDayOfSupport<Answer extends { readonly replayed?: boolean | undefined }>(
+export async function withinDailyLimit<Answer extends { readonly replayed?: boolean | undefined }>(
   { accountId, coins, key: ticket }: Correction,
   { role, key }: Operator,
   { scripts, config, now }: OperatorServices,
