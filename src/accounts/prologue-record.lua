@@ -1,4 +1,4 @@
--- Replaces prologue-check.lua in a script that an operator runs. This prologue refuses no account, so that operators can read a banned or
+-- Replaces prologue-check.lua for a caller who is not checked. This prologue refuses no account, so that operators can read a banned or
 -- moving account.
 -- KEYS standing, signed_out
 -- ARGV -

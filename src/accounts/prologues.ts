@@ -10,16 +10,13 @@ export const checksCaller = definePrologue({
   answers: ['session_ended', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
   library: standingLibrary,
   apart: definePrologue({ file: new URL('prologue-apart.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
-});
-
-/** For scripts that an operator runs, in place of `checksCaller`: refuses no account. */
-export const refusesNobody = definePrologue({
-  file: new URL('prologue-record.lua', import.meta.url),
-  keys: ['standing', 'signedOut'],
-  args: [],
-  answers: [],
-  library: standingLibrary,
-  inPlaceOf: checksCaller,
+  unchecked: definePrologue({
+    file: new URL('prologue-record.lua', import.meta.url),
+    keys: ['standing', 'signedOut'],
+    args: [],
+    answers: [],
+    library: standingLibrary,
+  }),
 });
 
 /** For scripts that may make the first write of an account: refuses as `checksCaller` does, and gives the Lua function `open_account`. */

@@ -6,7 +6,7 @@ import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
 import { signInLibrary } from './sign-ins.ts';
 import { runWhereItIs } from './standing-reader.ts';
-import { checksCaller, refusesNobody } from './prologues.ts';
+import { checksCaller } from './prologues.ts';
 
 /**
  * How long a session lasts after its start or its last renewal: 30 days. The docs tell operators to keep an old key of SESSION_KEYS for
@@ -82,15 +82,6 @@ const readScript = defineScript({
   keys: ['sessions'],
   answers: ['sessions'],
   prologue: checksCaller,
-  library: sessionLibrary,
-  readOnly: true,
-});
-
-const readForOperator = defineScript({
-  file: new URL('read-sessions.lua', import.meta.url),
-  keys: ['sessions'],
-  answers: ['sessions'],
-  prologue: refusesNobody,
   library: sessionLibrary,
   readOnly: true,
 });
@@ -207,18 +198,6 @@ export async function listedSessions(
   { scripts }: { readonly scripts: CallerScripts },
 ): Promise<ListedSession[]> {
   const [, ...words] = await scripts.runAs(caller, readScript, { sessions: sessionsKey(caller.accountId) }, {});
-  return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
-}
-
-/**
- * As `listedSessions`, also for a banned, moving or moved account.
- * @param operator the caller of the request, with the keys of the account to read
- */
-export async function sessionsForOperator(
-  operator: ScriptCaller & { readonly accountId: string },
-  { scripts }: { readonly scripts: CallerScripts },
-): Promise<ListedSession[]> {
-  const [, ...words] = await scripts.runAs(operator, readForOperator, { sessions: sessionsKey(operator.accountId) }, {});
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { signInEntry } from '../accounts/sign-ins.ts';
 import { Refusal } from '../errors.ts';
 import { readListed } from '../features/sign-in/listed.ts';
-import { removeForOperator, removeSignInOf } from '../features/sign-in/remove.ts';
-import { operatorFor } from '../server/identity/caller.ts';
+import { removeSignInOf } from '../features/sign-in/remove.ts';
+import { uncheckedOperatorFor } from '../server/identity/caller.ts';
 import { nameOfProvider } from '../stores/openid/provider-table.ts';
 import { followed } from './account-facts.ts';
 import { Account } from './named-accounts.ts';
@@ -41,15 +40,15 @@ export const removeSignIn = operation({
     const account = await followed(asked, services);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const operator = operatorFor(accountId);
-    const [, text = ''] = (await readListed(operator, services)).find(([id]) => id === signIn) ?? [];
-    const provider = nameOfProvider(signInEntry.parse(text)?.provider ?? '-', services.config);
+    const operator = uncheckedOperatorFor(accountId);
+    const { listed } = await readListed(operator, services);
+    const provider = nameOfProvider(listed.find(({ id }) => id === signIn)?.provider ?? '-', services.config);
     return {
       question: `Remove the sign-in ${signIn} (${provider}) from the account ${accountId}? Reason: ${reason}`,
       what: { account: accountId, signIn },
       why: reason,
       async act() {
-        await removeSignInOf(operator, removeForOperator, { id: signIn, provider }, services);
+        await removeSignInOf(operator, { id: signIn, provider }, services);
         return { accountId };
       },
     };

@@ -2,12 +2,12 @@ import { standingChanges, standingLibrary } from '../accounts/standing.ts';
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { signedOutKey, standingKey } from '../accounts/account-keys.ts';
-import { SESSION_LIFE_MS, sessionsForOperator, sessionsKey } from '../accounts/session-list.ts';
+import { listedSessions, SESSION_LIFE_MS, sessionsKey } from '../accounts/session-list.ts';
 import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { refuse } from '../errors.ts';
-import { endForOperator, SESSION_ID } from '../features/sessions/end.ts';
+import { endScript, SESSION_ID } from '../features/sessions/end.ts';
 import { defineScript } from '../redis/script.ts';
-import { operatorFor } from '../server/identity/caller.ts';
+import { uncheckedOperatorFor } from '../server/identity/caller.ts';
 import { accountChange } from './account-change.ts';
 import type { OperatorServices } from './operation.ts';
 
@@ -64,7 +64,8 @@ export const endSession = accountChange({
   body: { session: '0.Zl8yqvJ0c3T1mXbN', reason: 'lost laptop, ticket 4711' },
   shown: ({ accountId }) => [`This session of ${accountId} has ended.`],
   async plan({ accountId }, { session }, services) {
-    const listed = (await sessionsForOperator(operatorFor(accountId), services)).find(({ id }) => id === session);
+    const operator = uncheckedOperatorFor(accountId);
+    const listed = (await listedSessions(operator, services)).find(({ id }) => id === session);
     const of = listed === undefined ? '' : ` (${listed.kind}, since ${new Date(listed.createdAt).toISOString()})`;
     return {
       question: `End the session ${session}${of} of the account ${accountId}?`,
@@ -72,7 +73,7 @@ export const endSession = accountChange({
       async act() {
         const keys = { sessions: sessionsKey(accountId), ended: signedOutKey(accountId, session) };
         const args = { id: session, isOwn: 0, lifeSeconds: SESSION_LIFE_MS / 1000 };
-        const [word] = await services.scripts.runAs(operatorFor(accountId), endForOperator, keys, args);
+        const [word] = await services.scripts.runAs(operator, endScript, keys, args);
         return word === 'session_not_found' ? refuse(word) : { accountId };
       },
     };

@@ -40,6 +40,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
    * arguments in place of the prologue's KEYS.
    */
   readonly apart: Script<Key, Argument, Word> | undefined;
+  /** The same script with the prologue's `unchecked`. Undefined: the prologue has none. */
+  unchecked(): Script<Key, Argument, Word> | undefined;
   /**
    * The entry that the script adds to a set of the caller's account at its first write: the key of the set, the argument that becomes the
    * member, and the seconds after which the set expires if it gets no other member. `keptSeconds` left out: the set never expires.
@@ -68,6 +70,8 @@ export interface Prologue {
   readonly lua: string;
   /** Replaces this prologue if the caller's account is in another slot than the script. The replacement has no KEYS. */
   readonly apart: Prologue | undefined;
+  /** Replaces this prologue for a caller who is not checked: an operator. The replacement has the same KEYS and ARGV. */
+  readonly unchecked: Prologue | undefined;
 }
 
 /** Lua functions that several scripts share. */
@@ -91,8 +95,7 @@ interface PrologueDeclaration {
   /** Another prologue whose Lua runs before this prologue. */
   after?: Prologue;
   apart?: Prologue;
-  /** The prologue that this prologue may replace: a script whose header names the other prologue also runs with this prologue. */
-  inPlaceOf?: Prologue;
+  unchecked?: Prologue;
 }
 
 /** The `.lua` file: `new URL('apply.lua', import.meta.url)`. A script of up to four lines may be text in its declaration, without a header. */
@@ -153,19 +156,20 @@ export function defineLibrary(
   return { file: fileOf(file), lua: values.join('') + withFormats(nameOf(file), readFileSync(file, 'utf8'), formats), formats };
 }
 
-export function definePrologue({ file, keys, args, answers, library, after, apart, inPlaceOf }: PrologueDeclaration): Prologue {
+export function definePrologue({ file, keys, args, answers, library, after, apart, unchecked }: PrologueDeclaration): Prologue {
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
   const own = [library ?? []].flat();
   checkParts(nameOf(file), lua, { Library: own });
   const libraries = [...(after?.libraries ?? []), ...own];
   return {
-    file: inPlaceOf?.file ?? fileOf(file),
+    file: fileOf(file),
     keys: [...keys, ...(after?.keys ?? [])],
     args: [...args, ...(after?.args ?? [])],
     libraries,
     lua: `${after?.lua ?? ''}\n${withFormats(nameOf(file), lua, formatsOf(libraries))}`,
     apart,
+    unchecked,
   };
 }
 
@@ -202,8 +206,12 @@ export function defineScript<const Key extends string, const Argument extends st
   if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const common = { name, keys, args, shared, answers, slotOf, outboxOf: declaration.outboxOf, durable, tracked, lists };
   const isApart = slotOf !== 'caller' && prologue?.apart !== undefined && declaration.apart !== false;
-  const apart = isApart ? scriptOf({ ...common, prologue: prologue.apart, apart: undefined }, partsWith(prologue.apart)) : undefined;
-  return scriptOf({ ...common, prologue, apart }, parts);
+  const withPrologue = (with_: Prologue) =>
+    scriptOf({ ...common, prologue: with_, apart: undefined, unchecked: () => undefined }, partsWith(with_));
+  const apart = isApart ? withPrologue(prologue.apart) : undefined;
+  let made: Script<Key, Argument, Word> | undefined;
+  const unchecked = () => (made ??= prologue?.unchecked && withPrologue(prologue.unchecked));
+  return scriptOf({ ...common, prologue, apart, unchecked }, parts);
 }
 
 type Described<Key extends string, Argument extends string, Word extends string> = Omit<

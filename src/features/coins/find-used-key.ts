@@ -1,8 +1,8 @@
-import { refusesNobody } from '../../accounts/prologues.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import type { Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
-import { operatorFor } from '../../server/identity/caller.ts';
+import { uncheckedOperatorFor } from '../../server/identity/caller.ts';
 import { coinKeys, ledgerLibrary } from './model.ts';
 
 const findKey = defineScript({
@@ -11,7 +11,7 @@ const findKey = defineScript({
   args: ['operation', 'key', 'keyHash'],
   shared: ['secret'],
   answers: ['used', 'reused', 'free', 'other_data'],
-  prologue: refusesNobody,
+  prologue: checksCaller,
   library: [standingLibrary, ledgerLibrary],
   readOnly: true,
 });
@@ -30,7 +30,7 @@ export async function usedKey(
   // The operator's tool does not read the secret at its start.
   if (!keySecret.isKnown) await keySecret.read();
   const asked = { operation, key, keyHash: keySecret.hashOf(key), secret: keySecret.text };
-  const [word] = await scripts.runAs(operatorFor(accountId), findKey, { ledger: coinKeys.ledger(accountId) }, asked);
+  const [word] = await scripts.runAs(uncheckedOperatorFor(accountId), findKey, { ledger: coinKeys.ledger(accountId) }, asked);
   if (word === 'other_data') throw keySecret.otherData();
   return word;
 }

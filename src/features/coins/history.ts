@@ -9,7 +9,7 @@ import { limitParameter } from '../../server/http/endpoint.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
 import { coinKeys, ENTRY_TYPES, entryLetters, type EntryType, LedgerCursor, ledgerEntry, ledgerLibrary, SignedBalance } from './model.ts';
 
-const historyScript = defineScript({
+export const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
   keys: ['ledger'],
   args: ['cursor', 'limit'],

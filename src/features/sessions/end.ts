@@ -2,7 +2,7 @@ import type { SessionServices } from './model.ts';
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { signedOutKey } from '../../accounts/account-keys.ts';
-import { checksCaller, refusesNobody } from '../../accounts/prologues.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
 import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
@@ -17,17 +17,6 @@ export const endScript = defineScript({
   answers: ['ended', 'session_not_found'],
   durable: true,
   prologue: checksCaller,
-  library: sessionLibrary,
-});
-
-/** As `endScript`, for an operator, who can end sessions of a banned account too. */
-export const endForOperator = defineScript({
-  file: new URL('end.lua', import.meta.url),
-  keys: ['sessions', 'ended'],
-  args: ['id', 'isOwn', 'lifeSeconds'],
-  answers: ['ended', 'session_not_found'],
-  durable: true,
-  prologue: refusesNobody,
   library: sessionLibrary,
 });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { listedSessions, parseSession, sessionsForOperator } from '../../accounts/session-list.ts';
-import { operatorFor } from '../../server/identity/caller.ts';
+import { listedSessions, parseSession } from '../../accounts/session-list.ts';
+import { uncheckedOperatorFor } from '../../server/identity/caller.ts';
 import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } from './model.ts';
 
 /** The list of an account's signed-in browsers, and a key for each session that was ended before it expired. */
@@ -48,7 +48,7 @@ export const sessionHolding = {
       }),
     },
     async show({ accountId, standing }, services) {
-      const listed = await sessionsForOperator(operatorFor(accountId), services);
+      const listed = await listedSessions(uncheckedOperatorFor(accountId), services);
       const newest = listed.toSorted((one, other) => other.createdAt - one.createdAt);
       return { sessions: { signOutsEverywhere: standing.generation, listed: newest.map(operatorSession) } };
     },

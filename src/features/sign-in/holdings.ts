@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
-import { signInEntry } from '../../accounts/sign-ins.ts';
-import { operatorFor } from '../../server/identity/caller.ts';
+import { uncheckedOperatorFor } from '../../server/identity/caller.ts';
 import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import { readListed } from './listed.ts';
 import { signInAuditor } from './sign-in-auditor.ts';
@@ -25,13 +24,9 @@ const ListedSignIn = z
   });
 
 async function listed(accountId: string, services: HoldingServices): Promise<z.input<typeof ListedSignIn>[]> {
-  const found = await readListed(operatorFor(accountId), services);
-  return found.flatMap(([id, text]) => {
-    const entry = signInEntry.parse(text);
-    if (entry === undefined) return [];
-    return [
-      { id, provider: nameOfProvider(entry.provider, services.config), at: isoTime(entry.addedAt)!, lastUsedAt: isoTime(entry.usedAt)! },
-    ];
+  const { listed: found } = await readListed(uncheckedOperatorFor(accountId), services);
+  return found.map(({ id, provider, addedAt, usedAt }) => {
+    return { id, provider: nameOfProvider(provider, services.config), at: isoTime(addedAt)!, lastUsedAt: isoTime(usedAt)! };
   });
 }
 

@@ -1,20 +1,36 @@
 import { accountKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { refusesNobody } from '../../accounts/prologues.ts';
-import { sessionsKey } from '../../accounts/session-list.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
+import { sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
+import { signInEntry, signInLibrary } from '../../accounts/sign-ins.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
-import { reading } from './model.ts';
 
-const readForOperator = defineScript({ ...reading, prologue: refusesNobody });
+const readScript = defineScript({
+  file: new URL('read-sign-ins.lua', import.meta.url),
+  keys: ['account', 'sessions'],
+  args: ['sessionId'],
+  answers: ['sign_ins'],
+  prologue: checksCaller,
+  library: [signInLibrary, sessionLibrary],
+  readOnly: true,
+});
 
-/** The entries in an account's list of sign-ins, also of a banned or moving account. */
+/**
+ * The entries in the list of the account's sign-ins.
+ * @returns `current`: the id of the sign-in with which the session began, or ''
+ * @throws as `runAs`
+ */
 export async function readListed(
-  operator: ScriptCaller & { readonly accountId: string },
+  caller: ScriptCaller & { readonly accountId: string; readonly session: { readonly id: string } | undefined },
   { scripts }: { readonly scripts: CallerScripts },
-): Promise<[id: string, text: string][]> {
-  const { accountId } = operator;
+) {
+  const { accountId, session } = caller;
   const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
-  const [, , ...words] = await scripts.runAs(operator, readForOperator, keys, { sessionId: '' });
-  return pairsOf(words).map(([id, text]) => [id, text]);
+  const [, current = '', ...words] = await scripts.runAs(caller, readScript, keys, { sessionId: session?.id ?? '' });
+  const listed = pairsOf(words).flatMap(([id, text]) => {
+    const entry = signInEntry.parse(text);
+    return entry === undefined ? [] : [{ id, ...entry }];
+  });
+  return { current, listed };
 }

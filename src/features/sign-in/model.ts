@@ -1,17 +1,12 @@
 import { z } from 'zod';
-import { accountKey } from '../../accounts/account-keys.ts';
-import { checksCaller } from '../../accounts/prologues.ts';
-import { sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
-import { signInEntry, signInLibrary } from '../../accounts/sign-ins.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import type { Services } from '../../declare.ts';
 import { refuse, Refusal } from '../../errors.ts';
-import { pairsOf } from '../../redis/pairs.ts';
-import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Session } from '../../server/identity/sessions.ts';
 import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import type { Identity } from '../../stores/openid/provider.ts';
+import { readListed } from './listed.ts';
 
 /**
  * The highest age of a token that proves that its user is present, in milliseconds: for an hour after the sign-in an app gets tokens
@@ -38,36 +33,15 @@ export const Proof = z
   .catch(undefined)
   .meta({ description: 'An ID token of a sign-in that the account has, issued at most ten minutes ago.' });
 
-/** The script that reads the sign-ins of an account, for its user and for operators. */
-export const reading = {
-  file: new URL('read-sign-ins.lua', import.meta.url),
-  keys: ['account', 'sessions'],
-  args: ['sessionId'],
-  answers: ['sign_ins'],
-  library: [signInLibrary, sessionLibrary],
-  readOnly: true,
-} as const;
-
-const readSignIns = defineScript({ ...reading, prologue: checksCaller });
-
 /** The sign-ins of the caller's account, the oldest first. @throws as `runAs` */
-export async function signInsOf(
-  caller: Caller,
-  { scripts, config }: Pick<Services, 'scripts' | 'config'>,
-): Promise<z.input<typeof SignIn>[]> {
-  const { accountId, session } = caller;
-  const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
-  const [, current, ...words] = await scripts.runAs(caller, readSignIns, keys, { sessionId: session?.id ?? '' });
-  const found = pairsOf(words).flatMap(([id, text]) => {
-    const entry = signInEntry.parse(text);
-    return entry === undefined ? [] : [{ id, entry }];
-  });
-  return found
-    .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt)
-    .map(({ id, entry }) => ({
+export async function signInsOf(caller: Caller, services: Pick<Services, 'scripts' | 'config'>): Promise<z.input<typeof SignIn>[]> {
+  const { current, listed } = await readListed(caller, services);
+  return listed
+    .toSorted((one, other) => one.addedAt - other.addedAt)
+    .map(({ id, provider, addedAt }) => ({
       id,
-      provider: nameOfProvider(entry.provider, config),
-      at: new Date(entry.addedAt).toISOString(),
+      provider: nameOfProvider(provider, services.config),
+      at: new Date(addedAt).toISOString(),
       current: id === current,
     }));
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
-import { checksCaller, refusesNobody } from '../../accounts/prologues.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
 import { signInLibrary } from '../../accounts/sign-ins.ts';
 import { endSignIn } from '../../accounts/store-accounts.ts';
@@ -14,7 +14,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie } from '../../server/identity/sessions.ts';
 import { checkProof, Proof, refuseOtherSession, signInsOf, type ProofServices, type SignedIn } from './model.ts';
 
-const removal = {
+const removeScript = defineScript({
   file: new URL('remove-sign-in.lua', import.meta.url),
   keys: ['account', 'sessions'],
   args: ['id', 'sessionId', 'provider', 'lifeSeconds'],
@@ -23,11 +23,8 @@ const removal = {
   outboxOf: 'account',
   durable: true,
   library: [signInLibrary, sessionLibrary, accountEvents],
-} as const;
-
-const removeScript = defineScript({ ...removal, prologue: checksCaller });
-/** As `removeScript`, for an operator, who can remove sign-ins of a banned account too. */
-export const removeForOperator = defineScript({ ...removal, prologue: refusesNobody });
+  prologue: checksCaller,
+});
 
 interface Removed {
   readonly id: string;
@@ -41,14 +38,13 @@ interface Removed {
  */
 export async function removeSignInOf(
   caller: Caller,
-  script: typeof removeScript,
   { id, provider }: Removed,
   { scripts, now }: Pick<Services, 'scripts' | 'now'>,
 ): Promise<boolean> {
   const { accountId, session } = caller;
   const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
   const args = { id, sessionId: session?.id ?? '', provider, lifeSeconds: SESSION_LIFE_MS / 1000 };
-  const [word, isOwn] = await scripts.runAs(caller, script, keys, args);
+  const [word, isOwn] = await scripts.runAs(caller, removeScript, keys, args);
   if (word !== 'removed') throw refuse(word);
   if (id !== accountId) await afterWrites(endSignIn(id, now(), scripts));
   return isOwn === '1';
@@ -78,7 +74,7 @@ export const removeSignIn = endpoint({
     await checkProof(body.proof, accountId, services);
     const found = listed.find(({ id }) => id === body.id);
     if (found === undefined) return refuse('sign_in_not_found');
-    if (!(await removeSignInOf(caller, removeScript, found, services))) return { current: false };
+    if (!(await removeSignInOf(caller, found, services))) return { current: false };
     services.sessions.markEnded(session);
     return new Reply({ current: true }, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
   },

@@ -31,6 +31,11 @@ export function operatorFor(accountId: string): Caller {
   return callerFrom({ address: '' }, accountId, undefined, undefined);
 }
 
+/** As `operatorFor`, also for a banned, moving, moved or deleted account. Such a caller creates no account. */
+export function uncheckedOperatorFor(accountId: string): Caller {
+  return new UncheckedCaller(accountId, undefined, { address: '' }, undefined);
+}
+
 /** The caller of an earlier request, made from the ids in a signed text. @param sessionId undefined: an installId named the account */
 export function callerNamed(accountId: string, sessionId: string | undefined): ScriptCaller {
   const standing = standingKey(accountId);
@@ -85,4 +90,8 @@ class AccountCaller implements Caller {
   get #group(): string {
     return addressGroup(this.#client.address);
   }
+}
+
+class UncheckedCaller extends AccountCaller {
+  readonly isUnchecked = true;
 }
