@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientModule, clientParts, reactModule, roomsModule, savesModule, serverModule } from '../src/web/client/client-module.ts';
+import { clientParts, libraryModule } from '../src/web/client/client-module.ts';
 import { cache, project } from './problem.mjs';
 
 const dist = join(project, 'dist');
@@ -17,13 +17,9 @@ for (const folder of [dist, work]) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
 }
-writeFileSync(join(dist, 'client.js'), clientModule());
+for (const name of ['client', 'rooms', 'saves', 'server', 'react']) writeFileSync(join(dist, `${name}.js`), libraryModule(name));
 mkdirSync(join(dist, 'client'));
 for (const [name, text] of Object.entries(clientParts)) writeFileSync(join(dist, 'client', name), text());
-writeFileSync(join(dist, 'rooms.js'), roomsModule());
-writeFileSync(join(dist, 'saves.js'), savesModule());
-writeFileSync(join(dist, 'server.js'), serverModule());
-writeFileSync(join(dist, 'react.js'), reactModule());
 writeDeclarations();
 copyFileSync(join(project, 'LICENSE'), join(dist, 'LICENSE'));
 copyFileSync(join(project, 'docs/client.md'), join(dist, 'README.md'));

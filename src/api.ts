@@ -1,7 +1,5 @@
-import { clientLibrary } from './web/client/client-endpoint.ts';
+import { clientLibrary, roomsLibrary, savesLibrary } from './web/client/library-endpoints.ts';
 import { clientPart } from './web/client/module-endpoint.ts';
-import { roomsLibrary } from './web/client/rooms-endpoint.ts';
-import { savesLibrary } from './web/client/saves-endpoint.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/home-endpoint.ts';

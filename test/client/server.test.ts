@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinopServer, type CoinopEvent } from '../../src/client/server.ts';
-import { serverModule } from '../../src/web/client/client-module.ts';
+import { libraryModule } from '../../src/web/client/client-module.ts';
 import { forFile, freshId, start, tokenFor } from '../harness.ts';
 import { answering, refusal, type Seen } from './answering.ts';
 import { makeServerKey } from '../server-keys.ts';
@@ -216,7 +216,7 @@ describe('with the service', () => {
 test('the module of the package exports what the source exports, and works', async () => {
   await using service = await answering([200, done]);
   const packed = (await import(
-    `data:text/javascript;base64,${Buffer.from(serverModule()).toString('base64')}`
+    `data:text/javascript;base64,${Buffer.from(libraryModule('server')).toString('base64')}`
   )) as typeof import('../../src/client/server.ts');
   expect(Object.keys(packed)).toEqual(['coinopServer']);
   expect(await packed.coinopServer({ url: service.url, key }).grant(given)).toEqual({ ok: true, balanceAfterCoins: 5 });
