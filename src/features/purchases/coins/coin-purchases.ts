@@ -6,7 +6,7 @@ import type { DueQueue } from '../../../redis/due-queue.ts';
 import type { OneTimeProducts, ProductPurchase } from '../../../stores/store.ts';
 import type { StoreName, Stores } from '../../../stores/stores.ts';
 import { LEASE_MS, LONGEST_WAIT_MS, PENDING_WAIT_MS, UNCONFIGURED_WAIT_MS } from '../core/check-schedule.ts';
-import { accountNamed, accountOf } from '../core/owner.ts';
+import { accountNamed, accountOf, isOwnedBy } from '../core/owner.ts';
 import { askStore } from '../core/ask-store.ts';
 import { purchaseIdOf } from '../core/purchase-ids.ts';
 import type { NamedPurchase } from '../core/waiting-purchases.ts';
@@ -242,8 +242,7 @@ export class CoinPurchases {
     const owner = known === undefined ? await accountNamed(store, buyer, scripts) : ((await accountOf(known.owner, scripts)) ?? 'deleted');
     if (owner === 'deleted') return owned;
     if (owner === undefined) return presented === undefined || presented.isOpen ? { word: 'unbound' } : { owner: presented.accountId };
-    // A guest that presents the purchase may have moved into the owner's account during the request to the app store.
-    if (presented !== undefined && owner !== presented.accountId && owner !== (await accountOf(presented.accountId, scripts))) return owned;
+    if (presented !== undefined && !(await isOwnedBy(owner, presented.accountId, scripts))) return owned;
     return { owner: known?.owner ?? owner };
   }
 

@@ -29,6 +29,14 @@ export async function accountOf(owner: string, scripts: CallerScripts): Promise<
   return word === 'deleted' ? undefined : accountId;
 }
 
+/**
+ * Whether the account that presents a purchase is its owner. A guest may have moved into the owner's account during the request to the app
+ * store: a script then refuses the guest's session.
+ */
+export async function isOwnedBy(owner: string, presenter: string, scripts: CallerScripts): Promise<boolean> {
+  return owner === presenter || owner === (await accountOf(presenter, scripts));
+}
+
 /** The account that `accountOf` gives, and whether it is a store account. */
 export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string | undefined; isStoreAccount: boolean }> {
   const { word, accountId } = await runWhereItIs(owner, scripts, (id) =>

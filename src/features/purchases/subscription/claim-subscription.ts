@@ -9,7 +9,7 @@ import { endpoint, type Services } from '../../../declare.ts';
 import { OptionalInstallId } from '../../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../../accounts/account.ts';
 import type { Subscriptions } from '../../../stores/store.ts';
-import { accountOf, ownerOf } from '../core/owner.ts';
+import { isOwnedBy, ownerOf } from '../core/owner.ts';
 import { readSold } from '../core/ask-store.ts';
 import { proofIn, proofShape } from '../core/proof.ts';
 import { purchaseHash } from '../core/purchase-ids.ts';
@@ -137,8 +137,7 @@ async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bou
   if (owner.word === 'nobody') return { isOthers: false, isBound: false };
   if (owner.word === 'deleted') return { isOthers: true, isBound: false };
   const { accountId: named, isBound, replaced } = owner;
-  // The caller may be a guest that moved into this account during the request to the store. The script then refuses the guest's session.
-  if (named === accountId || named === (await accountOf(accountId, scripts))) return { isOthers: false, isBound };
+  if (await isOwnedBy(named, accountId, scripts)) return { isOthers: false, isBound };
   if (isBound) return { isOthers: true, isBound: false };
   if (replaced !== undefined && hasEnded(replaced, now())) return { isOthers: false, isBound: false };
   return { isOthers: (await ownerOf(named, scripts)).isStoreAccount, isBound: false };
