@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { CallerScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/caller-scripts.ts';
-import { opensAccount } from '../../src/accounts/prologues.ts';
+import { checksCaller, opensAccount } from '../../src/accounts/prologues.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { forFile } from '../harness.ts';
@@ -61,4 +61,31 @@ test('each call of a batch is run or refused for its own caller', async () => {
   ]);
   expect(reserved).toEqual(['new', 'in']);
   expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account', 'faulty:note')).toBe(0);
+});
+
+test('a script runs for an operator whatever the state of the account is, unless it may open the account', async () => {
+  const reading = defineScript({
+    name: 'test/reading',
+    lua: `return {'note', redis.call('GET', note) or ''}`,
+    keys: ['note'],
+    answers: ['note'],
+    prologue: checksCaller,
+    readOnly: true,
+  });
+  const caller: ScriptCaller = {
+    accountKey: 'gone:account',
+    standingKey: 'gone:moves',
+    signedOutKey: undefined,
+    createsFreely: true,
+    reserveCreation: () => 0,
+    giveBackCreation() {},
+  };
+  const unchecked = { ...caller, isUnchecked: true };
+  await redis.mset('gone:moves', '>elsewhere', 'gone:note', 'kept');
+  const [refused, ...read] = await Promise.allSettled(
+    [caller, unchecked, unchecked].map((by) => scripts.runAs(by, reading, { note: 'gone:note' }, {})),
+  );
+  expect(refused).toMatchObject({ reason: { code: 'sign_in_required' } });
+  expect(read).toMatchObject([{ value: ['note', 'kept'] }, { value: ['note', 'kept'] }]);
+  expect(() => scripts.runAs(unchecked, acting, { note: 'gone:note' }, {})).toThrow('for a checked caller only');
 });
