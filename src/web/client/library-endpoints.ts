@@ -3,8 +3,8 @@ import { editionOf, madeOnce } from '../edition.ts';
 import { textEndpoint } from '../text-endpoint.ts';
 import { libraryModule } from './client-module.ts';
 
-interface Library {
-  readonly name: Parameters<typeof libraryModule>[0];
+interface Library<Name> {
+  readonly name: Name;
   readonly operationId: string;
   readonly summary: string;
   /** What a page imports from it. */
@@ -13,7 +13,7 @@ interface Library {
 }
 
 /** Serves a module of the client library. */
-function library({ name, operationId, summary, gives, more = '' }: Library) {
+function library<const Name extends Parameters<typeof libraryModule>[0]>({ name, operationId, summary, gives, more = '' }: Library<Name>) {
   return textEndpoint(
     {
       path: `/${name}.js`,
