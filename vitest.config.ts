@@ -38,6 +38,7 @@ const APART = [
   'test/features/highscores/{banned,board-cache,board-upgrade,random-board,seasons}.test.ts',
   'test/features/names/name-words.test.ts',
   'test/features/purchases/coins/{chaos,claim-purchase,crash,kept-notices}.test.ts',
+  'test/features/purchases/test-purchases.test.ts',
   'test/features/rooms/{feed,presence,resharding,seat-grace}.test.ts',
   'test/features/rooms/match/dying.test.ts',
   'test/features/sessions/verify.test.ts',

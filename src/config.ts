@@ -365,9 +365,12 @@ const Environment = z.object({
     .regex(/^[a-z]+(,[a-z]+)*$/, 'must be google, apple, both, sandbox or off')
     .optional(),
   /**
-   * `on`: purchases that nobody paid for (by licence testers, in app review) give coins in production too. In development they always do.
+   * Whether purchases that nobody paid for (by licence testers, in app review) give coins and access. `capped`: TEST_COINS_PER_DAY coins, and
+   * access for a day at most. Default: `on`; `off` in production.
    */
-  TEST_PURCHASES: z.enum(['on', 'off']).default('off'),
+  TEST_PURCHASES: z.enum(['on', 'off', 'capped']).optional(),
+  /** The most coins that test purchases give an account in a UTC day with TEST_PURCHASES=capped. All accounts together get ten times as many. */
+  TEST_COINS_PER_DAY: wholeNumber(1, 1_000_000_000).default(1000),
   /** The seed with which the sandbox store fails at random. Undefined (`off`): the sandbox store does not fail. */
   SANDBOX_CHAOS: z
     .union([z.literal('off').transform(() => undefined), wholeNumber(0, 4_294_967_295)], 'must be off or a whole number, the seed')
@@ -439,6 +442,7 @@ export interface Config extends z.output<typeof Environment> {
   CONNECTIONS_PER_ADDRESS: number;
   ROOM_BYTES_PER_SECOND: number;
   STORE: string;
+  TEST_PURCHASES: 'on' | 'off' | 'capped';
   PLAYGROUND: 'on' | 'off';
 }
 
@@ -514,6 +518,7 @@ function completed(settings: z.output<typeof Environment>): Config {
     ...settings,
     production,
     STORE,
+    TEST_PURCHASES: settings.TEST_PURCHASES ?? (production ? 'off' : 'on'),
     BOARDS,
     PLAYGROUND: settings.PLAYGROUND ?? (production ? 'off' : 'on'),
     // Each WebSocket is a connection, and its client makes HTTP requests besides.

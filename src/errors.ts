@@ -247,7 +247,9 @@ export const errors = {
   test_purchase: {
     status: 403,
     message: 'This is a test purchase: nobody paid for it.',
-    advice: 'Test against a service that is not in production. Whoever runs the service may set `TEST_PURCHASES=on`.',
+    advice:
+      'Test against a service that is not in production. Whoever runs the service may set `TEST_PURCHASES=capped`: over the cap of a day ' +
+      'nothing is recorded, and the purchase may be sent again on the next day (UTC).',
   },
   product_not_found: {
     status: 404,

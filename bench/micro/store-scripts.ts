@@ -70,6 +70,7 @@ export function storeCases(): Record<string, Case> {
     boughtAt: undefined,
     orderId: undefined,
     retires: false,
+    isTest: false,
   } as const;
   const nonce = (number: number) => ({ nonce: nonceKey(`bench-${number}`) });
   const bought = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)) });

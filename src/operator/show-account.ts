@@ -5,6 +5,8 @@ import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';
 import { ENTRY_TYPES, LedgerCursor } from '../features/coins/model.ts';
 import { ledgerEnds, operatorHistory, OperatorLedgerEntry, searchLedger } from '../features/coins/operator-history.ts';
+import { testProductsIn } from '../features/purchases/subscription/operator-purchases.ts';
+import { testCoinsOf } from '../features/purchases/coins/test-coins.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields } from '../features/entitlement/model.ts';
 import { holdings } from '../holdings.ts';
@@ -80,7 +82,8 @@ export const explain = operation({
   },
 });
 
-async function explained({ accountId, fields, standing }: FoundAccount, { config, now, scripts }: OperatorServices) {
+async function explained({ accountId, fields, standing }: FoundAccount, services: OperatorServices) {
+  const { config, now, scripts } = services;
   const { TRIAL_DAYS, SUBSCRIPTION_REPORTS } = config;
   const rules = { now: now(), trialDays: TRIAL_DAYS, reports: SUBSCRIPTION_REPORTS };
   const { entitlement, because } = explainEntitlement(entitlementFactsOf(valuesOf(fields, entitlementFields), 'accept'), rules);
@@ -88,9 +91,26 @@ async function explained({ accountId, fields, standing }: FoundAccount, { config
   const ban = banAt(standing, now());
   return {
     entitlement,
-    because: [...because, ...(balance < 0 ? [sentenceOfDebt(-balance)] : []), ...(ban === undefined ? [] : [sentenceOfBan(ban)])],
+    because: [
+      ...because,
+      ...(await sentencesOfTests({ accountId, fields, standing }, services)),
+      ...(balance < 0 ? [sentenceOfDebt(-balance)] : []),
+      ...(ban === undefined ? [] : [sentenceOfBan(ban)]),
+    ],
   };
 }
+
+/** What test purchases give the account, which nobody paid for. */
+async function sentencesOfTests({ accountId, fields, standing }: Explained, { now, scripts }: OperatorServices): Promise<string[]> {
+  const coins = await testCoinsOf([accountId, ...standing.guests.map(({ id }) => id)], now(), scripts);
+  const products = await testProductsIn(fields['purchases'] ?? '', scripts);
+  return [
+    ...products.map((product) => `The purchase of ${product} is a test: nobody paid for it, and TEST_PURCHASES says what it gives.`),
+    ...(coins === 0 ? [] : [`Test purchases gave it ${coins} coins today, of TEST_COINS_PER_DAY.`]),
+  ];
+}
+
+type Explained = Pick<FoundAccount, 'accountId' | 'fields' | 'standing'>;
 
 function sentenceOfDebt(coins: number): string {
   return `The account owes ${coins} coins: they were bought, spent and refunded. Coins that come in pay the debt first.`;

@@ -19,6 +19,7 @@ import { pairFeed } from '../features/pairing/feed.ts';
 import { KeptNotices } from '../features/purchases/coins/kept-notices.ts';
 import { PurchaseCounts } from '../features/purchases/coins/purchase-counts.ts';
 import { CoinPurchases } from '../features/purchases/coins/coin-purchases.ts';
+import { TestCoins } from '../features/purchases/coins/test-coins.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { OutboxNews } from '../features/events/outbox-news.ts';
 import { EventLog } from '../features/events/event-log.ts';
@@ -132,8 +133,8 @@ export function servicesOf(
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
   const purchaseCounts = new PurchaseCounts(metrics);
-  const takesTests = !config.production || config.TEST_PURCHASES === 'on';
-  const purchases = new CoinPurchases({ scripts, bookings, catalogue, stores, takesTests, counts: purchaseCounts, log, now });
+  const testCoins = new TestCoins({ scripts, config, metrics, now });
+  const purchases = new CoinPurchases({ scripts, bookings, catalogue, stores, testCoins, counts: purchaseCounts, log, now });
   const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
   return {
     config,

@@ -191,7 +191,7 @@ export interface StorePurchase extends StoreSubscription {
    * the new one is acknowledged.
    */
   readonly renewed: { readonly id: string | undefined; readonly buyer: string | undefined } | undefined;
-  /** When the purchase was paid for. Undefined: it was not paid for yet, or the store does not say. */
+  /** When its user bought it; renewals do not change this. Undefined: it was not paid for yet, or the store does not say. */
   readonly boughtAt: number | undefined;
   /** The number of the purchase's last payment in the store's console. Undefined: there was no payment. */
   readonly orderId: string | undefined;
@@ -199,6 +199,8 @@ export interface StorePurchase extends StoreSubscription {
   readonly retires: boolean;
   /** Whether the purchase needs no acknowledgement any more: it was acknowledged, or never needed it. */
   readonly acknowledged: boolean;
+  /** Whether nobody paid for it, as for `ProductPurchase`. */
+  readonly isTest: boolean;
 }
 
 /** One-time products that a user may buy again and again, such as coins. */

@@ -76,11 +76,30 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       cost: 'A refund or a renewal whose notifications all got lost is known only once the app sends the transaction again.',
       mend: 'Enter the address for notifications in App Store Connect (docs/stores.md), and watch coinop_apple_notifications_total',
     });
+  examineTests(config, diagnosis);
   if (CATALOGUE_FILE === undefined)
     diagnosis.find(production ? 'warning' : 'note', 'sample_catalogue', {
       text: 'The catalogue is the sample that ships with coinop.',
       cost: 'Clients show apps that are not yours, and any game name opens a board.',
       mend: 'CATALOGUE_FILE=/path/to/catalogue.json',
+    });
+}
+
+/** Examines what purchases give that nobody paid for. Only in production: elsewhere they are how a shop is tried. */
+function examineTests({ TEST_PURCHASES, TEST_COINS_PER_DAY, STORE, production }: Config, diagnosis: Diagnosis): void {
+  if (!production || STORE === 'off') return;
+  diagnosis.fact('test purchases', TEST_PURCHASES === 'capped' ? `capped: ${TEST_COINS_PER_DAY} coins an account and day` : TEST_PURCHASES);
+  if (TEST_PURCHASES === 'on')
+    diagnosis.find('warning', 'test_purchases', {
+      text: 'Purchases that nobody paid for give coins and access without a bound (TEST_PURCHASES=on).',
+      cost: 'Every licence tester, and everybody who has the app from TestFlight, gets coins for nothing.',
+      mend: 'TEST_PURCHASES=capped, or off',
+    });
+  if (TEST_PURCHASES === 'off' && STORE.split(',').includes('apple'))
+    diagnosis.find('note', 'no_app_review', {
+      text: 'Purchases of the sandbox are refused (TEST_PURCHASES=off).',
+      cost: 'App Review buys in the sandbox, with the app that is for sale. It sees that its purchases fail, and may reject the app.',
+      mend: 'TEST_PURCHASES=capped',
     });
 }
 

@@ -32,7 +32,7 @@ export class AppleKeys {
 
   /** The settings with which the service uses the sandbox as Apple. */
   get settings(): AppleSettings {
-    return { bundleIds: [SANDBOX_PACKAGE_NAME], appIds: [], roots: async () => [(await this.#get()).root], takesTests: true };
+    return { bundleIds: [SANDBOX_PACKAGE_NAME], appIds: [], roots: async () => [(await this.#get()).root] };
   }
 
   /** Signs as Apple does. */

@@ -97,6 +97,8 @@ function boughtFor(order: AppleOrder, before: Issued | undefined, at: number, ty
     environment: order.test === true ? 'Sandbox' : 'Production',
     quantity: order.quantity ?? 1,
     purchaseDate: at,
+    originalPurchaseDate: at,
+    transactionReason: 'PURCHASE',
     ...(order.appAccountToken === undefined ? {} : { appAccountToken: order.appAccountToken }),
   };
 }
@@ -131,7 +133,9 @@ function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: numb
   switch (state) {
     case 'active': {
       const transactionId = before === undefined ? bought.transactionId : newTransactionId();
-      return { ...bought, transactionId, purchaseDate: at, expiresDate: ends, revoked: undefined, renewal: { autoRenewStatus: 1 } };
+      const transactionReason = before === undefined || hasEnded(before, at) ? ('PURCHASE' as const) : ('RENEWAL' as const);
+      const renewed = { transactionId, transactionReason, purchaseDate: at, expiresDate: ends };
+      return { ...bought, ...renewed, revoked: undefined, renewal: { autoRenewStatus: 1 } };
     }
     case 'canceled':
       return { ...bought, expiresDate, renewal: { autoRenewStatus: 0 } };
@@ -144,6 +148,11 @@ function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: numb
     default:
       return { ...bought, expiresDate, revoked, renewal: { autoRenewStatus: 0 } };
   }
+}
+
+/** Whether a subscription has ended and does not renew any more, so that only its user can buy it again. */
+function hasEnded({ expiresDate = 0, revoked, renewal }: Issued, at: number): boolean {
+  return revoked !== undefined || (renewal?.autoRenewStatus === 0 && expiresDate <= at);
 }
 
 type Change = readonly [type: string, subtype?: string];
@@ -159,9 +168,12 @@ const changes: Readonly<Record<(typeof appleStates)[number], Change>> = {
 };
 
 /** The type of the notification of a change. */
-function changeOf(order: AppleOrder, before: Issued | undefined, { type, revoked }: Issued): Change {
-  if (type === RENEWABLE)
-    return before === undefined ? ['SUBSCRIBED', 'INITIAL_BUY'] : changes[(order.state ?? 'active') as keyof typeof changes];
+function changeOf(order: AppleOrder, before: Issued | undefined, { type, revoked, transactionId, transactionReason }: Issued): Change {
+  if (type === RENEWABLE) {
+    if (before === undefined) return ['SUBSCRIBED', 'INITIAL_BUY'];
+    const isBought = transactionReason === 'PURCHASE' && transactionId !== before.transactionId;
+    return isBought ? ['SUBSCRIBED', 'RESUBSCRIBE'] : changes[(order.state ?? 'active') as keyof typeof changes];
+  }
   if (revoked !== undefined) return ['REFUND'];
   return before?.revoked === undefined ? ['ONE_TIME_CHARGE'] : ['REFUND_REVERSED'];
 }

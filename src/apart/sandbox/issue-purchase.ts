@@ -25,7 +25,10 @@ export const purchaseFields = {
     description:
       "subscription, purchase: the buyer's account as the app names it to the store: `googleAccountId` of `GET /v1/account/store-ids`.",
   }),
-  test: z.boolean().optional().meta({ description: 'purchase: a licence tester buys, and pays nothing.' }),
+  test: z
+    .boolean()
+    .optional()
+    .meta({ description: 'subscription, purchase: a licence tester buys, and pays nothing. apple: in the environment `Sandbox`.' }),
 };
 
 type PurchaseOrder = Order & z.output<z.ZodObject<typeof purchaseFields>>;

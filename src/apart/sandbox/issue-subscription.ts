@@ -61,7 +61,11 @@ export const subscriptionFields = {
   }),
 };
 
-type SubscriptionOrder = Order & z.output<z.ZodObject<typeof subscriptionFields>> & { readonly obfuscatedAccountId?: string | undefined };
+type SubscriptionOrder = Order &
+  z.output<z.ZodObject<typeof subscriptionFields>> & {
+    readonly obfuscatedAccountId?: string | undefined;
+    readonly test?: boolean | undefined;
+  };
 
 interface SubscriptionReply {
   readonly purchaseToken: string;
@@ -133,6 +137,7 @@ function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefi
     renewals: (was?.renewals ?? 0) + (wasPaid && state === 'active' ? 1 : 0),
     ...givenOf({ linkedPurchaseToken, ...idsOf(order, before) }),
     ...(knownAt === undefined ? {} : { knownAt }),
+    ...((order.test ?? before?.test) === true ? { test: true } : {}),
   };
 }
 

@@ -8,6 +8,8 @@ export interface Issued {
   readonly environment: string;
   readonly quantity: number;
   readonly purchaseDate: number;
+  readonly originalPurchaseDate?: number;
+  readonly transactionReason?: 'PURCHASE' | 'RENEWAL';
   readonly appAccountToken?: string;
   readonly expiresDate?: number;
   /** The fields of a refund. Left out: nothing is refunded. */
@@ -29,5 +31,5 @@ export interface Issued {
 
 /** What Apple signs of a transaction. */
 export function transactionOf({ revoked, renewal: _, ...bought }: Issued, signedDate: number): object {
-  return { ...bought, ...revoked, originalPurchaseDate: bought.purchaseDate, inAppOwnershipType: 'PURCHASED', signedDate };
+  return { originalPurchaseDate: bought.purchaseDate, ...bought, ...revoked, inAppOwnershipType: 'PURCHASED', signedDate };
 }

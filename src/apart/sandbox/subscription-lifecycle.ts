@@ -30,6 +30,8 @@ export interface IssuedSubscription {
   readonly expiredPurchaseToken?: string;
   /** The account that the app had named for the expired purchase. */
   readonly expiredObfuscatedAccountId?: string;
+  /** A licence tester bought it. */
+  readonly test?: boolean;
   /** The time from which the store's API knows the subscription. Left out: at once. */
   readonly knownAt?: number;
 }

@@ -45,7 +45,7 @@ const PurchaseV2 = z
         systemInitiatedCancellation: z.object({}).optional(),
       })
       .optional(),
-    testPurchase: z.object({}),
+    testPurchase: z.object({}).optional(),
     acknowledgementState: z.enum(['ACKNOWLEDGEMENT_STATE_PENDING', 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED']),
     lineItems: z.array(
       z.object({
@@ -64,7 +64,6 @@ const PurchaseV2 = z
       startTime: '2026-11-22T12:00:00.000Z',
       subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE',
       latestOrderId: 'GPA.3345-1234-5678-90123',
-      testPurchase: {},
       acknowledgementState: 'ACKNOWLEDGEMENT_STATE_PENDING',
       lineItems: [
         {
@@ -114,7 +113,7 @@ function purchaseV2({ issued, isFinished: acknowledged }: KeptSubscription, now:
     ...accountContext(issued, acknowledged),
     ...(state === 'paused' ? { pausedStateContext: { autoResumeTime: isoTime(issued.until) } } : {}),
     ...canceledStateContext(state, issued.state === 'canceled' ? issued.issuedAt : undefined),
-    testPurchase: {},
+    ...(issued.test === true ? { testPurchase: {} } : {}),
     acknowledgementState: acknowledged ? 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED' : 'ACKNOWLEDGEMENT_STATE_PENDING',
     lineItems: [
       {

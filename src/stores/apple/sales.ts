@@ -12,7 +12,7 @@ import {
 import type { Newest, NewestTransactions } from './newest-transactions.ts';
 import type { AppleOptions } from './settings.ts';
 import type { SignedTexts } from './signed-texts.ts';
-import { BOUGHT, CONSUMABLE, refundedUnits, RENEWABLE, soldIdOf, Transaction, type RenewalInfo } from './transactions.ts';
+import { boughtAtOf, BOUGHT, CONSUMABLE, refundedUnits, RENEWABLE, SANDBOX, soldIdOf, Transaction, type RenewalInfo } from './transactions.ts';
 
 interface Known {
   readonly texts: SignedTexts;
@@ -66,9 +66,8 @@ abstract class AppleSales<Purchase> implements Sales<Purchase> {
     return this.#sells(transaction) ? this.#known.newest.keep(soldIdOf(transaction), transaction) : { transaction, renewal: undefined };
   }
 
-  #sells({ bundleId, type, inAppOwnershipType, environment }: Transaction): boolean {
-    const isTaken = environment === 'Production' || this.#type === CONSUMABLE || this.options.settings().takesTests;
-    return isTaken && type === this.#type && inAppOwnershipType === BOUGHT && this.packageNames.includes(bundleId);
+  #sells({ bundleId, type, inAppOwnershipType }: Transaction): boolean {
+    return type === this.#type && inAppOwnershipType === BOUGHT && this.packageNames.includes(bundleId);
   }
 
   async #verify(text: string): Promise<Transaction> {
@@ -101,7 +100,7 @@ export class AppleProducts extends AppleSales<ProductPurchase> implements OneTim
       orderId: transactionId,
       buyer: appAccountToken,
       isFinished: true,
-      isTest: environment === 'Sandbox',
+      isTest: environment === SANDBOX,
       checkedAt: this.options.now(),
     };
   }
@@ -117,7 +116,7 @@ export class AppleSubscriptions extends AppleSales<StorePurchase> {
   }
 
   protected purchaseOf(transaction: Transaction, renewal: RenewalInfo | undefined): StorePurchase {
-    const { bundleId, productId, transactionId, purchaseDate, appAccountToken } = transaction;
+    const { bundleId, productId, transactionId, appAccountToken, environment } = transaction;
     const now = this.options.now();
     return {
       id: soldIdOf(transaction),
@@ -128,10 +127,11 @@ export class AppleSubscriptions extends AppleSales<StorePurchase> {
       buyer: appAccountToken,
       linkedId: undefined,
       renewed: undefined,
-      boughtAt: purchaseDate,
+      boughtAt: boughtAtOf(transaction),
       orderId: transactionId,
       retires: false,
       acknowledged: true,
+      isTest: environment === SANDBOX,
     };
   }
 }

@@ -11,8 +11,6 @@ export interface AppleSettings {
   readonly appIds: readonly number[];
   /** The roots at which the certificates of signed texts have to end. Empty: no text verifies. */
   readonly roots: () => readonly X509Certificate[] | Promise<readonly X509Certificate[]>;
-  /** Whether subscriptions that nobody paid for, of testers and of app review, give access. */
-  readonly takesTests: boolean;
 }
 
 /** The options of every class in this folder. */
@@ -36,7 +34,7 @@ export function appleSettings(config: Config): AppleSettings {
   const roots = config.APPLE_ROOTS_FILE === undefined ? [] : readRoots(config.APPLE_ROOTS_FILE);
   // Without a root no text verifies, so no app is accepted.
   const bundleIds = roots.length === 0 ? [] : config.APPLE_BUNDLE_IDS;
-  return { bundleIds, appIds: config.APPLE_APP_IDS, roots: () => roots, takesTests: !config.production || config.TEST_PURCHASES === 'on' };
+  return { bundleIds, appIds: config.APPLE_APP_IDS, roots: () => roots };
 }
 
 function rootProblems({ APPLE_ROOTS_FILE: file }: Config): string[] {

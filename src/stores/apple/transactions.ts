@@ -3,6 +3,9 @@ import { z } from 'zod';
 /** The environments whose texts are read. Xcode and its local tests sign with keys of their own, which anybody can have. */
 const Environment = z.enum(['Production', 'Sandbox']);
 
+/** The environment in which nobody pays: of testers, and of Apple's review of an app. */
+export const SANDBOX = 'Sandbox';
+
 const Time = z.int().min(0);
 
 /** A transaction's id, or a product's. */
@@ -28,6 +31,8 @@ export const Transaction = z.object({
   quantity: z.int().min(1).max(1_000_000).default(1),
   // The id that the app gave to the store. An id that does not have coinop's form is ignored.
   appAccountToken: z.string().max(64).toLowerCase().optional().catch(undefined),
+  originalPurchaseDate: Time.optional(),
+  transactionReason: z.string().max(64).optional(),
   expiresDate: Time.optional(),
   revocationDate: Time.optional(),
   revocationPercentage: z.int().min(0).max(WHOLE_PERCENTAGE).optional(),
@@ -57,6 +62,14 @@ export const RENEWABLE = 'Auto-Renewable Subscription';
 /** The store's own id of what a transaction bought, as in `Sold`. */
 export function soldIdOf({ type, transactionId, originalTransactionId, environment }: Transaction): string {
   return type === RENEWABLE ? `${environment}:${originalTransactionId}` : transactionId;
+}
+
+/**
+ * When the user bought the subscription, in milliseconds since 1970. A renewal tells of the first purchase; the purchase after the
+ * subscription had ended is one of its own.
+ */
+export function boughtAtOf({ transactionReason, purchaseDate, originalPurchaseDate = purchaseDate }: Transaction): number {
+  return transactionReason === 'PURCHASE' ? purchaseDate : originalPurchaseDate;
 }
 
 /** The number of units that are refunded. A percentage is rounded, so units that differ from whole units by no more are whole units. */

@@ -38,6 +38,8 @@ const Purchase = z.object({
   startTime: Time.optional().catch(undefined),
   acknowledgementState: z.string().optional(),
   linkedPurchaseToken: z.string().min(1).optional(),
+  // Set for a purchase of a licence tester.
+  testPurchase: z.looseObject({}).optional(),
   externalAccountIdentifiers: AccountIdentifiers.optional(),
   // Set for a purchase made outside the app:
   // https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#outofapppurchasecontext
@@ -68,7 +70,7 @@ function parsePurchase(body: unknown, asked: Asked): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
   const { subscriptionState, startTime, acknowledgementState, linkedPurchaseToken, lineItems } = parsed.data;
-  const { externalAccountIdentifiers, outOfAppPurchaseContext } = parsed.data;
+  const { externalAccountIdentifiers, outOfAppPurchaseContext, testPurchase } = parsed.data;
   const state = Object.hasOwn(states, subscriptionState) ? states[subscriptionState] : undefined;
   if (state === undefined) return /^\w{1,64}$/.test(subscriptionState) ? subscriptionState : 'subscriptionState';
   const isPaid = !UNPAID.has(subscriptionState);
@@ -93,5 +95,6 @@ function parsePurchase(body: unknown, asked: Asked): StorePurchase | string {
     orderId: latestSuccessfulOrderId,
     retires: isPaid && linkedId !== undefined,
     acknowledged: acknowledgementState !== 'ACKNOWLEDGEMENT_STATE_PENDING',
+    isTest: testPurchase !== undefined,
   };
 }

@@ -27,7 +27,8 @@ export const claimPurchase = endpoint({
     'account that shows it; then others get 409 `purchase_owned`. It moves with a guest. Nobody can claim the purchases of a deleted account. ' +
     'A purchase that the store does not know, or that another app sold, is 401 `bad_token`. A product that the catalogue does not have is ' +
     '404 `product_not_found`: nothing is recorded, and the purchase may be sent again later. A test purchase is 403 `test_purchase` in ' +
-    'production, unless `TEST_PURCHASES=on`. While the store does not answer, the reply is 503 `app_store_unavailable`, and without a configured ' +
+    'production, unless `TEST_PURCHASES` is `on` or `capped`; over the cap of a day nothing is recorded either, and the purchase may be sent ' +
+    'again on the next day (UTC). While the store does not answer, the reply is 503 `app_store_unavailable`, and without a configured ' +
     'store 503 `store_unconfigured`.',
   body: z.object({
     installId: OptionalInstallId,
@@ -75,8 +76,9 @@ export const claimPurchase = endpoint({
         break;
       case 'unbound':
         return refuse('bad_token', { message: 'The store does not say that this account bought it.', field });
-      case 'purchase_owned':
       case 'test_purchase':
+        return refuse('test_purchase', { message: claimed.message, field });
+      case 'purchase_owned':
       case 'product_not_found':
         return refuse(claimed.word, { field });
       case 'balance_limit':

@@ -27,6 +27,7 @@ import {
   releasePurchase,
   voidScript,
 } from './purchase-record.ts';
+import type { TestCoins } from './test-coins.ts';
 
 /**
  * Milliseconds until the queue takes over unfinished work. The app store may take 8 s to answer a check, and 4 s to accept the report of a
@@ -56,8 +57,7 @@ export interface CoinPurchasesOptions {
   readonly bookings: PurchaseBookings;
   readonly catalogue: { productSoldAs(store: StoreName, sku: string): { productId: string; coins: number } | undefined };
   readonly stores: Stores;
-  /** Whether test purchases, which nobody paid for, are accepted. */
-  readonly takesTests: boolean;
+  readonly testCoins: Pick<TestCoins, 'refusalOf' | 'nextDayAt'>;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
   /** The time now, in milliseconds since 1970. */
@@ -72,7 +72,8 @@ export interface Presented {
 }
 
 export type Claimed =
-  | { readonly word: 'purchase_owned' | 'test_purchase' | 'product_not_found' | 'unbound' | 'balance_limit' }
+  | { readonly word: 'purchase_owned' | 'product_not_found' | 'unbound' | 'balance_limit' }
+  | { readonly word: 'test_purchase'; readonly message: string }
   | {
       readonly word: 'recorded';
       readonly purchaseId: string;
@@ -91,6 +92,15 @@ export type Claimed =
 export type Noticed =
   | { readonly word: 'recorded' | 'ignored' | 'unknown' | 'not_yet' }
   | { readonly word: 'product_not_found'; readonly sku: string; readonly orderId: string | undefined };
+
+/** A purchase that is about to be recorded. */
+interface Judged {
+  readonly purchaseId: string;
+  readonly purchase: ProductPurchase;
+  readonly known: PurchaseDocument | undefined;
+  readonly owner: string;
+  readonly product: { readonly coins: number } | undefined;
+}
 
 interface Followed {
   readonly document: PurchaseDocument;
@@ -129,14 +139,15 @@ export class CoinPurchases {
    * repeated
    */
   async claim(store: StoreName, purchase: ProductPurchase, presented: Presented | undefined, traceparent?: string): Promise<Claimed> {
-    const { scripts, catalogue, takesTests, now } = this.#options;
+    const { scripts, catalogue, now } = this.#options;
     const purchaseId = purchaseIdOf(store, purchase.id);
     return retryWhileChanged<Claimed>(async () => {
       const known = await readPurchase(purchaseId, scripts);
       const { word: refusal, owner } = await this.#ownerOf(store, purchase, known, presented);
       if (refusal !== undefined) return { word: refusal };
-      if (known === undefined && purchase.isTest && !takesTests) return { word: 'test_purchase' };
       const product = catalogue.productSoldAs(store, purchase.sku);
+      const untaken = await this.#untakenTest({ purchaseId, purchase, known, owner, product });
+      if (untaken !== undefined) return { word: 'test_purchase', message: untaken };
       if (product === undefined && (known?.productId ?? '') === '') return { word: 'product_not_found' };
       let claimed: Claimed | undefined;
       await this.#journal.run(purchaseId, async (act, dueAt) => {
@@ -205,7 +216,7 @@ export class CoinPurchases {
    * @returns when the purchase is due again, in milliseconds since 1970; undefined: never
    */
   async check(purchaseId: string): Promise<number | undefined> {
-    const { scripts, now, log, counts, catalogue } = this.#options;
+    const { scripts, now, log, counts, catalogue, testCoins } = this.#options;
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
     // Open entries are booked before the app store is asked, because the store may be unavailable.
@@ -224,9 +235,22 @@ export class CoinPurchases {
       return stuckIn(document) === undefined ? undefined : now() + LONGEST_WAIT_MS;
     }
     const product = catalogue.productSoldAs(store, purchase.sku);
+    // A test purchase that is paid for only now, over the cap of its day or since the service takes none, keeps its record.
+    if ((await this.#untakenTest({ purchaseId, purchase, known: document, owner, product })) !== undefined)
+      return Math.min(testCoins.nextDayAt(), now() + LONGEST_WAIT_MS);
     const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
     if (recorded === undefined) return now();
     return (await this.#follow(purchaseId, recorded.document)).nextAt;
+  }
+
+  /** Why a test purchase that gave no coins yet is not recorded. Undefined: it is recorded, as any that somebody paid for. */
+  async #untakenTest({ purchaseId, purchase, known, owner, product }: Judged): Promise<string | undefined> {
+    const { isTest, state, quantity, refundedQuantity = 0 } = purchase;
+    if (!isTest || owner === '-' || (known !== undefined && known.entries > 0)) return undefined;
+    const gives = state === 'purchased' && refundedQuantity < quantity;
+    // A refund of some units may be reversed, so all units are reserved.
+    const coins = gives ? (product?.coins ?? known?.unitCoins ?? 0) * quantity : 0;
+    return this.#options.testCoins.refusalOf(purchaseId, owner, coins);
   }
 
   /** The owner to record for a purchase, or the reason why there is none. */

@@ -34,6 +34,11 @@ export const purchaseKeys = {
   notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
   /** A hash: the process that leases the right to ask an app store for refunds, and when the store was last asked and answered. */
   asked: (store: string) => `product-purchases:asked:${store}`,
+  /**
+   * A hash: the coins of test purchases on a UTC day (`reserve-test-coins.lua`). Fields: `all`, an account id, and an account id with a
+   * purchase id. Its own slot is apart from the accounts, because one script compares the sums of an account and of all.
+   */
+  testCoins: (day: string) => `{test-coins:${day}}`,
   /** The queue of kept notifications: sorted sets of ids of `purchaseIdOf` by the time at which the store is asked again. */
   noticesDue: 'product-notices:due',
 };
@@ -112,6 +117,8 @@ export function documentOf(found: ReadonlyMap<string, string> | readonly string[
     refunded: number('refunded'),
     granted: number('granted'),
     taken: number('taken'),
+    /** The coins of a unit, as the catalogue said before the grant. 0: the catalogue lacks the product. */
+    unitCoins: number('unitCoins'),
     /** The number of ledger entries so far, with the one that is not booked yet. */
     entries: number('entries'),
     isTest: fields.has('test'),

@@ -43,6 +43,7 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
       { pattern: accountKeyPattern(LISTED), check: ([id], probe) => checkListed(id!, probe) },
       { pattern: /^(\{product-order:[\w-]+\})$/, type: 'string', life: 'lasts', check: ([key], probe) => checkOrder(key!, probe) },
       { pattern: new RegExp(`^${purchaseKeys.asked('')}\\w+$`), life: 'lasts', type: 'hash' },
+      { pattern: /^\{test-coins:[\d-]{10}\}$/, life: 'ends', type: 'hash' },
       { pattern: /^\{store-buyer:\w+:.*\}$/, life: 'lasts', type: 'string' },
     ],
   };

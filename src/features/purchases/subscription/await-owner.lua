@@ -1,6 +1,6 @@
 -- Records the app store's answer about a purchase without an owner, and the time of the purchase's next check.
 -- KEYS purchase
--- ARGV state, expires_at, will_renew, product_id, checked_at, acknowledged, due_at, retires (unused: nobody owns either purchase), bought_at (or ''), order_id (or ''), follows (hashes or '')
+-- ARGV state, expires_at, will_renew, product_id, checked_at, acknowledged, test, due_at, retires (unused: nobody owns either purchase), bought_at (or ''), order_id (or ''), follows (hashes or '')
 -- Prelude purchase-todo.lua: add_todo, save_state, save_owned
 -- Answers waits(due at) owned
 local LEAST_WAIT_MS = 2000 -- The shortest time between two checks, as in notice-purchase.lua.

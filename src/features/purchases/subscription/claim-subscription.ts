@@ -37,6 +37,7 @@ import {
   type Answered,
 } from './purchase-record.ts';
 import { lineageOf, storeOwnerOf, type Lineage } from './store-owner.ts';
+import { withinTestBounds } from './test-access.ts';
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
@@ -61,7 +62,8 @@ export const claimSubscription = endpoint({
     'that account, whoever sends the token first (409 `purchase_owned` for others), and a notification of the store records the purchase ' +
     'without the app. Without such an id, a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
     'account does not (409 `purchase_owned`). A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
-    'token that the app store does not know is refused with 401 `bad_token`. While the app store does not answer, the reply is 503 ' +
+    'token that the app store does not know is refused with 401 `bad_token`. A test purchase is 403 `test_purchase` in production, unless ' +
+    '`TEST_PURCHASES` is `on`, or `capped`: it then gives access for a day at most. While the app store does not answer, the reply is 503 ' +
     '`app_store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
   body: z.object({
     installId: OptionalInstallId,
@@ -70,7 +72,7 @@ export const claimSubscription = endpoint({
     packageName: z.string().optional().meta({ description: 'The app of the purchase. Left out: the service tries each of its apps.' }),
   }),
   reply: Subscription,
-  errors: ['bad_token', 'purchase_owned', 'store_unconfigured', 'app_store_unavailable'],
+  errors: ['bad_token', 'purchase_owned', 'test_purchase', 'store_unconfigured', 'app_store_unavailable'],
   // Limits how often an address may call: each call uses Google's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
@@ -97,11 +99,12 @@ export const claimSubscription = endpoint({
     if (owned === 'retired') return currentSubscription(caller, services);
 
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
-    const purchase = await readSold(subscriptions, text, soldBy, traceparent);
+    const purchase = withinTestBounds(await readSold(subscriptions, text, soldBy, traceparent), services.config);
     if (typeof purchase === 'string') {
-      if (owned !== 'yours') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check by the queue.
-      await queued(hash, services, (act) => checkPurchase(hash, act, services));
+      if (owned === 'yours') await queued(hash, services, (act) => checkPurchase(hash, act, services));
+      if (purchase === 'test') return refuse('test_purchase', { field });
+      if (owned !== 'yours') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
       return currentSubscription(caller, services);
     }
     const lineage = await lineageOf({ store, purchase }, subscriptions, scripts);

@@ -15,7 +15,7 @@ export const subscriptionKeys = {
    * - owner: an account id; after a move still the guest's. `-`, without a token, if another purchase replaced this one and the owner was
    *   deleted. Missing if a notification named the purchase, and no account owns it yet.
    * - bound: 1 if an id that the app gave to the store names the owner
-   * - state, expiresAt, productId, willRenew and checkedAt as in the account's lines (`purchasesOf`), acknowledged
+   * - state, expiresAt, productId, willRenew and checkedAt as in the account's lines (`purchasesOf`), acknowledged, test (1: nobody paid for it)
    * - faults (checks in a row that failed or left the purchase unacknowledged), dueAt (when the next check is due), hintedAt (when the last
    *   notification arrived)
    * - retiredBy (the purchase that replaced this one), revision and todo (`purchase-todo.lua`), act (the id of the last change: the queue

@@ -11,6 +11,7 @@ export const OperatorPurchase = z
   .object({
     purchase: z.string().meta({ description: 'A hash of its token. The token itself is a secret: it claims the purchase.' }),
     ...RecordedPurchase.omit({ isReplaced: true }).shape,
+    test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
     nextCheckAt: z.iso.datetime().optional(),
     failedChecks: z.number().int().meta({ description: 'Checks in a row that failed.' }),
   })
@@ -49,6 +50,7 @@ export async function purchasesForOperator(
         purchase,
         ...shownPurchase(known!),
         packageName: document?.packageName === '' ? undefined : document?.packageName,
+        test: document?.isTest === true ? (true as const) : undefined,
         nextCheckAt: isoTime(document?.dueAt),
         failedChecks: document?.faults ?? 0,
       },
@@ -56,6 +58,13 @@ export async function purchasesForOperator(
   };
   const asked = [...lines.keys(), ...others].slice(0, MOST_SHOWN);
   return (await Promise.all(asked.map((hash) => shown(hash, lines.get(hash))))).flat();
+}
+
+/** The products of the test purchases among the purchases of an account's lines. @param field the account's field `purchases` */
+export async function testProductsIn(field: string, scripts: ScriptRunner): Promise<string[]> {
+  const hashes = field.split('\n').flatMap((line) => (line === '' ? [] : [line.split(' ', 1)[0]!]));
+  const documents = await Promise.all(hashes.map((hash) => readPurchase(hash, scripts)));
+  return documents.flatMap((document) => (document?.isTest === true ? [document.productId] : []));
 }
 
 export const UnownedPurchase = z

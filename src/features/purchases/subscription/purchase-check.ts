@@ -9,6 +9,7 @@ import { subscriptionKeys } from './model.ts';
 import { purchaseJournal } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
 import { updatePurchase } from './purchase-record.ts';
+import { withinTestBounds } from './test-access.ts';
 
 export const schedulePurchase = purchaseScript(
   new URL('schedule-purchase.lua', import.meta.url),
@@ -17,7 +18,7 @@ export const schedulePurchase = purchaseScript(
   { durable: false },
 );
 
-export type CheckServices = ScriptServices & Pick<Services, 'log' | 'stores'>;
+export type CheckServices = ScriptServices & Pick<Services, 'log' | 'stores' | 'config'>;
 
 /** Fields of a purchase that are unknown if the app store answers without a purchase. */
 const NOTHING_KNOWN = { buyer: undefined, linkedId: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
@@ -30,7 +31,7 @@ const NOTHING_KNOWN = { buyer: undefined, linkedId: undefined, renewed: undefine
  * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function checkPurchase(hash: string, act: string, services: CheckServices): Promise<number | undefined> {
-  const { scripts, now, log, stores } = services;
+  const { scripts, now, log, stores, config } = services;
   const document = await finishPurchase(hash, services);
   // The purchase has no owner, or another purchase replaced it.
   if (document === undefined || document.id === '' || document.owner === '' || document.retiredBy !== '') return undefined;
@@ -46,7 +47,7 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
     return word === 'scheduled' ? dueAt : undefined;
   };
   const fetchedAt = now();
-  const answer = await askStore(subscriptions, document);
+  const answer = withinTestBounds(await askStore(subscriptions, document), config);
   if (answer === 'failed') return reschedule(now() + backoffMs(faultsBefore + 1), faultsBefore + 1);
   if (answer === 'unknown') {
     // The app store confirmed this purchase before: a wrong setting of coinop or of the store must not take access away.
@@ -54,7 +55,7 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
     const isForgotten = expiredAt !== undefined && expiredAt + forgottenAfterMs(store) < now();
     return reschedule(isForgotten ? undefined : now() + LONGEST_WAIT_MS, 0);
   }
-  if (answer === 'gone') {
+  if (answer === 'gone' || answer === 'test') {
     const expired = {
       id,
       packageName,
@@ -65,6 +66,7 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
       ...NOTHING_KNOWN,
       retires: false,
       acknowledged: true,
+      isTest: answer === 'test',
     };
     const purchase = { ...expired, willRenew: willRenew === undefined ? undefined : false };
     return updatePurchase(hash, { store, purchase }, { faults: 0, act }, services);

@@ -38,6 +38,8 @@ function documentOf(fields: PurchaseFields) {
     /** The store's own id of the purchase, for Google a secret. '' for a purchase that was replaced before any account recorded it. */
     id: text('token'),
     packageName: text('packageName'),
+    /** Whether nobody paid for it. */
+    isTest: fields.has('test'),
     /** '' until the store has answered. */
     state: text('state') as StoreState | '',
     expiresAt: timeOf(text('expiresAt').replace('-', '')),

@@ -4,9 +4,13 @@ import type { StorePurchase, StoreState, StoreSubscription } from '../../../stor
 /** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */
 const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];
 
+export function isPaid(state: StoreState): boolean {
+  return PAID.includes(state);
+}
+
 /** When the purchase stops to give access, in milliseconds since 1970. Undefined: it gives no access at any time. */
 function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
-  if (!PAID.includes(state) || expiresAt === undefined) return undefined;
+  if (!isPaid(state) || expiresAt === undefined) return undefined;
   if (now < expiresAt || state === 'canceled' || willRenew !== true) return expiresAt;
   if (checkedAt < expiresAt) return expiresAt + RENEWAL_LEEWAY_MS;
   return checkedAt < expiresAt + RENEWAL_MOMENT_MS ? expiresAt + RENEWAL_MOMENT_MS : expiresAt;
@@ -22,7 +26,7 @@ function givesAccess(purchase: StoreSubscription, now: number): boolean {
 export function purchaseAt(purchase: StoreSubscription, now: number) {
   const end = accessEnd(purchase, now);
   const subscribed = end !== undefined && now < end;
-  const state = PAID.includes(purchase.state) && !subscribed ? 'expired' : purchase.state;
+  const state = isPaid(purchase.state) && !subscribed ? 'expired' : purchase.state;
   return { ...purchase, subscribed, state, expiresAt: subscribed ? end : purchase.expiresAt };
 }
 

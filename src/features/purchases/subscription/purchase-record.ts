@@ -15,7 +15,17 @@ import { needsAcknowledgement } from './purchase-expiry.ts';
  * The arguments that describe a purchase's state, in the order in which the scripts that record a purchase take them. `purchaseArguments`
  * gives their values.
  */
-export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged', 'dueAt', 'retires'] as const;
+export const stateArguments = [
+  'state',
+  'expiresAt',
+  'willRenew',
+  'productId',
+  'checkedAt',
+  'acknowledged',
+  'test',
+  'dueAt',
+  'retires',
+] as const;
 
 export const updateScript = purchaseScript(
   new URL('update-purchase.lua', import.meta.url),
@@ -26,7 +36,7 @@ export const updateScript = purchaseScript(
 
 /** A purchase as arguments of a script: `-` for undefined, 0 or 1 for a boolean. */
 export function purchaseArguments(store: StoreName, purchase: StorePurchase, dueAt: number | undefined) {
-  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedId, retires } = purchase;
+  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, isTest, linkedId, retires } = purchase;
   return {
     state,
     expiresAt: expiresAt ?? '-',
@@ -34,6 +44,7 @@ export function purchaseArguments(store: StoreName, purchase: StorePurchase, due
     productId,
     checkedAt,
     acknowledged: Number(acknowledged),
+    test: Number(isTest),
     dueAt: dueAt ?? '',
     retires: retires && linkedId !== undefined ? purchaseHash(linkedId, store) : '',
   };

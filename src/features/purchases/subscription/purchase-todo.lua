@@ -19,6 +19,7 @@ end
 local function save_state(due_at)
   redis.call('HSET', purchase, 'state', state, 'expiresAt', expires_at, 'willRenew', will_renew, 'productId', product_id)
   redis.call('HSET', purchase, 'checkedAt', checked_at, 'acknowledged', acknowledged, 'dueAt', due_at)
+  if test == '1' then redis.call('HSET', purchase, 'test', 1) end
 end
 
 -- Removes a purchase that has got an owner from the queue of purchases without one.

@@ -21,6 +21,7 @@ import {
   type Answered,
 } from './purchase-record.ts';
 import { followedBy, hasOwner, lineageOf, storeOwnerOf, type StoreOwner } from './store-owner.ts';
+import { withinTestBounds } from './test-access.ts';
 
 export const noticeScript = purchaseScript(
   new URL('notice-purchase.lua', import.meta.url),
@@ -100,7 +101,7 @@ export function unownedChecks(services: CheckServices): DueQueue {
  * acknowledgement
  */
 export async function checkUnowned(hash: string, services: CheckServices): Promise<number | undefined> {
-  const { scripts, now, log, stores } = services;
+  const { scripts, now, log, stores, config } = services;
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.owner !== '') return undefined;
   const { store, dueAt, faults, unknowns } = document;
@@ -109,7 +110,7 @@ export async function checkUnowned(hash: string, services: CheckServices): Promi
   const waiting = waitingIn(services);
   const askedAt = now();
   const subscriptions = stores.salesOf(store, 'subscriptions');
-  const answer = await askStore(subscriptions, document);
+  const answer = withinTestBounds(await askStore(subscriptions, document), config);
   const repeatFailed = () => waiting.repeat(hash, { faults: faults + 1, unknowns });
   if (answer === 'failed') return repeatFailed();
   if (answer === 'unknown' && unknowns + 1 < UNKNOWN_TRIES) return waiting.repeat(hash, { faults: unknowns + 1, unknowns: unknowns + 1 });

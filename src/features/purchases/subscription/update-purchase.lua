@@ -1,6 +1,6 @@
 -- Records the app store's answer about a purchase, and the time of the next check.
 -- KEYS purchase
--- ARGV now, state, expires_at, will_renew, product_id, checked_at, acknowledged, due_at (or ''), retires (hash or ''), faults, act (or '')
+-- ARGV now, state, expires_at, will_renew, product_id, checked_at, acknowledged, test, due_at (or ''), retires (hash or ''), faults, act (or '')
 -- Prelude purchase-todo.lua: add_todo, save_state
 -- Answers updated(due at) stale(due at) retired
 local known_at, retired_by, hinted_at, known_due_at = unpack(redis.call('HMGET', purchase, 'checkedAt', 'retiredBy', 'hintedAt', 'dueAt'))

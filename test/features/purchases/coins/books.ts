@@ -7,6 +7,7 @@ import { coinKeys } from '../../../../src/features/coins/model.ts';
 import { KeptNotices } from '../../../../src/features/purchases/coins/kept-notices.ts';
 import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchase-counts.ts';
 import { CoinPurchases } from '../../../../src/features/purchases/coins/coin-purchases.ts';
+import { TestCoins } from '../../../../src/features/purchases/coins/test-coins.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
 import { appStoreUnavailable } from '../../../../src/stores/store-refusals.ts';
 import { Stores } from '../../../../src/stores/stores.ts';
@@ -25,6 +26,7 @@ interface Sold {
   refunded: number | undefined;
   readonly buyer: string | undefined;
   isFinished: boolean;
+  readonly isTest: boolean;
 }
 
 /** An app store in memory, with its own books. */
@@ -48,13 +50,13 @@ export class BookedStore implements OneTimeProducts {
 
   sell(purchase: Partial<Sold> = {}): string {
     const token = freshId('token');
-    this.sold.set(token, { state: 'purchased', quantity: 1, refunded: 0, buyer: undefined, isFinished: false, ...purchase });
+    this.sold.set(token, { state: 'purchased', quantity: 1, refunded: 0, buyer: undefined, isFinished: false, isTest: false, ...purchase });
     return token;
   }
 
   answerFor(id: string, checkedAt = this.#now()): ProductPurchase {
-    const { state, quantity, refunded, buyer, isFinished } = this.sold.get(id)!;
-    const bought = { packageName: PACKAGE, sku: 'coins_100', orderId: `GPA.${id}`, isTest: false };
+    const { state, quantity, refunded, buyer, isFinished, isTest } = this.sold.get(id)!;
+    const bought = { packageName: PACKAGE, sku: 'coins_100', orderId: `GPA.${id}`, isTest };
     return { ...bought, id, state, quantity, refundedQuantity: refunded, buyer, isFinished, checkedAt };
   }
 
@@ -109,7 +111,12 @@ export async function openBooks(now: () => number = Date.now) {
           const none = { signIn: undefined, installs: undefined, subscriptions: undefined, notifications: undefined };
           return new Stores([{ name: 'google', ...none, products }]);
         },
-        takesTests: true,
+        testCoins: new TestCoins({
+          scripts,
+          metrics,
+          now,
+          config: testConfig({ TEST_PURCHASES: 'capped', TEST_COINS_PER_DAY: '1000000' }),
+        }),
         counts,
         log,
         now,

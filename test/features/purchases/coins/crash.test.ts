@@ -7,6 +7,7 @@ import { purchaseIdOf } from '../../../../src/features/purchases/core/purchase-i
 import type { CoinPurchases } from '../../../../src/features/purchases/coins/coin-purchases.ts';
 import { PurchaseCounts } from '../../../../src/features/purchases/coins/purchase-counts.ts';
 import { RefundQuestions } from '../../../../src/features/purchases/coins/refund-questions.ts';
+import { testCoinsOf } from '../../../../src/features/purchases/coins/test-coins.ts';
 import { Metrics } from '../../../../src/server/metrics.ts';
 import { memberOf } from '../../../../src/redis/queue.ts';
 import type { Refund } from '../../../../src/stores/store.ts';
@@ -72,6 +73,13 @@ interface Scenario {
 
 const scenarios: Record<string, Scenario> = {
   'a first purchase': { sold: { quantity: 2 }, coins: [200] },
+  'a test purchase': { sold: { quantity: 2, isTest: true }, coins: [200] },
+  'a test purchase that is paid for': {
+    sold: { state: 'pending', isTest: true },
+    isShown: true,
+    changes: { state: 'purchased' },
+    coins: [100],
+  },
   'a purchase that was partly refunded before': { sold: { quantity: 3, refunded: 1 }, coins: [200] },
   'a pending purchase that is paid for': { sold: { state: 'pending' }, isShown: true, changes: { state: 'purchased' }, coins: [100] },
   'a refund': { sold: { quantity: 2 }, isShown: true, changes: { refunded: 1 }, coins: [200, -100] },
@@ -95,6 +103,9 @@ test.each(Object.entries(scenarios))('%s is booked once, whichever call its proc
     // The client got no answer, so it sends the purchase again.
     expect([call, await show(process().purchases, token, installId)]).toMatchObject([call, { word: 'recorded' }]);
     expect([call, await coinsOf(installId), books.sold.get(token)!.isFinished]).toEqual([call, coins, true]);
+    // However often the process died, the coins were reserved once.
+    const reserved = await testCoinsOf([accountIdOf(installId)], Date.now(), process().scripts);
+    expect([call, reserved]).toEqual([call, sold?.isTest === true ? sum(coins) : 0]);
   }
 });
 

@@ -75,3 +75,16 @@ test('the purchases of a deleted account can be claimed by nobody, and nothing o
   expect(await issue({ obfuscatedAccountId: accountIdOf(installId), notify: true })).toMatchObject({ notified: true });
   expect(codeOf(await service.get(`/v1/balance?installId=${installId}`))).toBe('410 account_deleted');
 });
+
+test('test coins of a guest count for the account into which it moves, which lies elsewhere', async () => {
+  await using capped = await start({ settings: { TEST_PURCHASES: 'capped' } });
+  const [installId, other] = [freshId(), freshId()];
+  const { cookies } = await signInToStore(capped, freshId('user'), { installId: other });
+  const buy = async (by: { installId?: string } & RequestOptions) => {
+    const { purchaseToken } = (await capped.post('/sandbox/issue', { kind: 'purchase', test: true })).body;
+    const { installId: guest, ...options } = by;
+    return codeOf(await capped.post('/v1/purchases', { installId: guest, store: 'google', purchaseToken }, options));
+  };
+  expect([await buy({ installId }), await buy({ cookies }), await buy({ cookies })]).toEqual(['200', '200', '200']);
+  expect([await buy({ installId }), await buy({ cookies })]).toEqual(['200', '403 test_purchase']);
+});

@@ -187,7 +187,7 @@ async function notice(scripts: DyingScripts, token: string): Promise<unknown> {
   } catch (error) {
     return error;
   }
-  await checkUnowned(purchaseHash(token), { scripts, now, log, stores }).catch(() => {});
+  await checkUnowned(purchaseHash(token), { scripts, now, log, stores, config: testConfig() }).catch(() => {});
   return undefined;
 }
 
