@@ -15,7 +15,7 @@ const turns = [
   { audit: 5.5 },
   { operations: 5.5 },
   { floods: 3.5, grants: 2 },
-  { saves: 5.5 },
+  { saves: 3.5, apple: 2 },
   { pages: undefined },
   { openapi: undefined, client: undefined },
   { platforms: 5.5 },

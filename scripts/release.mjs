@@ -10,6 +10,7 @@ import { join } from 'node:path';
 const steps = [
   'test',
   'prove:openapi',
+  'prove:apple',
   'prove:client',
   'prove:realtime',
   'prove:pages',

@@ -23,7 +23,7 @@ const HELP = `npm run prove:PROOF -- [flags]
   --size NUMBER      part of the full load: 0.1 is a tenth
   --runs NUMBER      how often each part runs; a Cluster loses another primary each time
   --match TEXT       floods: those whose name holds the text
-  --seed NUMBER      boards: repeat a run
+  --seed NUMBER      boards, apple: repeat a run
   --without-suite    platforms: all but the tests
   --working-tree     platforms: the files as they lie here, instead of the last commit
 `;
@@ -33,6 +33,7 @@ const FLOODS = '../floods/prove.ts';
 const modules: Readonly<Record<string, string>> = {
   ...{ cluster: SCENARIOS, realtime: SCENARIOS, seasons: SCENARIOS, purchases: SCENARIOS, events: SCENARIOS, saves: SCENARIOS },
   audit: '../consistency/prove.ts',
+  apple: '../stores/apple/prove.ts',
   boards: '../features/highscores/prove.ts',
   ...{ grants: FLOODS, floods: FLOODS },
   operations: '../operations/prove.ts',

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import type { NotificationEndpoint, Notifications, PurchaseHint } from '../store.ts';
+import { appsIn, NotificationPayload, type NamedApp } from './notification-payload.ts';
 import type { NewestTransactions } from './newest-transactions.ts';
 import type { AppleOptions } from './settings.ts';
 import type { SignedTexts } from './signed-texts.ts';
-import { BOUGHT, CONSUMABLE, RENEWABLE, RenewalInfo, soldIdOf, Transaction } from './transactions.ts';
+import { BOUGHT, CONSUMABLE, RENEWABLE, RenewalInfo, SANDBOX, soldIdOf, Transaction } from './transactions.ts';
 
 /** The most characters of a notification, and bytes of its request. One of a subscription has some 22,000. */
 const LONGEST = 64 * 1024;
@@ -28,22 +29,6 @@ const SUBTYPES = new Set(
     'PENDING ACCEPTED BILLING_RECOVERY PRODUCT_NOT_FOR_SALE SUMMARY FAILURE UNREPORTED'
   ).split(' '),
 );
-
-/** The fields that the service reads: https://developer.apple.com/documentation/appstoreservernotifications/responsebodyv2decodedpayload */
-const Notification = z.object({
-  notificationType: z.string().max(64),
-  subtype: z.string().max(64).optional(),
-  notificationUUID: z.string().max(64),
-  data: z
-    .object({
-      bundleId: z.string(),
-      environment: z.enum(['Production', 'Sandbox']),
-      appAppleId: z.int().optional(),
-      signedTransactionInfo: z.string().optional(),
-      signedRenewalInfo: z.string().optional(),
-    })
-    .optional(),
-});
 
 /** App Store Server Notifications, version 2. */
 export const appleNotifications = {
@@ -80,29 +65,29 @@ export class AppleNotifications implements Notifications {
   }
 
   async read({ signedPayload }: z.output<typeof appleNotifications.body>): Promise<readonly PurchaseHint[]> {
-    const { data: notification } = Notification.safeParse(await this.#known.texts.read(signedPayload, LONGEST));
+    const { data: notification } = NotificationPayload.safeParse(await this.#known.texts.read(signedPayload, LONGEST));
     if (notification === undefined) throw badToken('Is not a notification that Apple has signed.');
     const { notificationType: type, subtype, data } = notification;
-    if (data !== undefined) this.#refuseOthers(data);
+    this.#refuseOthers(appsIn(notification));
     const { signedTransactionInfo: signed, signedRenewalInfo: signedRenewal } = data ?? {};
     const transaction = signed === undefined ? undefined : await this.#inner(signed, Transaction);
     const renewal = signedRenewal === undefined ? undefined : await this.#inner(signedRenewal, RenewalInfo);
     if (transaction !== undefined && (transaction.bundleId !== data!.bundleId || transaction.environment !== data!.environment))
       throw badToken('Has a transaction of another app or environment.');
-    if (renewal !== undefined && renewal.originalTransactionId !== transaction?.originalTransactionId)
-      throw badToken('Has a renewal of another subscription.');
+    const isOfAnother = renewal?.originalTransactionId !== transaction?.originalTransactionId || renewal?.environment !== data?.environment;
+    if (renewal !== undefined && isOfAnother) throw badToken('Has a renewal of another subscription.');
     const hints = transaction === undefined ? [] : await this.#keep(transaction, renewal);
     this.#count(TYPES.has(type) && (subtype === undefined || SUBTYPES.has(subtype)) ? type : 'unknown', notification);
     return hints;
   }
 
-  /** @throws Refusal `bad_token` for a notification of an app that is not the service's */
-  #refuseOthers({ bundleId, environment, appAppleId }: NonNullable<z.output<typeof Notification>['data']>): void {
+  /** @throws Refusal `bad_token` for a notification of no app, or of one that is not the service's */
+  #refuseOthers(apps: readonly NamedApp[]): void {
     const { bundleIds, appIds } = this.#options.settings();
-    const isOurs = bundleIds.includes(bundleId);
     // Apple's sandbox does not say the app's id.
-    const isOther = environment === 'Production' && appIds.length > 0 && (appAppleId === undefined || !appIds.includes(appAppleId));
-    if (!isOurs || isOther) throw badToken('Is of another app.');
+    const isOurs = ({ bundleId, environment, appAppleId }: NamedApp): boolean =>
+      bundleIds.includes(bundleId) && (environment === SANDBOX || appIds.length === 0 || appIds.some((id) => id === appAppleId));
+    if (apps.length === 0 || !apps.every(isOurs)) throw badToken('Is of another app.');
   }
 
   async #inner<Shape extends z.ZodType>(text: string, shape: Shape): Promise<z.output<Shape>> {
@@ -121,7 +106,7 @@ export class AppleNotifications implements Notifications {
     return [{ kind, id, packageName: bundleId, mayBeNew: revocationDate === undefined }];
   }
 
-  #count(type: string, { notificationType, subtype, notificationUUID }: z.output<typeof Notification>): void {
+  #count(type: string, { notificationType, subtype, notificationUUID }: NotificationPayload): void {
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
     if (type === 'unknown')
       this.#options.log.warn({ notificationType, subtype, notificationUUID }, 'Apple sent a notification of an unknown type');

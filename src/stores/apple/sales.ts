@@ -12,7 +12,17 @@ import {
 import type { Newest, NewestTransactions } from './newest-transactions.ts';
 import type { AppleOptions } from './settings.ts';
 import type { SignedTexts } from './signed-texts.ts';
-import { boughtAtOf, BOUGHT, CONSUMABLE, refundedUnits, RENEWABLE, SANDBOX, soldIdOf, Transaction, type RenewalInfo } from './transactions.ts';
+import {
+  boughtAtOf,
+  BOUGHT,
+  CONSUMABLE,
+  refundedUnits,
+  RENEWABLE,
+  SANDBOX,
+  soldIdOf,
+  Transaction,
+  type RenewalInfo,
+} from './transactions.ts';
 
 interface Known {
   readonly texts: SignedTexts;

@@ -21,8 +21,8 @@ const Header = z.object({
   crit: z.never().optional(),
 });
 
-/** All that Apple signs says when. */
-const Signed = z.looseObject({ signedDate: z.int().min(0) });
+/** All that Apple signs says when. Apple does not say when a text begins or ends to count; if one does, it has to be kept (RFC 7519). */
+const Signed = z.looseObject({ signedDate: z.int().min(0), nbf: z.number().optional(), exp: z.number().optional() });
 
 export interface SignedTextsOptions {
   /** The roots at which chains may end. */
@@ -59,7 +59,11 @@ export class SignedTexts {
     const key = { key: chain.leaf.publicKey, dsaEncoding: 'ieee-p1363' as const };
     if (!verify('sha256', Buffer.from(text.slice(0, text.lastIndexOf('.'))), key, signature)) return undefined;
     const signed = parsed(body, Signed);
-    if (signed === undefined || signed.signedDate > this.#options.wallClock() + AHEAD_MS) return undefined;
+    const now = this.#options.wallClock();
+    if (signed === undefined || signed.signedDate > now + AHEAD_MS) return undefined;
+    const { nbf = -Infinity, exp = Infinity } = signed;
+    const seconds = Math.floor(now / 1000);
+    if (nbf > seconds || exp <= seconds) return undefined;
     return signed.signedDate < chain.validFrom || signed.signedDate > chain.validTo ? undefined : signed;
   }
 

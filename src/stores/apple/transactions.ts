@@ -1,10 +1,12 @@
 import { z } from 'zod';
 
 /** The environments whose texts are read. Xcode and its local tests sign with keys of their own, which anybody can have. */
-const Environment = z.enum(['Production', 'Sandbox']);
+export const Environment = z.enum(['Production', 'Sandbox']);
+
+export type Environment = z.output<typeof Environment>;
 
 /** The environment in which nobody pays: of testers, and of Apple's review of an app. */
-export const SANDBOX = 'Sandbox';
+export const SANDBOX = 'Sandbox' satisfies Environment;
 
 const Time = z.int().min(0);
 
@@ -14,11 +16,26 @@ const Id = z.string().regex(/^\d{1,30}$/);
 /** Percentages of refunds are in thousandths of a percent. */
 export const WHOLE_PERCENTAGE = 100_000;
 
+/** Fields that the service does not read. A text in which one of them has another type is not Apple's: Apple's own library refuses it too. */
+function unread(names: string, type: z.ZodType): Record<string, z.ZodType> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, type.optional()]));
+}
+
+const UnreadOfTransaction = z.looseObject({
+  ...unread(
+    'webOrderLineItemId subscriptionGroupIdentifier appAccountToken offerIdentifier storefront storefrontId currency offerDiscountType ' +
+      'appTransactionId offerPeriod revocationType billingPlanType',
+    z.string(),
+  ),
+  ...unread('revocationReason offerType price', z.number()),
+  ...unread('advancedCommerceInfo commitmentInfo', z.looseObject({})),
+});
+
 /**
  * The fields of a transaction that the service reads: https://developer.apple.com/documentation/appstoreserverapi/jwstransactiondecodedpayload.
  * The service keeps the fields of this shape, so a new field is optional.
  */
-export const Transaction = z.object({
+const ReadOfTransaction = z.object({
   transactionId: Id,
   originalTransactionId: Id,
   bundleId: z.string().max(255),
@@ -39,16 +56,31 @@ export const Transaction = z.object({
   isUpgraded: z.boolean().optional(),
 });
 
+export const Transaction = UnreadOfTransaction.pipe(ReadOfTransaction);
+
 export type Transaction = z.output<typeof Transaction>;
 
-/** The fields of renewal info: https://developer.apple.com/documentation/appstoreserverapi/jwsrenewalinfodecodedpayload */
-export const RenewalInfo = z.object({
+const UnreadOfRenewal = z.looseObject({
+  ...unread(
+    'autoRenewProductId productId offerIdentifier currency offerDiscountType appAccountToken appTransactionId offerPeriod renewalBillingPlanType',
+    z.string(),
+  ),
+  ...unread('expirationIntent priceIncreaseStatus offerType recentSubscriptionStartDate renewalDate renewalPrice', z.number()),
+  ...unread('eligibleWinBackOfferIds', z.array(z.string())),
+  ...unread('advancedCommerceInfo commitmentInfo', z.looseObject({})),
+});
+
+/** The fields of renewal info that the service reads: https://developer.apple.com/documentation/appstoreserverapi/jwsrenewalinfodecodedpayload */
+const ReadOfRenewal = z.object({
   originalTransactionId: Id,
+  environment: Environment.optional(),
   signedDate: Time,
   autoRenewStatus: z.literal([0, 1]),
   gracePeriodExpiresDate: Time.optional(),
   isInBillingRetryPeriod: z.boolean().optional(),
 });
+
+export const RenewalInfo = UnreadOfRenewal.pipe(ReadOfRenewal);
 
 export type RenewalInfo = z.output<typeof RenewalInfo>;
 

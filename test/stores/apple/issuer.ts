@@ -25,7 +25,7 @@ export class AppleIssuer {
     return `-----BEGIN CERTIFICATE-----\n${this.#rootBytes.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
   }
 
-  /** A chain of this root, and the key of its leaf. @param curve of the leaf's key */
+  /** A chain of this root, and the key of its leaf. @param curve of the leaf's key, or `rsa` */
   chain({ leaf = {}, intermediate = {}, curve = 'P-256' }: { leaf?: Changed; intermediate?: Changed; curve?: string } = {}) {
     const [own, above] = [newPair(curve), newPair()];
     const names = { leaf: { subject: 'leaf', issuer: 'intermediate' }, intermediate: { subject: 'intermediate', issuer: 'root' } };
@@ -47,8 +47,9 @@ export class AppleIssuer {
 
 export type SigningChain = ReturnType<AppleIssuer['chain']>;
 
-export function newPair(namedCurve = 'P-256'): { publicKey: KeyObject; privateKey: KeyObject } {
-  return generateKeyPairSync('ec', { namedCurve });
+/** @param curve of the pair, or `rsa` */
+export function newPair(curve = 'P-256'): { publicKey: KeyObject; privateKey: KeyObject } {
+  return curve === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: curve });
 }
 
 /** Signs with a chain. @param header fields that differ from those that Apple's header has */

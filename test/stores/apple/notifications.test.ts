@@ -31,13 +31,15 @@ const renewalOf = ({ originalTransactionId }: { originalTransactionId: string },
   ...changed,
 });
 
+const OURS = { bundleId: BUNDLE_ID, environment: 'Production', appAppleId: 1234 };
+
 /** What Apple says in a notification. */
 const notification = (data: Said | undefined, changed: Said = {}) => ({
   notificationType: 'ONE_TIME_CHARGE',
   notificationUUID: '002e14d5-51f5-4503-b5a8-c3a1af68eb20',
   version: '2.0',
   signedDate: Date.now(),
-  ...(data && { data: { bundleId: BUNDLE_ID, environment: 'Production', appAppleId: 1234, ...data } }),
+  ...(data && { data: { ...OURS, ...data } }),
   ...changed,
 });
 const about = (said: Said, data: Said = {}, by = chain) => notification({ signedTransactionInfo: sign(said, by), ...data });
@@ -52,6 +54,12 @@ describe('a notification is refused', () => {
     ['that is a transaction', () => sign(consumable())],
     ['that is renewal info', () => sign(renewalOf(subscription))],
     ['of an app of others', () => sign(notification({ bundleId: 'com.example.foreign' }))],
+    ['of no app', () => sign(notification(undefined))],
+    ['with a summary of an app of others', () => sign(notification(undefined, { summary: { ...OURS, bundleId: 'com.example.foreign' } }))],
+    [
+      'with renewal info of another environment',
+      () => sign(about(subscription, { signedRenewalInfo: sign(renewalOf(subscription, { environment: 'Sandbox' })) })),
+    ],
     ['of another id of an app', () => sign(notification({ appAppleId: 1235 }))],
     ['of no id of an app', () => sign(notification({ appAppleId: undefined }))],
     ['of Xcode', () => sign(notification({ environment: 'Xcode' }))],
@@ -83,7 +91,13 @@ describe('a notification is answered with 200, and counted', () => {
   test.each<[what: string, said: () => Said, checks: boolean, type: string]>([
     ['a test', () => notification({}, { notificationType: 'TEST' }), false, 'TEST'],
     ['of a coin', () => about(consumable()), true, 'ONE_TIME_CHARGE'],
-    ['of an unknown type', () => notification(undefined, { notificationType: 'MIGRATION' }), false, 'unknown'],
+    ['of an unknown type', () => notification(undefined, { notificationType: 'MIGRATION', appData: OURS }), false, 'unknown'],
+    [
+      'of a renewal of many',
+      () => notification(undefined, { notificationType: 'RENEWAL_EXTENSION', summary: OURS }),
+      false,
+      'RENEWAL_EXTENSION',
+    ],
     ['of an unknown subtype', () => ({ ...about(consumable()), subtype: 'CREATED' }), true, 'unknown'],
     [
       'of the sandbox',

@@ -160,7 +160,11 @@ describe('a transaction is taken', () => {
     expect((await buy(signedBy(chain, consumable(said)))).body.purchase.test).toBe(true);
     expect((await subscribe(signedBy(chain, renewable(said)))).body.subscribed).toBe(true);
     expect(codeOf(await buy(signedBy(chain, consumable(said)), freshId(), inProduction))).toEqual([403, 'test_purchase', 'transaction']);
-    expect(codeOf(await subscribe(signedBy(chain, renewable(said)), freshId(), inProduction))).toEqual([403, 'test_purchase', 'transaction']);
+    expect(codeOf(await subscribe(signedBy(chain, renewable(said)), freshId(), inProduction))).toEqual([
+      403,
+      'test_purchase',
+      'transaction',
+    ]);
     expect((await subscribe(signedBy(chain, renewable()), freshId(), inProduction)).body.subscribed).toBe(true);
   });
 
