@@ -61,8 +61,8 @@ export interface QuickMatch<G extends Game = Game> {
 /**
  * Takes a seat in the oldest open room of the game with exactly these tags, or in a new room, and plays there. Even after an error the
  * player may have a seat: a call within 10 seconds gives the same seat.
- * @param wanted the `game`, the `tags`, and `maxPlayers` if the number matters. A new room also gets `minPlayers` and `startWhenFull`.
- * `name` is the name of the player.
+ * @param wanted the `game`, the `tags`, and `maxPlayers` if the number matters. A new room also gets `minPlayers`, `state`, `writers`,
+ * `startWhenFull` and `seatGraceSeconds`, as in `rooms.create`. `name` is the name of the player.
  * @param options `timeoutMs` is 10,000 at most
  */
 export async function quickMatch<G extends Game = Game>(

@@ -11,13 +11,13 @@ import { defineFormat, whole, word } from '../../redis/text-format.ts';
 export const TOP_SIZE = 10;
 
 const MAX_SCORE = Number.MAX_SAFE_INTEGER;
-const SCORE_RULE = 'Must be a number from −(2^53−1) to 2^53−1';
+const SCORE_RULE = 'Must be a number from −9,007,199,254,740,991 to 9,007,199,254,740,991';
 
 export const Score = z
   .number(SCORE_RULE)
   .min(-MAX_SCORE, SCORE_RULE)
   .max(MAX_SCORE, SCORE_RULE)
-  .meta({ description: 'Any double from −(2^53−1) to 2^53−1, kept exactly.' });
+  .meta({ description: 'Any number from −9,007,199,254,740,991 to 9,007,199,254,740,991, kept exactly as a double.' });
 
 export const BoardParams = z.object({ game: GameId });
 

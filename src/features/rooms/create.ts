@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
-import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
 import { invalid, refuse } from '../../errors.ts';
 import { openRoom, type NewRoomServices } from './new-room.ts';
-import { MAX_PLAYERS, PlayerCount, SeatGrace, seatedReply, SeatedReply, StateText, Tags, Writers } from './model.ts';
+import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply } from './model.ts';
+import { roomOptions } from './room-options.ts';
 
 export const createRoom = endpoint({
   method: 'POST',
@@ -23,23 +23,10 @@ export const createRoom = endpoint({
   body: z
     .object({
       installId: OptionalInstallId,
-      name: PlayerName.optional(),
+      ...roomOptions,
       game: GameId.optional(),
-      minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start.' }),
       maxPlayers: PlayerCount.default(8).meta({ description: `Number of seats, at most ${MAX_PLAYERS}.` }),
-      state: StateText.optional(),
-      writers: Writers.default('host'),
       public: z.boolean().default(false).meta({ description: 'Whether lists show the room.' }),
-      tags: Tags.prefault({}),
-      seatGraceSeconds: SeatGrace.optional(),
-      startWhenFull: z
-        .boolean()
-        .default(false)
-        .meta({
-          description:
-            'Whether the room starts once all seats are taken and no player is away, judged when a player joins and when one is welcomed on a ' +
-            'channel. A player who never had a channel is not away.',
-        }),
       seatless: z.boolean().optional().meta({ description: "With a server key only: a server's room, without a host." }),
     })
     .refine(({ minPlayers, maxPlayers }) => minPlayers <= maxPlayers, { path: ['minPlayers'], message: 'Must not be above maxPlayers' }),

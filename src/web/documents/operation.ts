@@ -85,14 +85,18 @@ function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
 /**
  * The same schema, in which each optional field that takes any JSON is described as an object. Generated clients in C# and Java send null
  * for an unset field of any type, and the service would take that null as a merge patch or as the state of a room. An unset field of type
- * object is left out.
+ * object is left out. The object says that it may have any members, because generators for TypeScript give an object that says nothing the
+ * type of an empty one.
  */
 function withoutOptionalNull({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const fields = Object.entries(properties).map(([name, property]): [string, Schema] => {
     const isAny = ['type', '$ref', 'allOf', 'anyOf', 'oneOf'].every((word) => !(word in property));
     if (!isAny || schema.required?.includes(name) === true) return [name, property];
     const description = [property['description'], 'It is described as an object for generated clients, but any JSON value is allowed.'];
-    return [name, { ...property, type: 'object', description: description.filter((text) => text !== undefined).join(' ') }];
+    return [
+      name,
+      { ...property, type: 'object', additionalProperties: true, description: description.filter((text) => text !== undefined).join(' ') },
+    ];
   });
   return { ...schema, properties: Object.fromEntries(fields) };
 }

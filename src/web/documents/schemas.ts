@@ -109,13 +109,12 @@ const SHARED_WORDS = [
   'type',
   'description',
   'format',
-  'default',
 ];
 
 /** The keywords whose values are copied into the document. */
 const plain: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   'openapi-3.0': new Set([...SHARED_WORDS, 'nullable', 'example', 'deprecated']),
-  'draft-7': new Set([...SHARED_WORDS, 'const', 'examples', 'contentEncoding', 'contentMediaType']),
+  'draft-7': new Set([...SHARED_WORDS, 'default', 'const', 'examples', 'contentEncoding', 'contentMediaType']),
 };
 
 /** The keywords whose value is a schema. In draft 7 the value may also be a list of schemas (the items of a tuple) or a boolean. */
@@ -154,7 +153,11 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   // `additionalProperties` is left out, because every object may have more fields anyway. If a class says so, generators for PHP make the
   // class call a parent that it does not have.
   const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
-  if (dialect === 'openapi-3.0' && isClass && isEmpty(cleaned['additionalProperties'])) delete cleaned['additionalProperties'];
+  if (dialect === 'openapi-3.0' && isEmpty(cleaned['additionalProperties'])) {
+    if (isClass) delete cleaned['additionalProperties'];
+    else cleaned['additionalProperties'] = true;
+  }
+  if (dialect === 'openapi-3.0' && schema['default'] !== undefined) describeDefault(cleaned, schema['default']);
   // zod adds long patterns to dates and UUIDs. The format alone says enough, and generators for C# apply the pattern to a Guid, which does
   // not compile.
   if (typeof cleaned['format'] === 'string') delete cleaned['pattern'];
@@ -176,6 +179,15 @@ function isEmpty(value: unknown): boolean {
  */
 function isUnionOfPlainTypes({ anyOf }: Schema): boolean {
   return ((anyOf ?? []) as Schema[]).some(({ type }) => type === 'string' || type === 'number' || type === 'integer' || type === 'boolean');
+}
+
+/**
+ * Says the default of a field in its description, and leaves out the keyword: openapi-typescript would make a field that has it a required
+ * one, also in requests.
+ */
+function describeDefault(schema: Record<string, unknown>, value: unknown): void {
+  const text = `Default: \`${typeof value === 'string' ? value : JSON.stringify(value)}\`.`;
+  schema['description'] = schema['description'] === undefined ? text : `${String(schema['description'])} ${text}`;
 }
 
 /** Describes a boolean that has only one value. Generators for typed languages would turn the value into an enum that does not compile. */

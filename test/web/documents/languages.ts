@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../environment.ts';
+import { csharpCalls, javaCalls, pythonCalls, type Call } from './generated-calls.ts';
 
 /** The files that `scripts/languages.mjs` unpacks. */
 const home = fileURLToPath(new URL('../../../.cache/languages', import.meta.url));
@@ -22,10 +23,14 @@ export interface Language {
   readonly name: string;
   /** The arguments of openapi-generator. */
   readonly generator: readonly string[];
-  /** Compiles the client and a game that uses it. Interpreted languages load both when they call. */
+  /** Writes a call of each operation into the folder of the client. */
+  writeCalls?(client: string, calls: readonly Call[]): void;
+  /** Compiles the client, a game that uses it, and the calls. Interpreted languages load both when they call. */
   compile?(client: string, jar: string): Command;
   /** Runs the game, which loads the whole client. */
   call(client: string, jar: string, url: string): Command;
+  /** Sends the calls, and prints how many were answered. */
+  callAll?(client: string, url: string): Command;
   /** The output of the game: a balance, the code of a refusal and its detail, then its view of a room. */
   readonly printed: string;
 }
@@ -43,18 +48,25 @@ export const languages: readonly Language[] = [
       args: [join(games, 'game.py'), url],
       env: { PYTHONPATH: `${client}:${unpacked('lib/python3/dist-packages')}` },
     }),
+    writeCalls: (client, calls) => writeFileSync(join(client, 'calls.py'), pythonCalls(calls)),
+    callAll: (client, url) => ({
+      program: 'python3',
+      args: [join(client, 'calls.py'), url],
+      env: { PYTHONPATH: `${client}:${unpacked('lib/python3/dist-packages')}` },
+    }),
     printed: GAME,
   },
   {
     name: 'C#',
     // This is the name in the generator. Unity uses the same library.
     generator: ['csharp-netcore'],
+    writeCalls: (client, calls) => writeFileSync(join(client, 'Calls.cs'), csharpCalls(calls)),
     compile(client) {
       const sources = join(client, 'src/Org.OpenAPITools');
       // ApiClient.cs of the games replaces these two files, because they need packages that Debian does not have.
       for (const name of ['ApiClient.cs', 'RetryConfiguration.cs']) rmSync(join(sources, 'Client', name), { force: true });
       const assemblies = ['Net.Http', 'Web', 'Runtime.Serialization', 'ComponentModel.DataAnnotations'].map((name) => `-r:System.${name}`);
-      const own = ['ApiClient.cs', 'Game.cs'].map((name) => join(games, name));
+      const own = [...['ApiClient.cs', 'Game.cs'].map((name) => join(games, name)), join(client, 'Calls.cs')];
       const options = ['-warn:0', `-out:${join(client, 'game.exe')}`, `-r:${join(jsonNet(), 'Newtonsoft.Json.dll')}`];
       return { program: 'mcs', args: [...options, ...assemblies, `-recurse:${sources}/*.cs`, ...own] };
     },
@@ -65,11 +77,14 @@ export const languages: readonly Language[] = [
     name: 'Java',
     // This library needs only the JDK and Jackson, and the jar of the generator contains Jackson.
     generator: ['java', '--library', 'native'],
+    writeCalls: (client, calls) => writeFileSync(join(client, 'Calls.java'), javaCalls(calls)),
     compile(client, jar) {
       const sources = readdirSync(join(client, 'src/main/java'), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.java'))
         .map((name) => join(client, 'src/main/java', name));
-      const own = ['Game.java', 'JsonNullable.java', 'JsonNullableModule.java'].map((name) => join(games, name));
+      const own = ['Game.java', 'JsonNullable.java', 'JsonNullableModule.java']
+        .map((name) => join(games, name))
+        .concat(join(client, 'Calls.java'));
       return { program: 'javac', args: ['-nowarn', '-d', join(client, 'classes'), '-cp', jar, ...sources, ...own] };
     },
     call: (client, jar, url) => ({ program: 'java', args: ['-cp', `${join(client, 'classes')}:${jar}`, 'Game', url] }),

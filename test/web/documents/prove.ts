@@ -7,21 +7,25 @@ import { docsOf } from '../../../src/web/documents/documents.ts';
 import { inheritedEnvironment } from '../../environment.ts';
 import type { Part, Stand } from '../../proofs/proof.ts';
 import { startChild } from '../../realtime/child.ts';
+import { callsOf, heyApiCalls, openapiFetchCalls, orvalCalls, type CalledDocument } from './generated-calls.ts';
 import { generate, languages, run as runCommand } from './languages.ts';
 
 /**
- * openapi-typescript and @hey-api/openapi-ts generate TypeScript from the document without a warning, the generated code compiles under
- * `strict`, and so does a game that uses it; mistakes in that game do not compile. openapi-generator generates a client in five languages,
- * and a game in each calls a service with it: those in C# and Java are compiled.
+ * openapi-typescript, @hey-api/openapi-ts and orval generate TypeScript from the document without a warning. The generated code compiles
+ * under `strict`, and so do a game that uses it and a call of each operation, with all fields and with only the required ones; mistakes in
+ * that game do not compile. openapi-generator generates a client in five languages, and a game in each calls a service with it. Those in C#
+ * and Java are compiled with a call of each operation; the client in Python sends these calls.
  *
- * The first two generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a separate TypeScript 5 in a
+ * The first three generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a separate TypeScript 5 in a
  * temporary folder; npm fetches all generators into it. The languages are those of `scripts/languages.mjs`.
  */
 
 const packages = {
   typescript: '5.9.3',
   'openapi-typescript': '7.13.0',
+  'openapi-fetch': '0.17.0',
   '@hey-api/openapi-ts': '0.99.0',
+  orval: '8.38.0',
   // The newest version that contains the program. Later versions download the program when they run.
   '@openapitools/openapi-generator-cli': '1.0.18-5.0.0-beta2',
 };
@@ -104,14 +108,25 @@ async function prove({ folder, figures, closing }: Stand): Promise<void> {
   run('openapi-typescript generates without a warning', bin('openapi-typescript/bin/cli.js'), 'openapi.json', '-o', schema);
   const output = ['--output', 'hey-api', '--no-log-file'];
   run('@hey-api/openapi-ts generates without a warning', bin('@hey-api/openapi-ts/bin/run.js'), '--input', 'openapi.json', ...output);
+  writeFileSync(
+    join(folder, 'orval.config.mjs'),
+    "export default { coinop: { input: './openapi.json', output: { target: './orval/client.ts', client: 'fetch' } } };",
+  );
+  run('orval generates without a warning', bin('orval/dist/bin/orval.mjs'), '--config', 'orval.config.mjs');
+  const calls = callsOf(JSON.parse(document) as CalledDocument);
+  figures.atLeast('operations, each of which is called', calls.length, 80);
+  const written = { 'openapi-fetch': openapiFetchCalls, 'hey-api': heyApiCalls, orval: orvalCalls };
+  for (const [name, write] of Object.entries(written)) writeFileSync(join(folder, `calls-${name}.ts`), write(calls));
   const generated = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    /^(hey-api|openapi-typescript).*\.ts$/.test(file),
+    /^(hey-api|openapi-typescript|orval\/).*\.ts$/.test(file),
   );
   figures.atLeast('files that they wrote', generated.length, 11);
   writeFileSync(join(folder, 'game.ts'), game);
   const strict = '--noEmit --strict --noUncheckedIndexedAccess --target es2022 --lib es2023,dom,dom.iterable';
   const options = `${strict} --module esnext --moduleResolution bundler`.split(' ');
   run('what they generated and a game that uses it compile under strict', bin('typescript/bin/tsc'), ...options, 'game.ts', ...generated);
+  for (const name of Object.keys(written))
+    run(`a call of each operation compiles with the types of ${name}`, bin('typescript/bin/tsc'), ...options, `calls-${name}.ts`);
 
   const jar = bin('@openapitools/openapi-generator-cli/bin/openapi-generator.jar');
   const isPinned = hash('sha256', readFileSync(jar)) === JAR_SHA256;
@@ -121,12 +136,17 @@ async function prove({ folder, figures, closing }: Stand): Promise<void> {
   for (const language of languages) {
     const client = join(folder, language.generator[0]!);
     const made = generate(language, join(folder, 'openapi.json'), client, jar);
+    language.writeCalls?.(client, calls);
     if (!report(`openapi-generator generates a client in ${language.name}`, made.succeeded, made.output)) continue;
     const compiled = language.compile === undefined ? undefined : runCommand(language.compile(client, jar));
-    if (compiled !== undefined) report(`it compiles, with a game in ${language.name}`, compiled.succeeded, compiled.output);
+    if (compiled !== undefined)
+      report(`it compiles, with a game and a call of each operation in ${language.name}`, compiled.succeeded, compiled.output);
     if (compiled?.succeeded === false) continue;
     const called = runCommand(language.call(client, jar, service.url));
     const isRight = called.succeeded && called.stdout.trim() === language.printed;
     report(`the game in ${language.name} calls the service by it`, isRight, called.output);
+    if (language.callAll === undefined) continue;
+    const all = runCommand(language.callAll(client, service.url));
+    report(`each operation is called in ${language.name}`, all.succeeded && all.stdout.trim() === String(calls.length), all.output);
   }
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../../accounts/ids.ts';
-import { PlayerName } from '../../../accounts/player-name.ts';
 import { endpoint, type Services } from '../../../declare.ts';
 import { Encoded } from '../../../server/http/endpoint.ts';
 import { GameId } from '../../catalogue/model.ts';
-import { MAX_PLAYERS, PlayerCount, Room, Tags, You, youJson } from '../model.ts';
+import { MAX_PLAYERS, PlayerCount, Room, You, youJson } from '../model.ts';
 import { roomJson } from '../record.ts';
+import { roomOptions } from '../room-options.ts';
 
 export const matchRoom = endpoint({
   method: 'POST',
@@ -15,26 +15,20 @@ export const matchRoom = endpoint({
   summary: 'Takes a seat in a public room of the game, or in a new one.',
   description:
     'The seat is in the oldest room of `GET /v1/rooms` with exactly these tags, and with `maxPlayers` if it is sent. If there is none, ' +
-    'the seat is in a new public room with these settings. Many simultaneous calls fill rooms, because the seats of a new room are given ' +
+    'the seat is in a new public room, with the options of `POST /v1/rooms`. Many simultaneous calls fill rooms, because the seats of a new room are given ' +
     'out before the room exists. A caller that asks again within 10 s gets the same seat, as long as it has the seat. Each call counts ' +
     'against the limit of creations (RATE_LIMIT_CREATIONS_PER_MINUTE).\n\n' +
-    'A new room has `seatGraceSeconds: 10` until it starts, so that nobody waits with a player who has closed the game.',
+    'Without `seatGraceSeconds` a new room has 10 until it starts, so that nobody waits with a player who has closed the game.',
   body: z
     .object({
       installId: OptionalInstallId,
+      ...roomOptions,
       game: GameId,
-      tags: Tags.prefault({}),
-      name: PlayerName.optional(),
-      minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start a new room.' }),
       maxPlayers: PlayerCount.min(2)
         .optional()
         .meta({
           description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number; in a new room 8, or minPlayers if that is more.`,
         }),
-      startWhenFull: z
-        .boolean()
-        .default(false)
-        .meta({ description: 'Whether a new room starts once its seats are taken and no player is away, as in `POST /v1/rooms`.' }),
     })
     .refine(({ minPlayers, maxPlayers = MAX_PLAYERS }) => minPlayers <= maxPlayers, {
       path: ['minPlayers'],
@@ -50,9 +44,10 @@ export const matchRoom = endpoint({
     `curl -s $base/v1/rooms/match -H 'content-type: application/json' ` +
     `-d '{"installId":"install-0001","game":"pebble-drop","tags":{"mode":"duel"},"maxPlayers":2,"startWhenFull":true}'`,
   async handle({ caller, body }, { matches, names }: Pick<Services, 'matches' | 'names'>) {
-    const { installId: _, ...wanted } = body;
+    const { installId: _, state: stateText = '{}', ...wanted } = body;
     const { fields, you, created } = await matches.match(caller, {
       ...wanted,
+      stateText,
       name: names.shown(caller.accountId, wanted.name),
       maxPlayers: wanted.maxPlayers,
     });

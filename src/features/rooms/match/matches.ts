@@ -10,7 +10,7 @@ import type { Metrics } from '../../../server/metrics.ts';
 import type { Caller } from '../../../server/identity/caller.ts';
 import { askedKey, listEntry, listLibrary, writtenKeyNames, writtenKeys } from '../list/list-model.ts';
 import type { RoomList } from '../list/room-list.ts';
-import { newRoomFields, type NewRoomServices } from '../new-room.ts';
+import { newRoomFields, type NewRoomServices, type NewRoomSettings } from '../new-room.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, type Tags, tagsText, ttlMsOf, type OwnSeat } from '../model.ts';
 import { fieldLines, fieldsOf, newPlayer, privatePart, type RoomFields } from '../record.ts';
 
@@ -68,15 +68,11 @@ const DEFAULT_MAX_PLAYERS = 8;
 const GRACE_SECONDS = 10;
 
 /** What a player asks for in a quick match. */
-export interface Wanted {
+export interface Wanted extends Omit<NewRoomSettings, 'public' | 'maxPlayers'> {
   readonly game: string;
-  readonly tags: z.output<typeof Tags>;
   readonly name: string | undefined;
-  readonly minPlayers: number;
   /** The number of seats. Undefined: any number, and DEFAULT_MAX_PLAYERS or `minPlayers` in a new room. */
   readonly maxPlayers: number | undefined;
-  /** Whether a new room starts when its last free seat is taken. */
-  readonly startWhenFull: boolean;
 }
 
 export interface Matched {
@@ -264,12 +260,11 @@ export class Matches {
 
   /** The fields of a new room as lines, for `take-seat.lua`. */
   #fieldsOf(wanted: Wanted, { entry, maxPlayers, tags }: ReservedNew, joinedAt: string): string {
-    const { game, name, startWhenFull } = wanted;
+    const { name, seatGraceSeconds = GRACE_SECONDS } = wanted;
     const { code, createdAt } = listEntry.parse(entry)!;
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
     const of = { code, host: newPlayer(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#options.config) };
-    const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}', startWhenFull } as const;
-    const grace = { ...settings, seatGraceSeconds: GRACE_SECONDS };
-    return fieldLines(newRoomFields(of, grace).set('byMatch', '1').set('graceOfMatch', '1'));
+    const fields = newRoomFields(of, { ...wanted, tags, minPlayers, maxPlayers, public: true, seatGraceSeconds }).set('byMatch', '1');
+    return fieldLines(wanted.seatGraceSeconds === undefined ? fields.set('graceOfMatch', '1') : fields);
   }
 }

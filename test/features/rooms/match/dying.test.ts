@@ -29,7 +29,16 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   const matches = new Matches({ ...parts, roomList, metrics: { countBy() {} } });
   scripts.dieBefore(call, losesAnswer);
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
-  const wanted = { game, tags: {}, name: undefined, minPlayers: 1, maxPlayers: 4, startWhenFull: true };
+  const wanted = {
+    game,
+    tags: {},
+    name: undefined,
+    minPlayers: 1,
+    maxPlayers: 4,
+    startWhenFull: true,
+    writers: 'host',
+    stateText: '{}',
+  } as const;
   await matches.match(caller, wanted).catch((error: Error) => expect(error.message).toBe('the process died'));
   // The match has sent its remaining commands together with its answer.
   await redis.ping();

@@ -49,6 +49,23 @@ describe('POST /v1/rooms/match', () => {
     await nothingReserved(game);
   });
 
+  test('opens a room with the options that a new room has, and joins it whatever the next caller wants of a new one', async () => {
+    const game = freshGame();
+    const options = { state: { turn: 'p1' }, writers: 'players', seatGraceSeconds: null, minPlayers: 2 };
+    const { body } = await ask(game, options);
+    expect([body.created, body.room]).toEqual([true, expect.objectContaining({ ...options, public: true })]);
+    const set = await ask(game, { ...options, seatGraceSeconds: 60, tags: { a: 1 } });
+    expect(set.body.room.seatGraceSeconds).toBe(60);
+    const second = await ask(game, { state: { other: true } });
+    expect([second.body.created, second.body.room]).toEqual([false, expect.objectContaining({ code: body.room.code, ...options })]);
+    for (const [wrong, field] of [
+      [{ writers: 'nobody' }, 'writers'],
+      [{ state: 'x'.repeat(9000) }, 'state'],
+      [{ seatGraceSeconds: 0 }, 'seatGraceSeconds'],
+    ] as const)
+      expect((await ask(game, wrong)).body.error).toMatchObject({ code: 'invalid_request', field });
+  });
+
   test('takes the oldest room with exactly these tags, and these seats where they are sent', async () => {
     const game = freshGame();
     const codes: string[] = [];

@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
 using Org.OpenAPITools.Api;
@@ -28,7 +29,7 @@ static class Game
         var rooms = new RoomsApi(url);
         var opened = rooms.CreateRoom(createRoomRequest: new CreateRoomRequest(installId: installId, maxPlayers: 2)).Room;
         Console.Write(opened.Phase == Room.PhaseEnum.Lobby ? "lobby " : "? ");
-        var state = JObject.Parse("{\"round\":1}");
+        var state = new Dictionary<string, object> { { "round", 1 } };
         var set = rooms.SetRoomState(opened.Code, setRoomStateRequest: new SetRoomStateRequest(installId: installId, state: state));
         Console.WriteLine(((JObject)set.Room.State)["round"]);
     }
