@@ -137,7 +137,10 @@ export interface PlayedRoom<G extends Game = Game> {
     seats: Record<string, PrivateOf<G>>,
     more?: StateOptions & ({ state?: StateOf<G>; merge?: never } | { merge?: Patch<StateOf<G>>; state?: never }),
   ): Done<'private'>;
-  /** Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Offline players miss it. */
+  /**
+   * Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Nothing keeps it: `away` of the result names the receivers
+   * without a connection, who miss it.
+   */
   send(data: MessageOf<G>, to?: readonly string[]): Promise<SendResult>;
   /** A lobby action: `act('start')`, `act('kick', { playerId })`. */
   act<A extends keyof LobbyActions>(action: A, ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]): Done<A>;

@@ -89,7 +89,7 @@ describe.skipIf(noBrowser)('a game in a browser', () => {
     await shows(game, '#said', 'This sign-in is claimed');
     await shows(screen, '#by', 'Ada');
     await screen.reload();
-    await shows(screen, '#account', 'Signed in, with 10 coins');
+    await shows(screen, '#account', 'Signed in. Coins: 10');
     // The person at the screen does not know that name.
     await press(screen, '#leave');
     await shows(screen, '#account', 'Not signed in');

@@ -112,7 +112,7 @@ export const GAME_SOURCE = `<!doctype html><button id="press">Press</button> <ol
   const client = coinop({ url: '${ORIGIN}', name });
   press.onclick = async () => {
     const paid = await client.coins.credit({ coins: 1 }, { timeoutMs: 3000 });
-    press.textContent = paid.ok ? \`\${paid.balanceAfterCoins} coins\` : paid.pending ? 'No answer: it counts later' : paid.error.message;
+    press.textContent = paid.ok ? \`Coins: \${paid.balanceAfterCoins}\` : (paid.pending ? 'Counts later: ' : '') + paid.error.message;
     const sent = paid.ok && (await client.highscores.submit({ game: '${GAME}', name, score: paid.balanceAfterCoins }));
     if (sent && sent.ok) board.replaceChildren(...sent.top.map((one) => Object.assign(document.createElement('li'), { textContent: \`\${one.name}: \${one.score}\` })));
   };
