@@ -57,7 +57,8 @@ const coins = (sandbox: boolean): Demo => ({
       </p>
     </div>
     <div class="row">
-      <button type="button" class="primary" id="coins-earn">Earn 25</button><button type="button" id="coins-spend">Spend 10</button
+      <button type="button" class="primary" id="coins-earn">Earn 25</button
+      ><button type="button" id="coins-spend" aria-disabled="true">Spend 10</button
       ><button type="button" id="coins-replay" aria-disabled="true">Replay the last key</button>
     </div>
     ${
@@ -125,7 +126,7 @@ const saver = (device: string): Html =>
       ><output id="saves-${device}" aria-labelledby="saves-${device}-label">none</output>
     </p>
     <div class="row">
-      <button type="button" class="primary" id="saves-${device}-play">Win a level</button
+      <button type="button" class="${device === 'phone' ? 'primary' : ''}" id="saves-${device}-play">Win a level</button
       ><label class="row"><input type="checkbox" id="saves-${device}-offline" />Offline</label>
     </div>
   </section>`;
@@ -155,7 +156,7 @@ const pane = (id: string, name: string): Html =>
     </div>
     <ul class="row seats" data-part="seats" aria-label="Players on ${name}’s screen"></ul>
     <div class="row" data-part="outside">
-      <button type="button" class="primary" data-act="create">Open a room</button>
+      <button type="button" class="${id === 'ada' ? 'primary' : ''}" data-act="create">Open a room</button>
       <form class="row" data-part="join">
         <label
           ><span class="hidden">Code of the room, for ${name}</span
@@ -166,8 +167,9 @@ const pane = (id: string, name: string): Html =>
     <div class="row" data-part="inside" hidden>
       <button type="button" data-act="ready">Ready</button><button type="button" data-act="start">Start</button
       ><button type="button" data-act="end">End</button><button type="button" data-act="leave">Leave</button
-      ><button type="button" data-act="drop">Drop the connection</button>
+      ><button type="button" data-act="drop" aria-disabled="true">Drop the connection</button>
     </div>
+    <p class="said" data-part="said" role="status"></p>
     <div class="play" data-part="play" hidden>
       <ul class="walk" data-part="board" aria-label="Where the players stand on ${name}’s screen"></ul>
       <fieldset class="row">
@@ -186,7 +188,6 @@ const pane = (id: string, name: string): Html =>
       <legend>The host paints both screens</legend>
       ${['amber', 'coral', 'mint', 'sky', 'plum'].map((colour) => html`<button type="button" class="small swatch ${colour}" data-colour="${colour}">${colour}</button>`)}
     </fieldset>
-    <p class="said" data-part="said" role="status"></p>
   </section>`;
 
 const room: Demo = {

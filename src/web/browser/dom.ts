@@ -23,6 +23,20 @@ export const name = (text: string): HTMLElement => make('bdi', { textContent: te
 
 export const formatted = (value: number): string => value.toLocaleString('en-GB');
 
+/** `1 coin`, `1,500 coins`. */
+export const inCoins = (count: number): string => `${formatted(count)} ${count === 1 ? 'coin' : 'coins'}`;
+
+/** Says in a live region that something was refused or failed, and why. The next text of the region looks usual again. */
+export function sayProblem(said: HTMLElement, text: string): void {
+  said.replaceChildren(make('span', { className: 'refused', textContent: text }));
+}
+
+/** Makes this button the primary one of a part of the page: the next step. Undefined: none is. */
+export function leadTo(button: Element | null | undefined, part: ParentNode): void {
+  for (const other of part.querySelectorAll('button.primary, .button.primary')) other.classList.remove('primary');
+  button?.classList.add('primary');
+}
+
 type Work = () => Promise<unknown> | void;
 
 /** Runs the work when the button is pressed. Further presses do nothing until the work is done; the button keeps the focus. */

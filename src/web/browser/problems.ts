@@ -27,5 +27,6 @@ const EXPLAINED: Readonly<Record<string, string>> = {
 /** The text that tells a person what happened, and what to do. */
 export function explain({ code, message, retryAfterMs }: Problem): string {
   if (code === 'rate_limited') return `That was too fast. Try again in ${Math.ceil((retryAfterMs ?? 1000) / 1000)} s.`;
+  if (code === 'invalid_request') return message.replace(/^(\w+): M/, 'The $1 m').replace(/[^.]$/, '$&.');
   return EXPLAINED[code] ?? message;
 }

@@ -1,4 +1,4 @@
-import { byId, onPress, setEnabled } from '../../../web/browser/dom.ts';
+import { byId, leadTo, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
 import { deviceId, player, signedIn } from './players.ts';
 import { explain, type Problem } from '../../../web/browser/problems.ts';
@@ -47,7 +47,7 @@ export function showAccess(): void {
     for (const step of steps) {
       const reply = await step();
       if (!reply.ok) {
-        said.textContent = explain(reply.error!);
+        sayProblem(said, explain(reply.error!));
         return false;
       }
     }
@@ -58,7 +58,7 @@ export function showAccess(): void {
   const read = async (): Promise<{ state: string; access: boolean } | undefined> => {
     const found = await me.entitlement.current();
     if (!found.ok) {
-      said.textContent = explain(found.error);
+      sayProblem(said, explain(found.error));
       return undefined;
     }
     const shownState = found.state === 'grace' ? 'subscribed' : found.state;
@@ -81,8 +81,9 @@ export function showAccess(): void {
       () => me.trial.touch({ deviceId: device }),
       () => post('/v1/trial/link', {}, { 'x-device-id': device }),
     );
-    if (isDone && (await read()) !== undefined)
-      said.textContent = 'The trial runs by the clock of the server. Pressing again does not start another one.';
+    if (!isDone || (await read()) === undefined) return;
+    said.textContent = 'The trial runs by the clock of the server. Pressing again does not start another one.';
+    leadTo(document.getElementById('access-buy'), byId('access'));
   };
 
   const buy = async (): Promise<void> => {
@@ -98,11 +99,13 @@ export function showAccess(): void {
     if (!isDone || (await read()) === undefined) return;
     said.textContent = 'The sandbox confirmed the purchase. The same code asks a real store.';
     setEnabled(byId('access-refund'), true);
+    leadTo(byId('access-refund'), byId('access'));
   };
 
   const refund = async (): Promise<void> => {
     if (!(await done(() => post('/sandbox/issue', { kind: 'subscription', purchaseToken, state: 'expired', notify: true })))) return;
     setEnabled(byId('access-refund'), false);
+    leadTo(byId('access-buy'), byId('access'));
     said.textContent = 'The store refunds the purchase, and notifies the service.';
     for (let asks = 0; asks < ASKS; asks++) {
       const found = await read();

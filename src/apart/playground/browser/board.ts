@@ -1,5 +1,5 @@
 import type { Client } from '/client.js';
-import { byId, formatted, make, name, onSubmit } from '../../../web/browser/dom.ts';
+import { byId, formatted, make, name, onSubmit, sayProblem } from '../../../web/browser/dom.ts';
 import { player } from './players.ts';
 import { explain } from '../../../web/browser/problems.ts';
 import { wireOf } from './wire.ts';
@@ -28,7 +28,7 @@ export function showBoard(): void {
     const reply = await playing().highscores.top({ game: games.value });
     if (turn !== reads) return;
     if (reply.ok) showTop(reply);
-    else said.textContent = explain(reply.error);
+    else sayProblem(said, explain(reply.error));
   };
 
   const start = async (): Promise<void> => {
@@ -38,7 +38,7 @@ export function showBoard(): void {
     games.replaceChildren(...(options.length > 0 ? options : [make('option', { value: 'playground', textContent: 'playground' })]));
     for (const place of document.querySelectorAll('[data-game]')) place.textContent = games.value;
     if (catalogue.ok) await read();
-    else said.textContent = explain(catalogue.error);
+    else sayProblem(said, explain(catalogue.error));
   };
 
   games.addEventListener('change', () => void read());
@@ -48,7 +48,7 @@ export function showBoard(): void {
   });
   const submit = async (): Promise<void> => {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
-    if (!reply.ok) return void (said.textContent = explain(reply.error));
+    if (!reply.ok) return sayProblem(said, explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
     // The read is not awaited: the form ignores presses until its work is done, so a press during the read would be lost.
     void read();

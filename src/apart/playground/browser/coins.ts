@@ -1,5 +1,5 @@
 import type { Watch } from '/client.js';
-import { byId, formatted, make, onPress, setEnabled } from '../../../web/browser/dom.ts';
+import { byId, formatted, inCoins, leadTo, make, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
 import { player, signedIn } from './players.ts';
 import { explain } from '../../../web/browser/problems.ts';
@@ -21,9 +21,8 @@ export function showCoins(): void {
     onOperation({ type, coins, key }, result) {
       if (pressed.has(key)) return;
       // The answer came after the page had given up waiting, perhaps even after the page was loaded again.
-      said.textContent = result.ok
-        ? `The service answered: the ${type} of ${coins} is done, once.`
-        : `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`;
+      if (result.ok) said.textContent = `The service answered: the ${type} of ${coins} is done, once.`;
+      else sayProblem(said, `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`);
       void refresh();
     },
   });
@@ -32,7 +31,7 @@ export function showCoins(): void {
 
   const operate = async (operation: Operation): Promise<void> => {
     const session = await signedIn(me);
-    if (!session.ok) return void (said.textContent = explain(session.error));
+    if (!session.ok) return sayProblem(said, explain(session.error));
     follow();
     const { type, coins, key } = operation;
     pressed.add(key);
@@ -42,19 +41,22 @@ export function showCoins(): void {
     if (result.ok) {
       last = operation;
       setEnabled(byId('coins-replay'), true);
+      leadTo(byId(type === 'credit' ? 'coins-spend' : result.replayed === true ? 'coins-earn' : 'coins-replay'), byId('coins'));
       const balance = result.balanceCoins ?? result.balanceAfterCoins;
       said.textContent =
         result.replayed === true
-          ? `Replayed: the first answer again, with ${formatted(result.balanceAfterCoins)} coins after it. Nothing moved, the balance is ${formatted(balance)}.`
+          ? `Replayed: the first answer again, with ${inCoins(result.balanceAfterCoins)} after it. Nothing moved, the balance is ${formatted(balance)}.`
           : `${type === 'credit' ? 'Earned' : 'Spent'} ${coins}. The balance is ${formatted(balance)}${owing(result.debtCoins)}.`;
     } else if (result.pending) {
       pressed.delete(key);
-      said.textContent = `${explain(result.error)} The operation waits in this browser, and will be sent under the same key.`;
+      sayProblem(said, `${explain(result.error)} The operation waits in this browser, and will be sent under the same key.`);
     } else {
-      said.textContent =
+      sayProblem(
+        said,
         result.error.code === 'insufficient_coins'
           ? `Refused: the balance is ${formatted(result.error.balanceCoins)}${owing(result.error.debtCoins)}. The key is not used up.`
-          : explain(result.error);
+          : explain(result.error),
+      );
     }
     await refresh(key, result.ok && result.replayed === true);
   };
@@ -64,7 +66,9 @@ export function showCoins(): void {
     const history = await me.coins.history({ limit: '20' });
     if (!history.ok) return;
     // The balance is negative if the player has a debt.
-    byId('coins-balance').textContent = shown(history.entries[0]?.balanceAfterCoins ?? 0);
+    const balance = history.entries[0]?.balanceAfterCoins ?? 0;
+    byId('coins-balance').textContent = shown(balance);
+    setEnabled(byId('coins-spend'), balance >= SPENT);
     byId('coins-history').replaceChildren(
       ...(history.entries.length === 0 ? [make('tr', { className: 'none' }, make('td', { colSpan: 4, textContent: 'Nothing yet' }))] : []),
       ...history.entries.map((entry) =>
@@ -74,7 +78,7 @@ export function showCoins(): void {
           make('td', { textContent: entry.type }),
           make('td', { className: 'number', textContent: `${entry.coins > 0 ? '+' : '−'}${formatted(Math.abs(entry.coins))}` }),
           make('td', { className: 'number', textContent: formatted(entry.balanceAfterCoins).replace('-', '−') }),
-          make('td', { className: 'mono', textContent: entry.key }),
+          make('td', { className: 'mono', textContent: entry.key, title: entry.key }),
         ),
       ),
     );
@@ -95,13 +99,16 @@ export function showCoins(): void {
   // An idempotency key that a person can read, because the page shows it. A game lets the client library make the key.
   const newKey = (word: string): string => `${word}-${Date.now().toString(36)}-${++number}`;
   onPress(byId('coins-earn'), () => operate({ type: 'credit', coins: 25, key: newKey('earn') }));
-  onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: 10, key: newKey('spend') }));
+  onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: SPENT, key: newKey('spend') }));
   onPress(byId('coins-replay'), () => last && operate(last));
   showShop(me, wire, refresh);
   if (!isKept(MAIN_PLAYER)) return;
   void refresh();
   follow();
 }
+
+/** The coins of one press of *Spend*. */
+const SPENT = 10;
 
 /** Milliseconds within which the answer to an operation comes after the channel has told of it. */
 const ANSWER_MS = 300;

@@ -1,6 +1,6 @@
 import { coinop } from '/client.js';
 import { watchLobby, type ListedRoom } from '/rooms.js';
-import { byId, make, onPress } from '../../../web/browser/dom.ts';
+import { byId, make, onPress, setEnabled } from '../../../web/browser/dom.ts';
 
 /** The game of all rooms of the playground, in every window. */
 export const GAME = 'playground';
@@ -11,11 +11,15 @@ const MOST_SHOWN = 3;
 /** One of the two players' screens on the page, from which a person can join a room. */
 interface Joiner {
   readonly name: string;
+  readonly isFree: boolean;
   joinRoom(code: string): Promise<void>;
 }
 
-/** Shows the newest rooms that can be joined, also those that other windows opened. */
-export function showOpenRooms(screens: readonly Joiner[]): void {
+/**
+ * Shows the newest rooms that can be joined, also those that other windows opened.
+ * @returns shows which of the screens can join
+ */
+export function showOpenRooms(screens: readonly Joiner[]): () => void {
   const list = byId('room-open');
   const rows = new Map<string, Row>();
   // A client without `wire`, because the requests of the list would push the players' messages out of the log on the page.
@@ -40,20 +44,29 @@ export function showOpenRooms(screens: readonly Joiner[]): void {
     }
     if (hadFocus && !list.contains(document.activeElement)) list.focus({ preventScroll: true });
   });
+  return () => rows.forEach((row) => row.showWhoCanJoin());
 }
 
 class Row {
   readonly element: HTMLElement;
   readonly #players = make('span');
+  readonly #buttons: ReadonlyMap<Joiner, HTMLElement>;
 
   constructor(code: string, screens: readonly Joiner[]) {
-    const buttons = screens.map((screen) => {
-      const button = make('button', { type: 'button', className: 'small', textContent: `${screen.name} joins` });
-      button.setAttribute('aria-label', `${screen.name} joins ${code}`);
-      onPress(button, () => screen.joinRoom(code));
-      return button;
-    });
-    this.element = make('li', {}, make('b', { textContent: code }), this.#players, ...buttons);
+    this.#buttons = new Map(
+      screens.map((screen) => {
+        const button = make('button', { type: 'button', className: 'small', textContent: `${screen.name} joins` });
+        button.setAttribute('aria-label', `${screen.name} joins ${code}`);
+        onPress(button, () => screen.joinRoom(code));
+        return [screen, button];
+      }),
+    );
+    this.element = make('li', {}, make('b', { textContent: code }), this.#players, ...this.#buttons.values());
+    this.showWhoCanJoin();
+  }
+
+  showWhoCanJoin(): void {
+    for (const [screen, button] of this.#buttons) setEnabled(button, screen.isFree);
   }
 
   show({ players, maxPlayers }: ListedRoom): void {

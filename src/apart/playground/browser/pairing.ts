@@ -1,4 +1,4 @@
-import { byId, make, onPress, setEnabled } from '../../../web/browser/dom.ts';
+import { byId, inCoins, leadTo, make, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { player } from './players.ts';
 import { explain } from '../../../web/browser/problems.ts';
 import { wireOf } from './wire.ts';
@@ -24,19 +24,20 @@ export function showPairing(): void {
     byId('pairing-qr').classList.add('over');
     link.removeAttribute('href');
     setEnabled(link, false);
+    leadTo(open, byId('pairing'));
     open.textContent = 'Show a new code';
   };
 
   const expire = (): void => {
     close('This code is over');
-    said.textContent = 'The code expired before a phone claimed it. Show a new one.';
+    sayProblem(said, 'The code expired before a phone claimed it. Show a new one.');
   };
 
   /** Opens a pairing and shows its code. The work of the button ends when the code is on the page; the watch goes on. */
   const showOpen = async (): Promise<void> => {
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
     const pairing = await website.pairing.open();
-    if (!pairing.ok) return void (said.textContent = explain(pairing.error));
+    if (!pairing.ok) return sayProblem(said, explain(pairing.error));
     // The old watch is closed only now: until there was a new code, a phone could still claim the old one.
     watch?.close();
     const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
@@ -47,6 +48,7 @@ export function showPairing(): void {
     // The link leads only to the service's own page, whatever address the pairing's URL has.
     link.href = `/pair?token=${encodeURIComponent(pairing.token)}`;
     setEnabled(link, true);
+    leadTo(link, byId('pairing'));
     open.textContent = 'Show another code';
     byId('pairing-reach').textContent = ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(pairing.url).hostname)
       ? 'A phone cannot reach this address. Start the service with HOST=0.0.0.0, and open this page under the address of this machine.'
@@ -57,7 +59,7 @@ export function showPairing(): void {
     void watch.ended.then(({ code }) => {
       if (code === 'closed' || code === 'finished') return;
       close('This code is over');
-      said.textContent = code === 'gone' ? 'This pairing does not exist any more. Show a new code.' : `The watch ended: ${code}.`;
+      sayProblem(said, code === 'gone' ? 'This pairing does not exist any more. Show a new code.' : `The watch ended: ${code}.`);
     });
   };
 
@@ -77,14 +79,14 @@ export function showPairing(): void {
     if (status === 'scanned') said.textContent = 'A phone has scanned the code. Compare the match code, and confirm there.';
     if (status === 'denied') {
       close('This code is over');
-      said.textContent = 'The phone refused. Nobody was signed in.';
+      sayProblem(said, 'The phone refused. Nobody was signed in.');
     }
     if (status === 'expired') expire();
     if (status === 'claimed') {
       close('This code is used');
       const [{ accountId = 'unknown' }, balance] = [await website.who(), await website.coins.balance()];
       said.textContent = balance.ok
-        ? `Signed in${claimant === undefined ? '' : ` by ${claimant}`} as ${accountId}, with ${balance.balanceCoins} coins.`
+        ? `Signed in${claimant === undefined ? '' : ` by ${claimant}`} as ${accountId}, with ${inCoins(balance.balanceCoins)}.`
         : `Claimed, and ${explain(balance.error)}`;
       byId('pairing-qr').replaceChildren(make('p', { className: 'done', textContent: '✓ Signed in' }));
       byId('pairing-qr').classList.remove('over');

@@ -1,6 +1,6 @@
 import type { Room } from '/client.js';
 import type { ActResult, PlayedRoom } from '/rooms.js';
-import { make, name, onPress, onSubmit } from '../../../web/browser/dom.ts';
+import { make, name, onPress, onSubmit, setEnabled } from '../../../web/browser/dom.ts';
 import { explain } from '../../../web/browser/problems.ts';
 
 /** The number of columns of the board on which both players walk. */
@@ -46,10 +46,20 @@ export class Play {
     for (const button of root.querySelectorAll<HTMLElement>('[data-step]'))
       onPress(button, () => this.#walk(STEPS[button.dataset['step']!]!));
     onSubmit(this.#part('message'), () => this.#send());
+    this.#text.addEventListener('input', () => this.#showSend());
+    this.#showSend();
   }
 
   #part(part: string): HTMLElement {
     return this.#root.querySelector<HTMLElement>(`[data-part="${part}"]`)!;
+  }
+
+  get #text(): HTMLInputElement {
+    return this.#part('text') as HTMLInputElement;
+  }
+
+  #showSend(): void {
+    setEnabled(this.#part('message').querySelector('button')!, this.#text.value.trim() !== '');
   }
 
   enter(played: PlayedRoom): void {
@@ -104,11 +114,12 @@ export class Play {
   }
 
   async #send(): Promise<void> {
-    const field = this.#part('text') as HTMLInputElement;
-    const text = field.value.trim();
+    const text = this.#text.value.trim();
     const played = this.#played;
     if (played === undefined || text === '') return;
-    if (this.#isDone(played, await played.send(text))) field.value = '';
+    if (!this.#isDone(played, await played.send(text))) return;
+    this.#text.value = '';
+    this.#showSend();
   }
 
   /** Explains why an act was refused, unless the player has left the room. */

@@ -1,6 +1,6 @@
 import type { Client, Room, WatchState } from '/client.js';
 import { lastSeat, playRoom, type PlayedRoom } from '/rooms.js';
-import { make, name, onPress, onSubmit, setEnabled } from '../../../web/browser/dom.ts';
+import { leadTo, make, name, onPress, onSubmit, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { player } from './players.ts';
 import { explain } from '../../../web/browser/problems.ts';
 import { GAME, showOpenRooms } from './open-rooms.ts';
@@ -16,8 +16,24 @@ const DOWN_MS = 2000;
 export function showRoom(): void {
   // Requests stay closed in the log, because this step is about the live messages, and open requests would push the messages out of sight.
   const wire = wireOf('room', false);
-  const screens: Screen[] = ['ada', 'bob'].map((id) => new Screen(id, wire, (code) => screens.forEach((screen) => screen.suggest(code))));
-  showOpenRooms(screens);
+  // A screen whose player has a seat already tells so before there is a list.
+  let showWhoCanJoin = (): void => {};
+  const screens: Screen[] = ['ada', 'bob'].map(
+    (id) =>
+      new Screen(id, wire, {
+        opened: (code) => screens.forEach((screen) => screen.suggest(code)),
+        moved: () => showWhoCanJoin(),
+      }),
+  );
+  showWhoCanJoin = showOpenRooms(screens);
+}
+
+/** What a screen tells the others on the page. */
+interface Told {
+  /** The screen has opened the room with this code. */
+  opened(code: string): void;
+  /** The player has taken a seat, or has none any more. */
+  moved(): void;
 }
 
 class Screen {
@@ -25,7 +41,7 @@ class Screen {
   readonly name: string;
   readonly #root: HTMLElement;
   readonly #client: Client;
-  readonly #opened: (code: string) => void;
+  readonly #told: Told;
   readonly #play: Play;
   #socket: WebSocket | undefined;
   /** Whether a person has dropped the connection, and the client library does not know that yet. */
@@ -36,11 +52,10 @@ class Screen {
   /** Whether the player has asked to leave. The channel may show the room without the player before the request is answered. */
   #isLeaving = false;
 
-  /** @param opened is called with the code of each room that this screen opens */
-  constructor(id: string, wire: Wire, opened: (code: string) => void) {
+  constructor(id: string, wire: Wire, told: Told) {
     this.#root = document.querySelector<HTMLElement>(`[data-pane="${id}"]`)!;
     this.name = id[0]!.toUpperCase() + id.slice(1);
-    this.#opened = opened;
+    this.#told = told;
     const keep = (socket: WebSocket): void => this.#keep(socket);
     const Traced = wire.socketOf(this.name);
     this.#client = player(id, wire, {
@@ -51,11 +66,13 @@ class Screen {
         }
       },
     });
-    this.#play = new Play(this.#root, (text) => this.#say(text));
+    this.#play = new Play(this.#root, (text) => this.#refused(text));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-act]')) onPress(button, () => this.#act(button.dataset['act']!));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-colour]'))
       onPress(button, () => void this.#paint(button.dataset['colour']!));
     onSubmit(this.#part('join'), () => this.#join());
+    this.#typed.addEventListener('input', () => this.#showJoin());
+    this.#showJoin();
     const seat = lastSeat(this.#client);
     if (seat !== undefined) this.#follow(seat.code, seat.playerId);
   }
@@ -87,7 +104,23 @@ class Screen {
 
   /** Puts the code into the field of a screen that is not in a room. */
   suggest(code: string): void {
-    if (this.#played === undefined) this.#typed.value = code;
+    if (this.#played !== undefined) return;
+    this.#typed.value = code;
+    this.#showJoin();
+    leadTo(this.#joinButton, this.#root);
+  }
+
+  /** Whether the player has no room, and so can join one. */
+  get isFree(): boolean {
+    return this.#played === undefined;
+  }
+
+  get #joinButton(): HTMLElement {
+    return this.#part('join').querySelector('button')!;
+  }
+
+  #showJoin(): void {
+    setEnabled(this.#joinButton, this.#typed.value.trim() !== '');
   }
 
   get #typed(): HTMLInputElement {
@@ -102,6 +135,10 @@ class Screen {
     this.#part('said').textContent = text;
   }
 
+  #refused(text: string): void {
+    sayProblem(this.#part('said'), text);
+  }
+
   async #act(act: string): Promise<void> {
     if (act === 'create') return this.#create();
     if (act === 'drop') return this.#drop();
@@ -114,29 +151,29 @@ class Screen {
     const result = await played.act(action as 'ready' | 'unready' | 'start' | 'end' | 'leave');
     // The player may have left the room, or the room may have ended, before this answer came.
     if (played !== this.#played) return;
-    if (!result.ok) this.#say(explain(result.error));
+    if (!result.ok) this.#refused(explain(result.error));
     else if (this.#isLeaving) this.#leave();
   }
 
   async #create(): Promise<void> {
     const reply = await this.#client.rooms.create({ name: this.name, game: GAME, public: true, state: newState });
-    if (!reply.ok) return this.#say(explain(reply.error));
+    if (!reply.ok) return this.#refused(explain(reply.error));
     this.#enter(reply.room, reply.you.playerId);
-    this.#opened(reply.room.code);
+    this.#told.opened(reply.room.code);
   }
 
   async #join(): Promise<void> {
     const code = this.#typed.value.trim();
-    if (code === '') return this.#say('Type the five letters of a room first.');
-    if (code.length >= 24) return this.#say('That looks like a token or an address. A room has a code of five letters.');
+    if (code === '') return this.#refused('Type the five letters of a room first.');
+    if (code.length >= 24) return this.#refused('That looks like a token or an address. A room has a code of five letters.');
     await this.joinRoom(code);
   }
 
   /** Joins a room, unless the screen is in a room already. */
   async joinRoom(code: string): Promise<void> {
-    if (this.#played !== undefined) return this.#say('Leave this room first.');
+    if (this.#played !== undefined) return this.#refused('Leave this room first.');
     const reply = await this.#client.rooms.join({ code, name: this.name });
-    if (!reply.ok) return this.#say(explain(reply.error));
+    if (!reply.ok) return this.#refused(explain(reply.error));
     this.#enter(reply.room, reply.you.playerId);
   }
 
@@ -158,11 +195,12 @@ class Screen {
     if (entered !== undefined) this.#show(entered);
     const played = playRoom(this.#client, code);
     this.#played = played;
+    this.#told.moved();
     this.#play.enter(played);
     // The channel may first show the room as it was just before the player joined; that state is skipped.
     played.on('change', (found) => found.seq >= (entered?.seq ?? 0) && this.#show(found));
     played.on('connection', (state) => played === this.#played && this.#showLink(state));
-    played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#say(explain(error)));
+    played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#refused(explain(error)));
   }
 
   /** Closes the connection. Events that it still sends are ignored. */
@@ -181,8 +219,10 @@ class Screen {
   /** Shows the buttons of a screen without a room again. */
   #leave(text = 'You left the room.'): void {
     this.#close();
+    this.#told.moved();
     this.#room = undefined;
     this.#say(text);
+    leadTo(this.#root.querySelector('[data-act="create"]'), this.#root);
     this.#part('inside').hidden = this.#part('colours').hidden = true;
     this.#part('outside').hidden = false;
     this.#part('link').textContent = 'not connected';
@@ -198,7 +238,8 @@ class Screen {
     const chip = this.#part('link');
     chip.textContent = { connecting: 'connecting', live: 'live', waiting: 'offline', ended: 'ended' }[state.status];
     chip.className = `chip ${state.status}`;
-    if (state.status === 'waiting') this.#say('The connection broke. It comes back by itself, and then sends what you do meanwhile.');
+    setEnabled(this.#button('drop'), state.status === 'live');
+    if (state.status === 'waiting') this.#refused('The connection broke. It comes back by itself, and then sends what you do meanwhile.');
     if (state.status === 'live') this.#say('');
     if (state.status === 'ended' && state.code !== 'closed')
       this.#leave(
@@ -235,18 +276,31 @@ class Screen {
       ),
     );
     const [isHost, isLobby] = [room.hostId === this.#playerId, room.phase === 'lobby'];
-    const button = (act: string): HTMLElement => this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!;
-    button('ready').textContent = me?.ready === true ? 'Not ready' : 'Ready';
-    setEnabled(button('ready'), isLobby);
-    setEnabled(button('start'), isHost && isLobby);
-    setEnabled(button('end'), isHost);
+    this.#button('ready').textContent = me?.ready === true ? 'Not ready' : 'Ready';
+    setEnabled(this.#button('ready'), isLobby);
+    setEnabled(this.#button('start'), isHost && isLobby);
+    setEnabled(this.#button('end'), isHost);
+    leadTo(
+      isLobby && room.players.length > 1
+        ? isHost
+          ? this.#button('start')
+          : me?.ready === true
+            ? undefined
+            : this.#button('ready')
+        : undefined,
+      this.#root,
+    );
     this.#part('colours').hidden = !isHost;
     this.#play.show(room, this.#playerId);
+  }
+
+  #button(act: string): HTMLElement {
+    return this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!;
   }
 
   async #paint(colour: string): Promise<void> {
     const played = this.#played;
     const result = await played?.mergeState({ colour });
-    if (result?.ok === false && played === this.#played) this.#say(explain(result.error));
+    if (result?.ok === false && played === this.#played) this.#refused(explain(result.error));
   }
 }

@@ -1,6 +1,6 @@
 import type { Client } from '/client.js';
 import { savesOf, type Saves } from '/saves.js';
-import { byId, onPress } from '../../../web/browser/dom.ts';
+import { byId, leadTo, onPress, sayProblem } from '../../../web/browser/dom.ts';
 import { explain } from '../../../web/browser/problems.ts';
 import { player } from './players.ts';
 import { wireOf } from './wire.ts';
@@ -43,11 +43,10 @@ export function showSaves(): void {
       said.textContent = '';
       const saved = await mine.save({ ...SLOT, data: progress });
       if (saved.ok) show(saved.data);
-      const more = saved.ok
-        ? `Saved as version ${saved.version}.`
-        : saved.pending
-          ? 'Kept on this device until it is online.'
-          : explain(saved.error);
+      // The next step is to play on the other device.
+      leadTo(byId(`saves-${device === 'phone' ? 'laptop' : 'phone'}-play`), byId('saves'));
+      if (!saved.ok && !saved.pending) return sayProblem(said, explain(saved.error));
+      const more = saved.ok ? `Saved as version ${saved.version}.` : 'Kept on this device until it is online.';
       said.textContent = `${said.textContent} ${more}`.trim();
     });
     offline.addEventListener('change', () => void (saves && opened()));

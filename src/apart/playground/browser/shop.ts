@@ -1,5 +1,5 @@
 import type { Client } from '/client.js';
-import { byId, formatted, onPress, setEnabled } from '../../../web/browser/dom.ts';
+import { byId, formatted, inCoins, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { signedIn } from './players.ts';
 import { explain, type Problem } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
@@ -38,23 +38,23 @@ export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Prom
 
   const buy = async (): Promise<void> => {
     const session = await signedIn(me);
-    if (!session.ok) return void (said.textContent = explain(session.error));
+    if (!session.ok) return sayProblem(said, explain(session.error));
     const listed = await me.products.list();
-    if (!listed.ok) return void (said.textContent = explain(listed.error));
+    if (!listed.ok) return sayProblem(said, explain(listed.error));
     const sku = listed.products.find(({ stores }) => stores.google !== undefined)?.stores.google;
-    if (sku === undefined) return void (said.textContent = 'The catalogue has no product that Google sells.');
+    if (sku === undefined) return sayProblem(said, 'The catalogue has no product that Google sells.');
     const issued = await issue({ productId: sku });
-    if (!issued.ok) return void (said.textContent = explain(issued.error));
+    if (!issued.ok) return sayProblem(said, explain(issued.error));
     const { purchaseToken } = issued;
     const result = await me.purchases.buy({ store: 'google', purchaseToken });
     if (!result.ok) {
-      said.textContent = `${explain(result.error)}${result.pending ? ' The purchase waits in this browser, and will be sent again.' : ''}`;
+      sayProblem(said, `${explain(result.error)}${result.pending ? ' The purchase waits in this browser, and will be sent again.' : ''}`);
       return;
     }
     const { coins, purchaseId } = result.purchase;
     bought = { purchaseToken, coins };
     setEnabled(refundButton, true);
-    said.textContent = `The store confirmed the purchase: ${formatted(coins)} coins are booked, and the store knows. ${owed(result.debtCoins)}`;
+    said.textContent = `The store confirmed the purchase: ${inCoins(coins)} ${coins === 1 ? 'is' : 'are'} booked, and the store knows. ${owed(result.debtCoins)}`;
     await refresh(`topup·google·${purchaseId}·1`);
   };
 
@@ -62,16 +62,16 @@ export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Prom
     if (bought === undefined) return;
     const { purchaseToken, coins } = bought;
     const issued = await issue({ purchaseToken, refundedQuantity: 1, notify: true });
-    if (!issued.ok) return void (said.textContent = explain(issued.error));
+    if (!issued.ok) return sayProblem(said, explain(issued.error));
     bought = undefined;
     setEnabled(refundButton, false);
     said.textContent = 'The store refunds the purchase, and notifies the service.';
     for (let asks = 0; asks < ASKS; asks++) {
       const history = await me.coins.history({ limit: '1' });
-      if (!history.ok) return void (said.textContent = explain(history.error));
+      if (!history.ok) return sayProblem(said, explain(history.error));
       const [newest] = history.entries;
       if (newest?.type === 'refund') {
-        said.textContent = `The service asked the store, and took ${formatted(coins)} coins back. ${owed(-newest.balanceAfterCoins)}`;
+        said.textContent = `The service asked the store, and took ${inCoins(coins)} back. ${owed(-newest.balanceAfterCoins)}`;
         return refresh(newest.key);
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
