@@ -215,12 +215,15 @@ end
 
 -- Notes that a player or a server without a channel has acted, which keeps a public room in lists for a while, also a room that becomes
 -- public later. An act over a channel need not be noted: the channel itself keeps the room there. Such an act asks for no whole room, or
--- finds that its player is connected.
+-- finds that its player is connected. The first such act since the player's last channel is told in the answer (`presenceBegins`): lists may
+-- have lost the room with that channel.
 local function note_presence(room, actor, is_whole)
   if is_whole == '' or room.phase ~= 'lobby' or (actor == 'server') == (room.host and true or false) then return end
-  local record = redis.call('HGET', room.key, actor == 'server' and 'server:here' or actor)
+  local record, acted = unpack(redis.call('HMGET', room.key, actor == 'server' and 'server:here' or actor, actor .. ':acted'))
   local is_here = record and (actor == 'server' or string.match(record, '<seat: connected>') == 'true')
-  if not is_here then keep(room, actor .. ':acted', now) end
+  if is_here then return end
+  keep(room, actor .. ':acted', now)
+  room.presence_begins = not acted
 end
 
 local function start_room(room)
@@ -343,5 +346,8 @@ local function reply(word, room, actor, is_whole)
   elseif is_whole ~= '' then private = redis.call('HGET', room.key, actor .. ':private') or '' end
   local is_host = id == 'server' or id == room.host and is_seated(room, id)
   local words = {word, string.format('%d', room.seq), id, is_host and '1' or '0', private}
-  return is_whole == '' and words or public_fields(room.key, words, true)
+  if is_whole == '' then return words end
+  public_fields(room.key, words, true)
+  if room.presence_begins then words[#words + 1], words[#words + 2] = 'presenceBegins', 'true' end
+  return words
 end

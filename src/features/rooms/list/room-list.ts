@@ -167,9 +167,13 @@ export class RoomList {
     return lineOf(fields, until);
   }
 
-  /** Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. */
+  /**
+   * Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. The first act of a player whose last channel
+   * has closed is written at once (`presenceBegins`), because the room may have left the lists with that channel.
+   */
   touched(fields: RoomFields): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
+    if (fields.has('presenceBegins')) return this.changed(fields);
     const entry = entryOf(fields);
     const waitMs = (this.#touched.get(entry) ?? 0) + TOUCH_INTERVAL_MS - this.#options.now();
     if (waitMs <= 0 || waitMs > TOUCH_INTERVAL_MS) return this.changed(fields);
