@@ -14,9 +14,6 @@ import { readListed } from './listed.ts';
  */
 export const FRESH_MS = 10 * 60_000;
 
-/** The most by which the clocks of a provider and of the service may differ, in milliseconds. */
-export const CLOCKS_DIFFER_MS = 60_000;
-
 export const SignIn = z
   .object({
     id: z.string().meta({ description: 'For `POST /v1/account/sign-ins/remove`. It opens nothing.', example: 'mH0zQ3bXv5nYtZ8cXw0aLp' }),
@@ -62,7 +59,7 @@ export function refuseOtherSession({ session }: Caller): Refusal<'forbidden'> | 
 
 /** Whether a token is so recent that its user is present. */
 export function isFresh({ issuedAt, provider }: Identity, { now, wallClock }: Pick<Services, 'now' | 'wallClock'>): boolean {
-  return (provider.isByRedisClock ? now() : wallClock()) - issuedAt <= FRESH_MS + CLOCKS_DIFFER_MS;
+  return (provider.isByRedisClock ? now() : wallClock()) - issuedAt <= FRESH_MS;
 }
 
 export type ProofServices = Pick<Services, 'config' | 'providers' | 'scripts' | 'now' | 'wallClock'>;
