@@ -10,6 +10,9 @@ export const MOST_URL_LENGTH = 1024;
  */
 const WEB_PORTS = ['', '80', '443'];
 
+/** Names of the own machine (RFC 6761, section 6.3). A name server need not know them. */
+const LOOPBACK_NAME = /(?:^|\.)localhost\.?$/;
+
 /**
  * The problem of a hook's URL that shows without DNS. Undefined: there is none.
  * @returns a part of a sentence, such as `must begin with https://`
@@ -23,7 +26,7 @@ export function urlProblem(text: string, allowsPrivate: boolean): string | undef
   if (url.username !== '' || url.password !== '') return 'must hold no user and no password';
   if (url.hash !== '') return 'must hold no #';
   if (!WEB_PORTS.includes(url.port) && Number(url.port) < 1024) return 'must have the port 80, 443, or one from 1024 on';
-  const host = hostOf(url);
+  const host = LOOPBACK_NAME.test(url.hostname) ? '127.0.0.1' : hostOf(url);
   if (isIP(host) === 0 || isAllowedAddress(host, allowsPrivate)) return undefined;
   return refusalOf(host, allowsPrivate);
 }

@@ -49,6 +49,9 @@ test.each([
   ['https://2130706433/', 'must not lead to 127.0.0.1, a private address, without WEBHOOKS_PRIVATE=on'],
   ['https://0x7f.1/', 'must not lead to 127.0.0.1, a private address, without WEBHOOKS_PRIVATE=on'],
   ['https://[::1]/', 'must not lead to ::1, a private address, without WEBHOOKS_PRIVATE=on'],
+  ['https://localhost:4000/', 'must not lead to 127.0.0.1, a private address, without WEBHOOKS_PRIVATE=on'],
+  ['https://hooks.localhost./', 'must not lead to 127.0.0.1, a private address, without WEBHOOKS_PRIVATE=on'],
+  ['https://localhost.example/', undefined],
   ['https://169.254.169.254/latest', 'must not lead to 169.254.169.254'],
 ])('the URL %s of a hook: %s', (url, problem) => expect(urlProblem(url, false)).toBe(problem));
 
