@@ -29,7 +29,6 @@ import {
   retireScript,
 } from '../../src/features/purchases/subscription/finish-purchase.ts';
 import { schedulePurchase } from '../../src/features/purchases/subscription/purchase-check.ts';
-import { readOwnerScript } from '../../src/features/purchases/core/owner.ts';
 import { purchaseArguments, updateScript } from '../../src/features/purchases/subscription/purchase-record.ts';
 import { recordScript } from '../../src/features/purchases/subscription/claim-subscription.ts';
 import type { Script } from '../../src/redis/script.ts';
@@ -96,7 +95,6 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ account: accountKey(target(number)), accountStanding: standingKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
-    'purchases/read-owner': scriptCase(readOwnerScript, owning, () => ({})),
     'subscription/record-purchase': scriptCase(recordScript, bought, (number) => ({
       ownerSeen: '',
       accountId: owner(number),

@@ -135,7 +135,7 @@ export const movePurchase = operation({
     'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, move with it: an entry `refund` ' +
     'takes them from the previous owner, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new owner. ' +
     'Later refunds concern the new owner. To undo a move, move the purchase back with another key. A purchase can be moved 20 times. A ' +
-    'subscription gives its access to the new account and no longer to the previous one; a person with its token can still claim it from a guest. ' +
+    'subscription gives its access to the new account and no longer to the previous one. ' +
     'A subscription that nobody owns (`purchases stuck`) is acknowledged then.',
   input: z.object({ purchase: Named, account: Account, key: Ticket, reason: Reason }),
   reply: MoveReply,

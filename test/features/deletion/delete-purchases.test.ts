@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
+import { moveSubscriptionPurchase } from '../../../src/features/purchases/subscription/move-purchase.ts';
 import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { audited } from '../../consistency/audited.ts';
 import { codeOf, freshId } from '../../harness.ts';
@@ -52,11 +54,15 @@ test('purchases beyond the ten lines of an account are released with the others,
   expect((await shop.buy(next, tokens[0]![0]!)).body.subscribed).toBe(true);
 });
 
-test('a purchase that another account has taken over stays with it, and is checked when it was due', async () => {
+test('a purchase that an operator has given to another account stays with it, and is checked when it was due', async () => {
   const [installId, next] = [freshId(), freshId()];
   const token = soldActive();
   await shop.buy(installId, token);
-  await shop.buy(next, token);
+  await shop.makeStoreAccount(next);
+  const { service, now } = shop.service;
+  const scripts = new CallerScripts(service.connections.scripts, { now });
+  const move = { ownerSeen: accountIdOf(installId), owner: accountIdOf(next), key: 'ticket-4711' };
+  expect(await moveSubscriptionPurchase(purchaseHash(token), move, { scripts, now })).toBe('moved');
   const [record, lines] = [await shop.record(token), await shop.lines(next)];
   await deleted(installId);
   await until(async () => (await shop.dueIn(token))! > DAY / 4);

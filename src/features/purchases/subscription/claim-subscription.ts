@@ -9,7 +9,7 @@ import { endpoint, type Services } from '../../../declare.ts';
 import { OptionalInstallId } from '../../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../../accounts/account.ts';
 import type { Subscriptions } from '../../../stores/store.ts';
-import { isOwnedBy, ownerOf } from '../core/owner.ts';
+import { accountOf, isOwnedBy } from '../core/owner.ts';
 import { readSold } from '../core/ask-store.ts';
 import { proofIn, proofShape } from '../core/proof.ts';
 import { purchaseHash } from '../core/purchase-ids.ts';
@@ -59,9 +59,9 @@ export const claimSubscription = endpoint({
   description:
     'Fetches the purchase from the app store, records it, acknowledges it, and answers with the subscription. It is safe to repeat at ' +
     'any time. A purchase belongs to one account. If the app gave the store the `googleAccountId` of `GET /v1/account/store-ids`, it is ' +
-    'that account, whoever sends the token first (409 `purchase_owned` for others), and a notification of the store records the purchase ' +
-    'without the app. Without such an id, a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
-    'account does not (409 `purchase_owned`). A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
+    'that account, whoever sends the token first, and a notification of the store records the purchase without the app. Without such an ' +
+    'id, it is the owner of the purchase that this one continues, else the first account that sends the token. Others get 409 ' +
+    '`purchase_owned`. A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
     'token that the app store does not know is refused with 401 `bad_token`. A test purchase is 403 `test_purchase` in production, unless ' +
     '`TEST_PURCHASES` is `on`, or `capped`: it then gives access for a day at most. While the app store does not answer, the reply is 503 ' +
     '`app_store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
@@ -119,20 +119,20 @@ type PurchaseServices = SubscriptionServices & Pick<Services, 'stores' | 'log'>;
 type ClaimServices = PurchaseServices & { subscriptions: Subscriptions };
 
 /**
- * Whether the caller may claim a purchase, by the purchase's record. A guest's purchase moves to another account that sends its token,
- * unless the app gave the store the guest's id. A store account keeps its purchases. A replaced purchase stays with its owner.
+ * Whether the caller may claim a purchase, by the purchase's record. An account keeps its purchases; a deleted account has none. Nobody may
+ * claim a purchase that was replaced, or that names a deleted account to the store.
  */
 async function claimOf({ accountId }: Caller, document: PurchaseDocument | undefined, scripts: Services['scripts']) {
   if (document === undefined || document.owner === '') return 'free';
-  const owner = await ownerOf(document.owner, scripts);
+  const owner = await accountOf(document.owner, scripts);
   const isRetired = document.retiredBy !== '';
-  if (owner.accountId === accountId) return isRetired ? 'retired' : 'yours';
-  return isRetired || document.isBound || owner.isStoreAccount ? 'purchase_owned' : 'others';
+  if (owner === accountId) return isRetired ? 'retired' : 'yours';
+  return owner === undefined && !isRetired && !document.isBound ? 'free' : 'purchase_owned';
 }
 
 /**
- * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues a purchase of its
- * own, unless the older purchase has ended and the new one replaces it.
+ * Whether the caller may claim a purchase, by the app store's answer. An account keeps a purchase that continues a purchase of its own,
+ * unless the older purchase has ended and the new one replaces it.
  * @returns `isOthers`: whether another account keeps the purchase. `isBound`: whether an id that the app gave to the store names the caller
  */
 async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bought, { scripts, now }: ClaimServices) {
@@ -141,9 +141,7 @@ async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bou
   if (owner.word === 'deleted') return { isOthers: true, isBound: false };
   const { accountId: named, isBound, replaced } = owner;
   if (await isOwnedBy(named, accountId, scripts)) return { isOthers: false, isBound };
-  if (isBound) return { isOthers: true, isBound: false };
-  if (replaced !== undefined && hasEnded(replaced, now())) return { isOthers: false, isBound: false };
-  return { isOthers: (await ownerOf(named, scripts)).isStoreAccount, isBound: false };
+  return { isOthers: isBound || replaced === undefined || !hasEnded(replaced, now()), isBound: false };
 }
 
 interface Bought extends Answered {
@@ -165,12 +163,12 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
   return retryWhileChanged(async () => {
     const document = await readPurchase(hash, scripts);
     const word = await claimOf(caller, document, scripts);
-    if (word === 'purchase_owned' || word === 'retired') return { word };
+    if (word === 'purchase_owned' || word === 'retired') return word;
     const { isOthers, isBound } = await claimByStore(caller, bought, services);
     // A purchase that the caller owns already stays with the caller, whatever the store's answer says: an operator may have moved the
     // purchase, or its record may be older than the ids that apps give to the store.
-    if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
-    if (isOpen && !isBound && word !== 'yours') return { word: word === 'others' ? ('purchase_owned' as const) : ('bad_token' as const) };
+    if (isOthers && word !== 'yours') return 'purchase_owned';
+    if (isOpen && !isBound && word !== 'yours') return 'bad_token';
     const args = {
       ownerSeen: document?.owner ?? '',
       accountId: caller.accountId,
@@ -180,7 +178,7 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
       act,
     };
     const [done] = await scripts.runAs(caller, recordScript, { purchase: subscriptionKeys.purchase(hash) }, args);
-    return done === 'changed' ? undefined : { word: 'recorded' as const, leftAnother: word === 'others' };
+    return done === 'changed' ? undefined : 'recorded';
   });
 }
 
@@ -190,13 +188,10 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
  */
 async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
   const { hash } = bought;
-  let word = 'recorded' as Awaited<ReturnType<typeof claim>>['word'];
+  let word = 'recorded' as Awaited<ReturnType<typeof claim>>;
   await queued(hash, services, async (act) => {
-    const outcome = await claim(caller, bought, act, services);
-    ({ word } = outcome);
-    if (outcome.word !== 'recorded') return (await finishPurchase(hash, services))?.dueAt;
-    if (outcome.leftAnother)
-      services.log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
+    word = await claim(caller, bought, act, services);
+    if (word !== 'recorded') return (await finishPurchase(hash, services))?.dueAt;
     return acknowledgeRecorded({ ...bought, act }, services);
   });
   return word;

@@ -24,7 +24,7 @@ function documentOf(fields: PurchaseFields) {
   const text = (name: string): string => fields.text(name);
   return {
     /**
-     * The id of the account that owns the purchase. After a guest moved it is still the guest's id: `ownerOf` gives the account. '' while no
+     * The id of the account that owns the purchase. After a guest moved it is still the guest's id: `accountOf` gives the account. '' while no
      * account owns the purchase.
      */
     owner: text('owner'),

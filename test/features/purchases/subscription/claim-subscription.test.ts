@@ -131,38 +131,32 @@ describe('POST /v1/subscription/purchase', () => {
 });
 
 describe('the owner of a purchase', () => {
-  test('changes from a guest to the next sender of its token', async () => {
-    const { installId, token } = await owner();
-    expect((await shop.buy(freshId(), token)).body.subscribed).toBe(true);
-    expect([await shop.subscription(installId), await shop.lines(installId)]).toEqual([NOBODY, []]);
-  });
-
-  test('stays the same once it is a store account', async () => {
-    const { installId: guest, token } = await owner();
-    const [store, otherStore] = [freshId(), freshId()];
-    for (const each of [store, otherStore]) await shop.makeStoreAccount(each);
-    // The purchase moves from the guest to the store account and stays there.
-    expect((await shop.buy(store, token)).status).toBe(200);
+  test.each([
+    ['a guest', false],
+    ['a store account', true],
+  ])('stays the same when others send its token: %s', async (_, isStore) => {
+    const { installId, token } = await owner({ isStore });
+    const [guest, store] = [freshId(), freshId()];
+    await shop.makeStoreAccount(store);
     const { asked } = shop.google;
-    for (const another of [guest, otherStore]) {
+    for (const another of [guest, store]) {
       expect(refusal(await shop.buy(another, token))).toEqual(OWNED);
       expect(await shop.subscription(another)).toEqual(NOBODY);
     }
     expect(shop.google.asked).toBe(asked);
-    expect((await shop.buy(store, token)).body.subscribed).toBe(true);
+    expect((await shop.buy(installId, token)).body.subscribed).toBe(true);
   });
 
-  test('is one store account when guests and store accounts claim it concurrently', async () => {
+  test('is one account when guests and store accounts claim it concurrently', async () => {
     const claimants = Array.from({ length: 12 }, () => freshId());
     for (const [index, claimant] of claimants.entries()) if (index % 2 === 0) await shop.makeStoreAccount(claimant);
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
     const replies = await Promise.all(claimants.map((claimant) => shop.buy(claimant, token)));
     const held = await Promise.all(claimants.map((claimant) => shop.held(claimant)));
     const owners = claimants.filter((_, index) => held[index]!.length > 0);
-    expect(owners.map((each) => claimants.indexOf(each) % 2)).toEqual([0]);
+    expect(owners).toHaveLength(1);
     expect((await shop.record(token)).owner).toBe(accountIdOf(owners[0]!));
-    const storeReplies = replies.filter((_, index) => index % 2 === 0).map(({ status }) => status);
-    expect(storeReplies.toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
+    expect(replies.map(({ status }) => status)).toEqual(claimants.map((claimant) => (claimant === owners[0] ? 200 : 409)));
   });
 
   test('is the store account that its guest moved into', async () => {
@@ -213,8 +207,12 @@ describe('a purchase that replaces another (linkedPurchaseToken)', () => {
   });
 
   // A pending purchase counts too: otherwise it would replace the old one later, in a background check.
-  test.each(['ACTIVE', 'PENDING'])('belongs to the store account that owns the old one, when it is %s', async (state) => {
-    const { installId, token: old } = await owner({ isStore: true });
+  test.each([
+    ['ACTIVE', false],
+    ['ACTIVE', true],
+    ['PENDING', true],
+  ])('belongs to the account that owns the old one, when it is %s', async (state, isStore) => {
+    const { installId, token: old } = await owner({ isStore });
     const token = upgrade(old, state);
     expect(refusal(await shop.buy(freshId(), token))).toEqual(OWNED);
     expect(await shop.record(token)).toEqual({});
@@ -268,11 +266,10 @@ describe('a purchase token', () => {
     expect(tries).toEqual([401, 401, 429, 429]);
   });
 
-  test('that Google has forgotten does not move to another account', async () => {
+  test('that Google has forgotten leaves its owner the subscription', async () => {
     const { installId, token } = await owner();
     shop.google.forget(token);
-    expect(refusal(await shop.buy(freshId(), token))).toEqual(BAD);
-    // The owner keeps the subscription.
+    expect(refusal(await shop.buy(freshId(), token))).toEqual(OWNED);
     expect((await shop.buy(installId, token)).body.subscribed).toBe(true);
   });
 
