@@ -6,6 +6,7 @@ import { plainText } from '../../accounts/plain-text.ts';
 import { rateLimited, refuse, type Refusal } from '../../errors.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { defineLibrary } from '../../redis/script.ts';
+import { CompactJson } from '../../server/http/compact-field.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
 import { defineFormat, restOfLine, whole, word, type Parsed } from '../../redis/text-format.ts';
 import { GameId } from '../catalogue/model.ts';
@@ -137,7 +138,7 @@ export const IfVersion = z
 export const Device = plainText(64).meta({ description: 'The device that wrote the save, as people call it.', example: 'Ada’s tablet' });
 
 export const SaveData = FreeJson.refine((value) => value !== undefined, 'Must be sent')
-  .transform((value) => savedText(JSON.stringify(value)))
+  .transform((value) => savedText(value instanceof CompactJson ? value.text : JSON.stringify(value)))
   .meta({
     description: 'Any JSON of at most SAVE_BYTES bytes as compact UTF-8 (64 KiB), nested at most 32 levels deep.',
     example: { level: 3 },

@@ -76,6 +76,7 @@ export const save = endpoint({
     'account with all versions, where a version counts at least 256 bytes. SAVE_BYTES_PER_DAY limits the bytes that an address writes in a day.',
   params: SaveParams,
   body: SaveBody,
+  textField: 'data',
   bodyBounds: { bytes: BODY_BYTES, depth: MOST_DEPTH + 1, containers: Infinity },
   reply: z.object({ version: Version, updatedAt: z.iso.datetime() }),
   errors: ['stale_save', 'save_limit'],

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import type { BodyBounds, EndpointDeclaration } from './endpoint.ts';
+import { parseAround } from './compact-field.ts';
 import { parseJson } from './json.ts';
 import { JSON_BOUNDS, tooNestedField } from './json-depth.ts';
 import type { RequestHeaders } from './request-headers.ts';
@@ -14,7 +15,7 @@ const BODY_BOUNDS: BodyBounds = { bytes: BODY_LIMIT_BYTES, ...JSON_BOUNDS };
 /** Milliseconds that a client may take to send its body. After that the server closes the connection. */
 export const BODY_DEADLINE_MS = 10_000;
 
-type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
+type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form' | 'textField'>;
 
 /** The bounds of the body of this request: an endpoint may take longer bodies with a server key. */
 export function bodyBoundsOf({ bodyBounds, keyedBodyBytes, keyScope }: EndpointDeclaration, key: ServerKey | undefined): BodyBounds {
@@ -52,6 +53,8 @@ export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRul
     return refuse('invalid_json', { message: 'The body contains chunk framing.' });
   if (bytes.length === 0 && rules.emptyBody === true) return {};
   if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
+  const known = rules.textField === undefined ? undefined : parseAround(rules.textField, bytes, bounds.depth);
+  if (known !== undefined) return known;
   const nestedField = tooNestedField(bytes, bounds);
   if (nestedField !== undefined) return refuseNesting(nestedField, rules, bounds);
   if (rules.form === true) return parseForm(bytes.toString());

@@ -85,6 +85,8 @@ export interface EndpointDeclaration {
   readonly form?: boolean;
   /** The bounds of a body that differ from those of other endpoints (`BODY_BOUNDS`). */
   readonly bodyBounds?: Partial<BodyBounds>;
+  /** A field of any JSON, whose shape takes a `CompactJson` too: the field of most bodies is then not parsed. */
+  readonly textField?: string;
   /** The most bytes of a body with a server key of the endpoint's scope, if such a body may be longer than others. */
   readonly keyedBodyBytes?: number;
   /** Whether an empty body is read as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
