@@ -58,6 +58,7 @@ import { session } from './features/sessions/current-session.ts';
 import { verifySession } from './features/sessions/verify.ts';
 import { storeInstallNonce } from './features/install-proof/nonce.ts';
 import { storeInstall } from './features/install-proof/prove.ts';
+import { appleAccountNotification } from './features/sign-in/account-notifications.ts';
 import { addSignIn } from './features/sign-in/add.ts';
 import { listSignIns } from './features/sign-in/list.ts';
 import { storeProvision } from './features/sign-in/provision.ts';
@@ -105,7 +106,7 @@ export const features = {
   subscription: [subscription, report, claimSubscription],
   purchases: [claimPurchase, listPurchases, storeIds],
   entitlement: [entitlement, firstRun, jwks],
-  store: [storeProvision, storeInstallNonce, storeInstall, ...storeNotifications],
+  store: [storeProvision, storeInstallNonce, storeInstall, ...storeNotifications, appleAccountNotification],
   events: [events],
   docs: [referenceDocs, channelsDocs, errorsDocs, docsStyle],
 } satisfies Record<string, readonly Endpoint<Services>[]>;

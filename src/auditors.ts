@@ -30,6 +30,7 @@ const alone: Auditor = {
     { pattern: /^\{nonce:.*\}$/, type: 'hash', life: 'ends' },
     { pattern: /^\{providers\}$/, type: 'hash', life: 'lasts' },
     { pattern: /^\{apple:.*\}$/, type: 'hash', life: 'lasts' },
+    { pattern: /^\{apple-budget:.*\}$/, type: 'string', life: 'ends' },
     { pattern: /^\{sandbox:(?:apple-)?keys\}$/, type: 'string' },
     { pattern: /^\{sandbox:(?:subscription|purchase):.*\}$/, type: 'hash' },
     { pattern: /^\{sandbox:voided:.*\}$/, type: 'zset' },

@@ -173,6 +173,9 @@ const PackageNames = list.pipe(
 
 const AppleIds = list.pipe(z.array(z.string().regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be bundle ids or services ids')));
 
+/** An id that App Store Connect gives: of an issuer, a key or a team. */
+const AppleKeyId = z.string().regex(/^[\w-]{1,64}$/, 'must be the id that App Store Connect shows');
+
 /** Base64 with padding, as the Play Console shows its keys. */
 const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
   z
@@ -396,6 +399,22 @@ const Environment = z.object({
     .default([]),
   /** Path of the file with Apple's root certificates, in PEM or DER. Without the file the service accepts no purchases of Apple's. */
   APPLE_ROOTS_FILE: z.string().min(1).optional(),
+  /** The issuer of the keys of App Store Connect, and the id and the path of the key (.p8) with which the service calls Apple's API. */
+  APPLE_ISSUER_ID: AppleKeyId.optional(),
+  APPLE_KEY_ID: AppleKeyId.optional(),
+  APPLE_KEY_FILE: z.string().min(1).optional(),
+  /**
+   * The team, and the id and the path of the key (.p8) of Sign in with Apple, with which the service revokes at Apple the sign-in of a deleted
+   * account.
+   */
+  APPLE_TEAM_ID: AppleKeyId.optional(),
+  APPLE_SIGN_IN_KEY_ID: AppleKeyId.optional(),
+  APPLE_SIGN_IN_KEY_FILE: z.string().min(1).optional(),
+  /** `on`: players have consented that Apple is told whether they got, and spent, the coins for which they want their money back. */
+  APPLE_CONSUMPTION_CONSENT: z.enum(['on', 'off']).default('off'),
+  /** The base URLs of Apple's API, for tests. */
+  APPLE_API_URL: z.string().min(1).optional(),
+  APPLE_SANDBOX_API_URL: z.string().min(1).optional(),
   /** Further OpenID providers with which players sign in: `name=issuer=client,client;…`. */
   OPENID_PROVIDERS: OpenIdProviders.default([]),
   /** Package names of the apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
@@ -423,7 +442,7 @@ const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'OPERATOR_KEY', 'PLAY_INTEGRITY_DE
 const fileOf = (name: string): string => `${name}_FILE`;
 
 /** The names of settings whose value is the path of a file with a secret. */
-const SECRET_FILES = [...SECRETS.map(fileOf), 'GOOGLE_SERVICE_ACCOUNT_FILE'];
+const SECRET_FILES = [...SECRETS.map(fileOf), 'GOOGLE_SERVICE_ACCOUNT_FILE', 'APPLE_KEY_FILE', 'APPLE_SIGN_IN_KEY_FILE'];
 
 /** The paths of files with secrets in an environment, by setting. The files may not exist. */
 export function secretFilesIn(environment: Record<string, string | undefined>): { readonly setting: string; readonly path: string }[] {

@@ -28,6 +28,7 @@ import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
 import type { Sandbox } from './apart/sandbox/sandbox.ts';
 import type { ProviderNames } from './features/sign-in/provider-names.ts';
 import type { MoveJournal } from './features/guest-moves/move-journal.ts';
+import type { AppleRevocation } from './stores/openid/apple-revocation.ts';
 import type { Providers } from './stores/openid/providers.ts';
 import type { Stores } from './stores/stores.ts';
 import type { BrowserModules } from './web/browser-modules.ts';
@@ -91,6 +92,7 @@ export interface Services {
   /** The issuers of ID tokens with which players sign in. */
   readonly providers: Providers;
   readonly providerNames: ProviderNames;
+  readonly appleRevocation: AppleRevocation;
   /** The app stores of the setting STORE. */
   readonly stores: Stores;
   /** The journal of purchases of coins. */

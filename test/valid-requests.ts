@@ -5,6 +5,8 @@ import type { Endpoint } from '../src/server/http/endpoint.ts';
 /** Path parameters, query and body in one object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+const appleTransaction = { environment: 'production', transactionId: '2000000123456789' };
+
 /**
  * A valid request of each endpoint, without credentials, for tests that call every endpoint. If an endpoint is missing here, the file
  * does not compile; if it is missing in the client's types, valid-requests.test.ts fails.
@@ -84,6 +86,7 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /v1/account/store-install/nonce': {},
   'POST /v1/account/store-install': { nonce: 'A'.repeat(43), integrityToken: 'a.b.c' },
   'POST /v1/store/apple/notifications': { signedPayload: 'a.b.c' },
+  'POST /v1/store/apple/account-notifications': { payload: 'a.b.c' },
   'POST /v1/store/google/notifications': { message: { data: 'e30=' } },
   'POST /sandbox/issue': { kind: 'id_token' },
   'GET /sandbox/jwks.json': {},
@@ -109,6 +112,17 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/voidedpurchases': {
     packageName: 'com.example.app',
   },
+  'GET /sandbox/app-store/{environment}/inApps/v1/transactions/{transactionId}': { ...appleTransaction },
+  'GET /sandbox/app-store/{environment}/inApps/v1/subscriptions/{transactionId}': { ...appleTransaction },
+  'POST /sandbox/app-store/{environment}/inApps/v1/transactions/{transactionId}/finish': { ...appleTransaction },
+  'POST /sandbox/app-store/{environment}/inApps/v1/notifications/history': {
+    environment: 'production',
+    startDate: 0,
+    endDate: 1_795_348_800_000,
+    notificationType: 'REFUND',
+  },
+  'POST /sandbox/apple-id/auth/token': {},
+  'POST /sandbox/apple-id/auth/revoke': {},
   'POST /sandbox/playintegrity/v1/{call}': { call: 'com.example.app:decodeIntegrityToken', integrity_token: 'a.b.c' },
 };
 

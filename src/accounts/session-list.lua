@@ -1,7 +1,7 @@
 -- The list of an account's sessions: a hash of session id → entry (`sessionEntry` of session-list.ts). An entry only describes its session:
 -- the session's generation and sign-out mark decide whether the session has ended, so ending a session does not change the list. If the
 -- list grows beyond MOST_SESSIONS, make_room ends a session, so that each session that has not ended stays listed.
--- Gives end_session(), is_live_session(), list_session() and mark_of_session().
+-- Gives end_session(), end_sessions_of(), is_live_session(), list_session() and mark_of_session().
 
 -- Returns the Redis key of a session's sign-out mark: "{<account>}:sessions" with "out:<session>" in place of "sessions".
 local function mark_of_session(sessions, id) return string.sub(sessions, 1, -9) .. 'out:' .. id end
@@ -16,6 +16,24 @@ local function is_live_session(sessions, id, text, generation)
   local ends_at = string.match(text or '', '<session: ends_at>')
   return ends_at ~= nil and tonumber(ends_at) > tonumber(now) and (string.match(id, '^(%d+)%.') or '0') == generation
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
+end
+
+-- Ends the sessions that began with a sign-in, the pairings that these claimed, and the sessions that name no sign-in: those may have begun
+-- with it. Returns whether `own`, a session's id, was among them.
+local function end_sessions_of(sessions, sign_in, generation, own, life_seconds)
+  local entries, is_own = redis.call('HGETALL', sessions), false
+  for index = 1, #entries, 2 do
+    local session, text = entries[index], entries[index + 1]
+    if is_live_session(sessions, session, text, generation) then
+      local began_with = string.match(text, '<session: sign_in>') or ''
+      if began_with == '' or began_with == sign_in then
+        redis.call('HDEL', sessions, session)
+        end_session(mark_of_session(sessions, session), life_seconds)
+        if session == own then is_own = true end
+      end
+    end
+  end
+  return is_own
 end
 
 -- Drops the entries of ended sessions. If the list is still too long, ends the oldest `passed` session, else the oldest session of this

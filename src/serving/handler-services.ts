@@ -37,8 +37,10 @@ import { Hooks } from '../features/webhooks/hooks.ts';
 import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
+import { AppleRevocation, revocationSettings } from '../stores/openid/apple-revocation.ts';
 import { Providers } from '../stores/openid/providers.ts';
 import { nameOfProvider, providersOf } from '../stores/openid/provider-table.ts';
+import { UserEventCounts } from '../stores/openid/user-event.ts';
 import { openStores, Stores } from '../stores/stores.ts';
 import { docsOf } from '../web/documents/documents.ts';
 import { channels, features } from '../api.ts';
@@ -118,7 +120,8 @@ export function servicesOf(
   catalogue.warnOfPrizes();
   scripts.accountCreated = () => metrics.accountCreated('install');
   const rows = providersOf(config);
-  const providers = new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production });
+  const counts = new UserEventCounts(metrics);
+  const providers = new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production, counts });
   const providerName = (key: string): string => nameOfProvider(key, config);
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, providerName, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
@@ -178,6 +181,11 @@ export function servicesOf(
     webhookCounts: new WebhookCounts(metrics),
     providers,
     providerNames: new ProviderNames({ rows, scripts, log }),
+    appleRevocation: new AppleRevocation({
+      settings: sandbox?.revocation ?? revocationSettings(config),
+      wallClock: sandbox === undefined ? wallClock : now,
+      log,
+    }),
     stores,
     purchases,
     purchaseCounts,

@@ -181,6 +181,7 @@ const KEYS: Rights['keys'] = {
       'purchase:id',
       'store-buyer:store:id',
       'apple:id',
+      'apple-budget:app',
       'sandbox:keys',
       'sandbox:apple-keys',
       'sandbox:purchase:id',

@@ -2,7 +2,7 @@ import { request as requestHttp, type IncomingHttpHeaders } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { retryAfter } from '../server/retry-after.ts';
 
-/** The most bytes of an answer. The store's answers have a few KiB, so a larger one is a fault. */
+/** The most bytes of an answer, unless the request says otherwise. Most answers of stores have a few KiB, so a larger one is a fault. */
 const ANSWER_LIMIT_BYTES = 64 * 1024;
 
 /**
@@ -20,9 +20,11 @@ export class Fault extends Error {
 }
 
 export interface BoundedRequest {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'PUT';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** The most bytes of the answer. Default: 64 KiB. */
+  readonly answerBytes?: number;
 }
 
 export interface TextAnswer {
@@ -35,7 +37,7 @@ export interface TextAnswer {
 /**
  * Sends one request, with a timeout and a bound on the answer's size. Redirects are not followed, so that the credential of the request
  * reaches no other server.
- * @throws Fault on a timeout, a network error or an answer above 64 KiB
+ * @throws Fault on a timeout, a network error or an answer that is too long
  */
 export async function boundedFetch(url: string, request: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
   try {
@@ -47,7 +49,8 @@ export async function boundedFetch(url: string, request: BoundedRequest, timeout
 }
 
 /** Uses node:http, because the global fetch with a timeout takes three times as much CPU time, and a purchase makes two requests. */
-function answerTo(url: string, { method = 'GET', headers, body }: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
+function answerTo(url: string, bounded: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
+  const { method = 'GET', headers, body, answerBytes = ANSWER_LIMIT_BYTES } = bounded;
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
     const request = url.startsWith('https:') ? requestHttps : requestHttp;
@@ -56,7 +59,7 @@ function answerTo(url: string, { method = 'GET', headers, body }: BoundedRequest
       let sizeBytes = 0;
       response.on('data', (chunk: Buffer) => {
         sizeBytes += chunk.length;
-        if (sizeBytes > ANSWER_LIMIT_BYTES) sent.destroy(new Fault('too large'));
+        if (sizeBytes > answerBytes) sent.destroy(new Fault('too large'));
         else chunks.push(chunk);
       });
       response.on('error', reject);

@@ -99,6 +99,8 @@ export interface PurchaseHint {
   readonly packageName: string;
   /** Whether the purchase may be new. False: the notification says something about an earlier purchase, such as its refund. */
   readonly mayBeNew: boolean;
+  /** Whether the store asks for facts about the purchase, whose buyer wants the money back (`OneTimeProducts.tellUse`). */
+  readonly asksForUse?: boolean;
 }
 
 export interface InstallProofs {
@@ -212,8 +214,25 @@ export interface OneTimeProducts extends Sales<ProductPurchase> {
    * @throws Refusal `app_store_unavailable`
    */
   refunds(since: number): AsyncIterable<readonly Refund[]>;
+  /**
+   * Tells the store what became of a purchase whose buyer wants the money back, within 4 s: Apple's consumption information. Only called for a
+   * purchase for which the store has asked (`PurchaseHint.asksForUse`), at most USE_TOLD_WITHIN_MS later. Never throws: a failure is logged.
+   * @returns whether the store accepted that
+   */
+  tellUse?(purchase: Sold, use: Use): Promise<boolean>;
   /** Milliseconds between two calls of `refunds`: so late may a refund be noticed whose notification was lost. */
   readonly askEveryMs: number;
+}
+
+/** How long after its question a store takes facts about a purchase, in milliseconds: Apple decides after twelve hours. */
+export const USE_TOLD_WITHIN_MS = 12 * 3_600_000;
+
+/** What the ledger knows of a purchase. */
+export interface Use {
+  /** Whether the buyer's account got the coins. */
+  readonly isGranted: boolean;
+  /** The least part of these coins that were spent, from 0 to 1: the rest is in the balance, which may also hold other coins. */
+  readonly spent: number;
 }
 
 export const productStates = ['pending', 'purchased', 'canceled'] as const;

@@ -24,10 +24,20 @@ export async function useEverything(service: TestService): Promise<void> {
   const until = new Date(service.now() + 86_400_000).toISOString();
   await service.post(`/v1/admin/accounts/${store.body.accountId}/give`, { until, reason: 'test' }, { bearer });
   await service.post(`/v1/admin/accounts/${store.body.accountId}/rename`, { name: 'Ada', reason: 'test' }, { bearer });
+  await loseSignIn(service);
   for (const everywhere of [false, true]) {
     const ended = await service.post('/v1/logout', { everywhere }, await signInToStore(service, freshId(), {}));
     expect(ended.status).toBe(200);
   }
+}
+
+/** Has Apple tell that the only sign-in of an account has ended. */
+async function loseSignIn(service: TestService): Promise<void> {
+  const subject = freshId();
+  const { token } = await issue(service, { kind: 'id_token', provider: 'apple', subject });
+  await service.post('/v1/account/store-provision', { token });
+  const { payload } = await issue(service, { kind: 'account_notification', subject, type: 'account-delete' });
+  expect((await service.post('/v1/store/apple/account-notifications', { payload })).body.ended).toBe('sign_in');
 }
 
 /** A guest cannot change its sign-ins. */

@@ -57,7 +57,7 @@ export const HASTY: readonly Change[] = [
   wait(QUESTIONS, 'CLOCKS_DIFFER_MS', '10 * 60_000', '10_000'),
   wait('features/purchases/core/check-schedule', 'PENDING_WAIT_MS', '10 * MINUTE_MS', '10_000'),
   // The store runs inside the service, so each kill of the service or its Redis opens the circuit.
-  wait('stores/google/circuit', 'OPEN_MS', '10_000', '1_000'),
+  wait('stores/circuit', 'OPEN_MS', '10_000', '1_000'),
   wait('journal/backoff', 'FIRST_BACKOFF_MS', '60_000', '3_000'),
   wait('journal/backoff', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
 ];

@@ -4,8 +4,9 @@ import { examineRedis } from './examine-redis.ts';
 import { examineDataDir } from './machine.ts';
 import { examineService } from './running-service.ts';
 import { examineSecretFiles } from './secret-files.ts';
+import { examineApple } from './apple.ts';
 import { examineSettings } from './settings.ts';
-import { examineSignIns } from './sign-ins.ts';
+import { examineRevocation, examineSignIns } from './sign-ins.ts';
 
 export { jsonOf, textOf } from './diagnosis.ts';
 
@@ -25,6 +26,10 @@ export async function examine({ config, problems, environment, url }: Patient): 
   // With a bad REDIS_URL there is no Redis that could be examined.
   if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
   await examineSignIns(config, diagnosis);
+  if (!problems.some((text) => text.startsWith('APPLE_'))) {
+    await examineRevocation(config, diagnosis);
+    await examineApple(config, diagnosis);
+  }
   examineDataDir(config, diagnosis);
   examineSecretFiles(environment, diagnosis);
   await examineService(config, url, diagnosis);

@@ -70,12 +70,6 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       cost: 'These requests answer 503 store_unconfigured.',
       mend: 'Set the settings in docs/stores.md, or STORE=off if you need no store',
     });
-  if (STORE.split(',').includes('apple'))
-    diagnosis.find('note', 'apple_not_asked', {
-      text: 'Apple is not asked about purchases: what Apple has signed decides alone.',
-      cost: 'A refund or a renewal whose notifications all got lost is known only once the app sends the transaction again.',
-      mend: 'Enter the address for notifications in App Store Connect (docs/stores.md), and watch coinop_apple_notifications_total',
-    });
   examineTests(config, diagnosis);
   if (CATALOGUE_FILE === undefined)
     diagnosis.find(production ? 'warning' : 'note', 'sample_catalogue', {

@@ -1,9 +1,37 @@
+import { pino } from 'pino';
 import type { Config } from '../../config.ts';
+import { AppleRevocation, revocationSettings } from '../../stores/openid/apple-revocation.ts';
 import { probeIssuer } from '../../stores/openid/issuer-keys.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
 /** The difference of the clocks from which tokens may be refused, in milliseconds. The service tolerates a minute. */
 const MOST_APART_MS = 30_000;
+
+/** Examines the key with which sign-ins of deleted accounts are revoked at Apple. @param settings replaces the settings of `config` */
+export async function examineRevocation(config: Config, diagnosis: Diagnosis, settings = revocationSettings(config)): Promise<void> {
+  if (settings === undefined) {
+    if (config.APPLE_CLIENT_IDS.length > 0)
+      diagnosis.find('note', 'apple_not_revoked', {
+        text: 'Sign-ins with Apple of deleted accounts are not revoked at Apple (APPLE_TEAM_ID is not set).',
+        cost: 'Apple requires it of apps in which users delete their accounts: App Review may refuse the app.',
+        mend: 'APPLE_TEAM_ID, APPLE_SIGN_IN_KEY_ID and APPLE_SIGN_IN_KEY_FILE (docs/sign-ins.md#apple)',
+      });
+    return;
+  }
+  const revocation = new AppleRevocation({ settings, wallClock: Date.now, log: pino({ level: 'silent' }) });
+  await Promise.all(
+    settings.clientIds.map(async (clientId) => {
+      const error = await revocation.probe(clientId).catch((fault: unknown) => (fault as Error).message);
+      diagnosis.fact(`Sign in with Apple ${clientId}`, error === 'invalid_grant' ? 'Apple takes the key' : error);
+      if (error !== 'invalid_grant')
+        diagnosis.find('warning', 'apple_sign_in_key', {
+          text: `Apple does not take the key of Sign in with Apple for ${clientId}: ${error}.`,
+          cost: 'Deletions work, and what the user has granted is not revoked at Apple (appleRevoked: false).',
+          mend: 'Compare APPLE_TEAM_ID, APPLE_SIGN_IN_KEY_ID and APPLE_SIGN_IN_KEY_FILE with the developer account (Keys), and the clock',
+        });
+    }),
+  );
+}
 
 /** Examines the providers of OPENID_PROVIDERS: whether this machine reaches their keys, and whether the clocks agree. */
 export async function examineSignIns({ OPENID_PROVIDERS, production }: Config, diagnosis: Diagnosis): Promise<void> {

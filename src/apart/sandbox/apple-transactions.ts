@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import { CONSUMABLE, RENEWABLE, WHOLE_PERCENTAGE } from '../../stores/apple/transactions.ts';
-import { notifyAsApple } from './apple-notifications.ts';
-import { transactionOf, type Issued } from './issued-transaction.ts';
+import { CONSUMABLE, RENEWABLE } from '../../stores/apple/transactions.ts';
+import { notifyAsApple, type Change } from './apple-notifications.ts';
+import { listChange } from './apple-refunds.ts';
 import { keepIssued, readIssued } from './issued-record.ts';
-import { sandboxRedisKeys } from './model.ts';
+import { keepTransaction, KEPT_SECONDS, revokedBy, transactionOf, type Issued } from './issued-transaction.ts';
+import { knownAtOf, sandboxRedisKeys } from './model.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
@@ -42,11 +43,9 @@ export interface AppleOrder extends z.output<z.ZodObject<typeof appleFields>> {
   readonly refundedQuantity?: number | undefined;
   readonly minutes?: number | undefined;
   readonly test?: boolean | undefined;
+  readonly knownAfterSeconds?: number | undefined;
   readonly notify?: boolean | undefined;
 }
-
-/** Seconds for which a transaction is kept after its last change. */
-const KEPT_SECONDS = 400 * 86_400;
 
 const MINUTE_MS = 60_000;
 
@@ -61,7 +60,10 @@ export async function issueTransaction(order: AppleOrder, services: SandboxServi
   if (id !== undefined && before === undefined) throw invalid(field, 'Must be one that this sandbox issued; leave it out for a new one');
   const at = now();
   const issued = isSubscription ? subscriptionFor(order, before, at) : purchaseFor(order, before, at);
-  await keepIssued(scripts, keyOf(issued[field]), issued, { seen: '*', keptSeconds: KEPT_SECONDS });
+  await keepTransaction(scripts, issued, '*');
+  if (isSubscription) await keepIssued(scripts, keyOf(issued[field]), issued, { seen: '*', keptSeconds: KEPT_SECONDS });
+  const change = changeOf(order, before, issued);
+  await listChange(services, issued, change);
   const { transactionId, originalTransactionId, productId, bundleId, quantity, expiresDate } = issued;
   return {
     transaction: await sandbox.appleKeys.sign(transactionOf(issued, at)),
@@ -71,7 +73,7 @@ export async function issueTransaction(order: AppleOrder, services: SandboxServi
     packageName: bundleId,
     ...(isSubscription ? {} : { quantity }),
     ...(expiresDate === undefined ? {} : { expiresAt: new Date(expiresDate).toISOString() }),
-    ...(order.notify === true ? { notified: await notifyAsApple(services, issued, changeOf(order, before, issued)) } : {}),
+    ...(order.notify === true ? { notified: await notifyAsApple(services, issued, change) } : {}),
   };
 }
 
@@ -86,7 +88,8 @@ function boughtFor(order: AppleOrder, before: Issued | undefined, at: number, ty
     if (before !== undefined && order[field] !== undefined && order[field] !== before[kept])
       throw invalid(field, 'A purchase keeps what it was bought for');
   }
-  if (before !== undefined) return before;
+  const knownAt = knownAtOf(order.knownAfterSeconds, at) ?? before?.knownAt;
+  if (before !== undefined) return { ...before, knownAt };
   const transactionId = newTransactionId();
   return {
     transactionId,
@@ -99,6 +102,7 @@ function boughtFor(order: AppleOrder, before: Issued | undefined, at: number, ty
     purchaseDate: at,
     originalPurchaseDate: at,
     transactionReason: 'PURCHASE',
+    knownAt,
     ...(order.appAccountToken === undefined ? {} : { appAccountToken: order.appAccountToken }),
   };
 }
@@ -113,13 +117,7 @@ function purchaseFor(order: AppleOrder, before: Issued | undefined, at: number):
   if (refundedQuantity === undefined) return bought;
   if (refundedQuantity > bought.quantity) throw invalid('refundedQuantity', 'Must be at most the quantity');
   if (refundedQuantity === 0) return { ...bought, revoked: undefined };
-  const revoked = {
-    revocationDate: bought.revoked?.revocationDate ?? at,
-    revocationReason: 0,
-    revocationType: refundedQuantity === bought.quantity ? 'REFUND_FULL' : 'REFUND_PRORATED',
-    revocationPercentage: Math.round((refundedQuantity / bought.quantity) * WHOLE_PERCENTAGE),
-  };
-  return { ...bought, revoked };
+  return { ...bought, revoked: revokedBy(bought, refundedQuantity, at) };
 }
 
 function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: number): Issued {
@@ -154,8 +152,6 @@ function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: numb
 function hasEnded({ expiresDate = 0, revoked, renewal }: Issued, at: number): boolean {
   return revoked !== undefined || (renewal?.autoRenewStatus === 0 && expiresDate <= at);
 }
-
-type Change = readonly [type: string, subtype?: string];
 
 const changes: Readonly<Record<(typeof appleStates)[number], Change>> = {
   active: ['DID_RENEW'],

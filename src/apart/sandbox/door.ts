@@ -1,4 +1,6 @@
 import { sandboxAcknowledge } from './acknowledge.ts';
+import { sandboxFinish, sandboxNotificationHistory, sandboxSubscriptionStatus, sandboxTransaction } from './apple-api.ts';
+import { sandboxAppleRevoke, sandboxAppleToken } from './apple-id.ts';
 import { sandboxConsume } from './consume.ts';
 import { sandboxDecodeIntegrityToken } from './decode-integrity-token.ts';
 import { sandboxIssue } from './issue.ts';
@@ -12,7 +14,7 @@ import type { ServicesWithStore } from './sandbox-services.ts';
 
 export { Sandbox } from './sandbox.ts';
 
-/** All endpoints of the sandbox: the first issues tokens, the others stand in for Google's endpoints. */
+/** All endpoints of the sandbox: the first issues tokens, the others stand in for Google's and Apple's endpoints. */
 export const endpoints: readonly Endpoint<ServicesWithStore>[] = [
   sandboxIssue,
   sandboxJwks,
@@ -23,4 +25,10 @@ export const endpoints: readonly Endpoint<ServicesWithStore>[] = [
   sandboxConsume,
   sandboxVoidedPurchases,
   sandboxDecodeIntegrityToken,
+  sandboxTransaction,
+  sandboxSubscriptionStatus,
+  sandboxFinish,
+  sandboxNotificationHistory,
+  sandboxAppleToken,
+  sandboxAppleRevoke,
 ];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
+import { issueCode } from './apple-id.ts';
 import { PROVIDER_NAME } from './providers.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_CLIENT_ID } from './settings.ts';
@@ -16,7 +17,9 @@ export const idTokenFields = {
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'Must be 1 to 255 visible ASCII characters')
     .optional()
-    .meta({ description: 'id_token: the user who signs in. One subject is one store account. A new user if left out.' }),
+    .meta({
+      description: 'id_token, account_notification: the user who signs in. One subject is one store account. A new user if left out.',
+    }),
   provider: z
     .string()
     .regex(PROVIDER_NAME, 'Must be the name of a provider')
@@ -43,7 +46,7 @@ interface IdTokenOrder {
 export async function issueIdToken(
   order: IdTokenOrder,
   services: SandboxServices,
-): Promise<{ token: string; subject: string; expiresAt: string }> {
+): Promise<{ token: string; subject: string; expiresAt: string; authorizationCode?: string }> {
   const { provider = 'google', subject = newSubject(), email, nonce, expiresInSeconds = LIFE_SECONDS } = order;
   if (nonce !== undefined && nonce.length > MOST_NONCE) throw invalid('nonce', `Must have at most ${MOST_NONCE} characters`);
   const now = Math.floor(services.now() / 1000);
@@ -61,5 +64,6 @@ export async function issueIdToken(
       ...(email === undefined ? {} : { email, email_verified: true }),
     },
   });
-  return { token, subject, expiresAt: new Date(expiresAt * 1000).toISOString() };
+  const issued = { token, subject, expiresAt: new Date(expiresAt * 1000).toISOString() };
+  return provider === 'apple' ? { ...issued, authorizationCode: await issueCode(subject, services) } : issued;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
 import { appleFields, appleStates, issueTransaction } from './apple-transactions.ts';
+import { accountNotificationFields, issueAccountNotification } from './issue-account-notification.ts';
 import { idTokenFields, issueIdToken } from './issue-id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './issue-integrity-token.ts';
 import { issuePurchase, purchaseFields } from './issue-purchase.ts';
@@ -21,16 +22,17 @@ export const sandboxIssue = endpoint({
     'Available with STORE=sandbox only. The sandbox signs its tokens with its own keys, and the code that verifies them is the code that ' +
     "verifies Google's. Send an `id_token` to POST /v1/account/store-provision, an `integrity_token` to POST /v1/account/store-install, " +
     'the `purchaseToken` of a `subscription` to POST /v1/subscription/purchase, and that of a `purchase` to POST /v1/purchases. ' +
-    'With `store: "apple"` a `subscription` and a `purchase` have a `transaction` in its place.\n\n' +
+    'Send the `payload` of an `account_notification` to POST /v1/store/apple/account-notifications. With `store: "apple"` a `subscription` and a `purchase` have a `transaction` in its place.\n\n' +
     `Lifecycle of a subscription: ${LIFECYCLE}`,
   body: z.object({
     kind: z
-      .enum(['id_token', 'integrity_token', 'subscription', 'purchase'])
+      .enum(['id_token', 'integrity_token', 'subscription', 'purchase', 'account_notification'])
       .meta({ description: 'Each kind has its own fields: the description of a field begins with its kinds.' }),
     packageName: PackageName.optional().meta({
       description: `integrity_token, subscription, purchase: ${SANDBOX_PACKAGE_NAME} if left out. Any other package is a foreign app.`,
     }),
     ...idTokenFields,
+    ...accountNotificationFields,
     ...integrityTokenFields,
     ...subscriptionFields,
     ...appleFields,
@@ -59,13 +61,17 @@ export const sandboxIssue = endpoint({
     }),
     knownAfterSeconds: z.number().min(0, 'Must be at least 0').max(86_400, 'Must be at most 86400').optional().meta({
       description:
-        "subscription, purchase: until then the store's API answers 404 for the token, as Google's may right after a purchase. 0 if left out.",
+        "subscription, purchase: until then the store's API answers 404 for it, as it may right after a purchase. 0 if left out.",
     }),
     ...purchaseFields,
   }),
   reply: z.object({
     token: z.string().optional().meta({ description: 'id_token: the ID token.' }),
-    subject: z.string().optional().meta({ description: 'id_token: the user who signs in.' }),
+    subject: z.string().optional().meta({ description: 'id_token, account_notification: the user.' }),
+    authorizationCode: z.string().optional().meta({
+      description: 'id_token of `apple`: the code for POST /v1/account/delete, valid for five minutes.',
+    }),
+    payload: z.string().optional().meta({ description: 'account_notification: what Apple would send.' }),
     integrityToken: z.string().optional().meta({ description: 'integrity_token: the token.' }),
     purchaseToken: z
       .string()
@@ -98,6 +104,7 @@ export const sandboxIssue = endpoint({
   handle({ body }, services: ServicesWithStore) {
     const sandboxServices = ofSandbox(services);
     if (body.kind === 'id_token') return issueIdToken(body, sandboxServices);
+    if (body.kind === 'account_notification') return issueAccountNotification(body, sandboxServices);
     if (body.kind === 'integrity_token') return issueIntegrityToken(body, sandboxServices);
     if (body.store === 'apple') return issueTransaction(body, sandboxServices);
     if (body.kind === 'purchase') return issuePurchase(body, sandboxServices);

@@ -1,12 +1,13 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { AppleSettings } from '../../stores/apple/settings.ts';
+import type { RevocationSettings } from '../../stores/openid/apple-revocation.ts';
 import type { GoogleSettings } from '../../stores/google/settings.ts';
-import { AppleKeys } from './apple-keys.ts';
+import { AppleKeys, SANDBOX_KEY_ID, SANDBOX_TEAM_ID } from './apple-keys.ts';
 import { Chaos } from './chaos.ts';
 import { SandboxProviders } from './providers.ts';
 import { PushTokens } from './push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';
-import { jwksUrlAt, sandboxSettings, tokenUrlAt } from './settings.ts';
+import { appleIdUrlAt, appStoreUrlAt, jwksUrlAt, SANDBOX_CLIENT_ID, sandboxSettings, tokenUrlAt } from './settings.ts';
 
 /** The stand-in for the stores: its signing keys, and the settings with which the service verifies its tokens. */
 export class Sandbox {
@@ -40,7 +41,18 @@ export class Sandbox {
   }
 
   get apple(): AppleSettings {
-    return this.appleKeys.settings;
+    return this.appleKeys.settingsAt(appStoreUrlAt(this.#baseUrl()));
+  }
+
+  /** The keys with which the service revokes sign-ins at the stand-in for Apple. */
+  get revocation(): RevocationSettings {
+    return {
+      teamId: SANDBOX_TEAM_ID,
+      keyId: SANDBOX_KEY_ID,
+      privateKey: () => this.appleKeys.apiKey(),
+      url: () => appleIdUrlAt(this.#baseUrl()),
+      clientIds: [SANDBOX_CLIENT_ID],
+    };
   }
 
   get appleNotificationsUrl(): string {

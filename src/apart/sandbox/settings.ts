@@ -55,3 +55,13 @@ export function jwksUrlAt(baseUrl: string): string {
 export function tokenUrlAt(baseUrl: string): string {
   return `${baseUrl}/sandbox/token`;
 }
+
+/** The stand-in for the App Store Server API. The environment follows. */
+export function appStoreUrlAt(baseUrl: string): string {
+  return `${baseUrl}/sandbox/app-store`;
+}
+
+/** The stand-in for appleid.apple.com. */
+export function appleIdUrlAt(baseUrl: string): string {
+  return `${baseUrl}/sandbox/apple-id`;
+}

@@ -3,13 +3,16 @@ import { defineScript } from '../../redis/script.ts';
 import { ledgerEntry } from './model.ts';
 
 /** Reads the balance, which the last ledger entry holds. Answers balance(coins, below 0 for a debt). */
-export const balanceScript = defineScript({
-  name: 'coins/balance',
+const reading = {
   lua: `local last = redis.call('LINDEX', ledger, -1)
     return {'balance', last and string.match(last, '<entry: balance>') or '0'}`,
   keys: ['ledger'],
   answers: ['balance'],
-  prologue: checksCaller,
   formats: [ledgerEntry],
   readOnly: true,
-});
+} as const;
+
+export const balanceScript = defineScript({ ...reading, name: 'coins/balance', prologue: checksCaller });
+
+/** As `balanceScript`, for the service itself, which no ban concerns. */
+export const balanceInScript = defineScript({ ...reading, name: 'coins/balance-in' });

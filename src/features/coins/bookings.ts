@@ -1,12 +1,12 @@
 import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { runWhereItIs } from '../../accounts/standing-reader.ts';
+import { runWhereItIs, settled } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { balanceScript } from './balance-script.ts';
+import { balanceInScript, balanceScript } from './balance-script.ts';
 import type { CoinTotals } from './coin-totals.ts';
 import type { KeySecret } from './key-secret.ts';
 import { coinKeys, DAY_MS, entryLetters, ledgerLibrary, MAX_BALANCE, MIN_BALANCE, type ServiceEntryType } from './model.ts';
@@ -96,6 +96,14 @@ export class Bookings {
   /** The caller's balance in coins, below 0 for a debt. */
   async balanceOf(caller: Caller): Promise<number> {
     const [, coins] = await this.#options.scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
+    return Number(coins);
+  }
+
+  /** The balance in coins of an account, or of the account into which it moved, below 0 for a debt. */
+  async balanceIn(accountId: string): Promise<number> {
+    const { scripts } = this.#options;
+    const { accountId: owner } = await settled(accountId, scripts);
+    const [, coins] = await scripts.run(balanceInScript, { ledger: coinKeys.ledger(owner) }, {});
     return Number(coins);
   }
 

@@ -3,16 +3,19 @@ import { z } from 'zod';
 import { AccountId, accountIdOf, OptionalInstallId, storeAccountIdOf } from '../../accounts/ids.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { settled } from '../../accounts/standing-reader.ts';
+import { signInsKey } from '../../accounts/sign-ins.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { invalid, refuse, type Refusal } from '../../errors.ts';
+import { readHash } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 import { BalanceCoins, coinKeys, DebtCoins, ledgerEntry, shownBalance } from '../coins/model.ts';
+import { keyOfProvider } from '../../stores/openid/provider-table.ts';
 import { StoreToken } from '../../stores/store-token.ts';
 
-type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'providers' | 'scripts' | 'now'>;
+type DeletionServices = Pick<Services, 'tokens' | 'deletions' | 'providers' | 'appleRevocation' | 'config' | 'scripts' | 'now'>;
 
 /** Reads the balance that the deletion of an account would delete. Answers account(exists 0|1, balance, below 0 for a debt). */
 export const previewScript = defineScript({
@@ -67,6 +70,15 @@ export const deleteAccount = endpoint({
     token: StoreToken.optional().meta({ description: 'For a store account: an ID token of the app store, at most ten minutes old.' }),
     installId: OptionalInstallId.meta({ description: 'For a guest.' }),
     confirm: Confirm.optional().meta({ description: 'The `confirm` of the first call. Without it nothing is deleted.' }),
+    authorizationCode: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,4096}$/, 'Must be 1 to 4096 visible ASCII characters')
+      .optional()
+      .meta({
+        description:
+          'With `confirm`: the `authorizationCode` that Sign in with Apple gave to the app at most five minutes ago. The service revokes at Apple ' +
+          'what the user has granted.',
+      }),
   }),
   reply: z.object({
     deleted: z.boolean().meta({ description: 'Whether the account is deleted now.' }),
@@ -75,6 +87,9 @@ export const deleteAccount = endpoint({
     expiresAt: z.iso.datetime().optional().meta({ description: 'When `confirm` expires.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'The coins that will be deleted.' }),
     debtCoins: DebtCoins,
+    appleRevoked: z.boolean().optional().meta({
+      description: 'With `authorizationCode`: whether Apple has revoked it. If not, the account is deleted all the same.',
+    }),
   }),
   errors: [
     'identity_required',
@@ -98,8 +113,11 @@ export const deleteAccount = endpoint({
     if (claims === undefined) throw invalid('confirm', 'Must be the confirm of a first call, at most five minutes old');
     const accountId = claims.subject;
     if (!(await proof.owns(accountId, claims.id.split('.', 1)[0]!))) throw invalid('confirm', 'Must be the confirm of the same account');
+    const { authorizationCode: code } = body;
+    // Apple is asked at the same time, so that the deletion does not wait for Apple.
+    const revoking = code === undefined ? undefined : revoke(code, proof.clientId, accountId, services).catch(() => false);
     await deletions.delete(accountId, 'owner');
-    return { deleted: true, accountId };
+    return { deleted: true, accountId, ...(revoking === undefined ? {} : { appleRevoked: await revoking }) };
   },
 });
 
@@ -114,6 +132,8 @@ interface Proof {
   readonly owns: (accountId: string, signInId: string) => Promise<boolean>;
   /** Whether a `confirm` is given even if the account does not exist. */
   readonly takesUnknown: boolean;
+  /** The app for which Apple issued the token. Undefined: the proof is no token of Apple's. */
+  readonly clientId?: string | undefined;
 }
 
 type ProofRefusal = Refusal<'identity_required' | 'bad_token'>;
@@ -132,7 +152,7 @@ async function proofOf(
     const accountId = accountIdOf(installId);
     return { find: async () => ({ accountId, signInId: accountId }), owns: async (id) => id === accountId, takesUnknown: true };
   }
-  const { provider, subject, issuedAt } = await providers.verify(token, 'token');
+  const { provider, subject, clientId, issuedAt } = await providers.verify(token, 'token');
   // The second call may send the same token as the first call, so its token may be older by the life of a `confirm`.
   const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
   if (now() - issuedAt > mostMs)
@@ -151,7 +171,28 @@ async function proofOf(
       return before.includes(signInId) && (await settled(accountId, scripts)).word === 'deleted';
     },
     takesUnknown: false,
+    clientId: provider.name === APPLE ? clientId : undefined,
   };
+}
+
+/** The name of the provider whose grants are revoked. */
+const APPLE = 'apple';
+
+/** Revokes at Apple what the user of an account has granted. @returns whether Apple has */
+async function revoke(
+  code: string,
+  clientId: string | undefined,
+  accountId: string,
+  { appleRevocation, config, scripts, now }: DeletionServices,
+): Promise<boolean> {
+  const apple = keyOfProvider(APPLE, config)!;
+  // Read before the deletion takes the list. Nobody may revoke what the user of another account has granted.
+  const listed = await readHash(scripts, signInsKey(accountId));
+  const owned = new Set([accountId, ...listed.map(([id]) => id)]);
+  return appleRevocation.revoke(code, clientId, async (subject) => {
+    const { ordinal: last } = await storeAccountOf(apple, subject, scripts, now);
+    return Array.from({ length: last + 1 }, (_, ordinal) => storeAccountIdOf(apple, subject, ordinal)).some((id) => owned.has(id));
+  });
 }
 
 /** The answer to the first call: a `confirm`, and the balance that would be deleted. */

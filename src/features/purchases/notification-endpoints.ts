@@ -45,11 +45,11 @@ type NotifiedServices = ScriptServices & Pick<Services, 'stores' | 'keptNotices'
  */
 async function noticed(
   store: StoreName,
-  { kind, mayBeNew, ...named }: PurchaseHint,
+  { kind, mayBeNew, asksForUse = false, ...named }: PurchaseHint,
   answersFirst: boolean,
   services: NotifiedServices,
 ): Promise<boolean> {
   const of = { store, ...named };
   if (kind !== 'product' && (await (mayBeNew ? subscriptionNoticed(of, services) : checkSoon(of, services)))) return true;
-  return kind !== 'subscription' && services.keptNotices.noticed(of, { mayBeNew, answersFirst });
+  return kind !== 'subscription' && services.keptNotices.noticed(of, { mayBeNew, answersFirst, asksForUse });
 }

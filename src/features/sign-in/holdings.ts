@@ -33,7 +33,8 @@ async function listed(accountId: string, services: HoldingServices): Promise<z.i
 /** The sign-ins of the account: the providers with which its user signs in. A guest has none. */
 export const signInHolding = {
   name: 'sign-in',
-  fields: [heldFields('own', 'store')],
+  // `signInLostAt`: when the last sign-in of the account ended because its user has no account with the provider any more.
+  fields: [heldFields('own', 'store'), heldFields('own', 'signInLostAt')],
   keys: [
     { name: 'sign-ins', type: 'hash', life: 'lasts', whenMoved: 'goes', whenDeleted: 'goes' },
     { name: 'sign-in:ended', type: 'string', life: 'lasts', whenMoved: 'stays', whenDeleted: 'stays' },
@@ -47,8 +48,18 @@ export const signInHolding = {
     },
   },
   shown: {
-    shape: { kind: z.enum(['guest', 'store']), signIns: z.array(ListedSignIn) },
-    show: async ({ accountId, fields }, services) => ({ kind: kindOf(fields), signIns: await listed(accountId, services) }),
+    shape: {
+      kind: z.enum(['guest', 'store']),
+      signIns: z.array(ListedSignIn),
+      signInLostAt: z.iso.datetime().optional().meta({
+        description: 'When the account lost its last sign-in, because its user deleted the account with the provider.',
+      }),
+    },
+    show: async ({ accountId, fields }, services) => ({
+      kind: kindOf(fields),
+      signIns: await listed(accountId, services),
+      signInLostAt: isoTime(fields['signInLostAt']),
+    }),
   },
   auditors: () => [signInAuditor],
 } satisfies Holding;

@@ -37,6 +37,7 @@ export function standing(shown: ShownAccount): Facts {
     ],
     ['Why', ban?.reason],
     ['Kind', shown.kind],
+    ['Last sign-in lost', time(shown.signInLostAt)],
     ['Sign-ins', joined(shown.signIns.map(({ id, provider, lastUsedAt }) => [`${provider} ${id}, used `, time(lastUsedAt)]))],
     ['Made (UTC)', time(shown.createdAt)],
     ['Install proven', time(shown.installVerifiedAt)],

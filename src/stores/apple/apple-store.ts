@@ -2,10 +2,11 @@ import type { AppStore, Notifications, OneTimeProducts, Subscriptions } from '..
 import { NewestTransactions } from './newest-transactions.ts';
 import { AppleNotifications } from './notifications.ts';
 import { AppleProducts, AppleSubscriptions } from './sales.ts';
+import { ServerApi } from './server-api.ts';
 import type { AppleOptions } from './settings.ts';
 import { SignedTexts } from './signed-texts.ts';
 
-/** Apple as the app store, by what Apple has signed. The sandbox opens the same class with certificates of its own. */
+/** Apple as the app store, by what Apple has signed and by what its API answers. The sandbox opens the same class with certificates of its own. */
 export class AppleStore implements AppStore {
   readonly name = 'apple';
   readonly installs = undefined;
@@ -16,7 +17,7 @@ export class AppleStore implements AppStore {
 
   constructor(options: AppleOptions) {
     const texts = new SignedTexts({ roots: () => options.settings().roots(), wallClock: options.wallClock });
-    const known = { texts, newest: new NewestTransactions(options.scripts) };
+    const known = { texts, newest: new NewestTransactions(options.scripts), api: new ServerApi(options) };
     this.subscriptions = new AppleSubscriptions(options, known);
     this.products = new AppleProducts(options, known);
     this.#options = options;

@@ -1,18 +1,9 @@
 import { z } from 'zod';
-import { refuse } from '../../errors.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import type { NotificationEndpoint, Notifications, PurchaseHint } from '../store.ts';
-import { appsIn, NotificationPayload, type NamedApp } from './notification-payload.ts';
-import type { NewestTransactions } from './newest-transactions.ts';
 import type { AppleOptions } from './settings.ts';
-import type { SignedTexts } from './signed-texts.ts';
-import { BOUGHT, CONSUMABLE, RENEWABLE, RenewalInfo, SANDBOX, soldIdOf, Transaction } from './transactions.ts';
-
-/** The most characters of a notification, and bytes of its request. One of a subscription has some 22,000. */
-const LONGEST = 64 * 1024;
-
-/** The most characters of a text within a notification. */
-const LONGEST_INNER = 16 * 1024;
+import { LONGEST, SignedNotifications, type Known, type Told } from './signed-notifications.ts';
+import { RENEWABLE, soldIdOf } from './transactions.ts';
 
 /** Types whose meaning for a purchase is in its signed transaction: https://developer.apple.com/documentation/appstoreservernotifications/notificationtype */
 const TYPES = new Set(
@@ -48,65 +39,31 @@ export const appleNotifications = {
   example: `curl -s $base/v1/store/apple/notifications -H 'content-type: application/json' -d '{"signedPayload":"signed-by-apple"}'`,
 } as const satisfies NotificationEndpoint;
 
-interface Known {
-  readonly texts: SignedTexts;
-  readonly newest: NewestTransactions;
-}
-
 export class AppleNotifications implements Notifications {
   readonly #options: AppleOptions;
-  readonly #known: Known;
-  readonly #counts = new Map<string, number>();
+  readonly #signed: SignedNotifications;
+  // Every type is counted from 0 on: Prometheus sees no increase in a series that begins with 1.
+  readonly #counts = new Map<string, number>([...TYPES, 'unknown'].map((type) => [type, 0]));
 
   constructor(options: AppleOptions, known: Known) {
     this.#options = options;
-    this.#known = known;
+    this.#signed = new SignedNotifications(options, known);
     countIn(options.metrics, this.#counts);
   }
 
   async read({ signedPayload }: z.output<typeof appleNotifications.body>): Promise<readonly PurchaseHint[]> {
-    const { data: notification } = NotificationPayload.safeParse(await this.#known.texts.read(signedPayload, LONGEST));
-    if (notification === undefined) throw badToken('Is not a notification that Apple has signed.');
-    const { notificationType: type, subtype, data } = notification;
-    this.#refuseOthers(appsIn(notification));
-    const { signedTransactionInfo: signed, signedRenewalInfo: signedRenewal } = data ?? {};
-    const transaction = signed === undefined ? undefined : await this.#inner(signed, Transaction);
-    const renewal = signedRenewal === undefined ? undefined : await this.#inner(signedRenewal, RenewalInfo);
-    if (transaction !== undefined && (transaction.bundleId !== data!.bundleId || transaction.environment !== data!.environment))
-      throw badToken('Has a transaction of another app or environment.');
-    const isOfAnother = renewal?.originalTransactionId !== transaction?.originalTransactionId || renewal?.environment !== data?.environment;
-    if (renewal !== undefined && isOfAnother) throw badToken('Has a renewal of another subscription.');
-    const hints = transaction === undefined ? [] : await this.#keep(transaction, renewal);
-    this.#count(TYPES.has(type) && (subtype === undefined || SUBTYPES.has(subtype)) ? type : 'unknown', notification);
-    return hints;
+    const told = await this.#signed.open(signedPayload);
+    const { notificationType: type, subtype, transaction } = told;
+    this.#count(TYPES.has(type) && (subtype === undefined || SUBTYPES.has(subtype)) ? type : 'unknown', told);
+    if (transaction === undefined) return [];
+    const kind = transaction.type === RENEWABLE ? 'subscription' : 'product';
+    const mayBeNew = transaction.revocationDate === undefined;
+    const { tellsUse, api } = this.#options.settings();
+    const asksForUse = type === 'CONSUMPTION_REQUEST' && tellsUse && api !== undefined;
+    return [{ kind, id: soldIdOf(transaction), packageName: transaction.bundleId, mayBeNew, asksForUse }];
   }
 
-  /** @throws Refusal `bad_token` for a notification of no app, or of one that is not the service's */
-  #refuseOthers(apps: readonly NamedApp[]): void {
-    const { bundleIds, appIds } = this.#options.settings();
-    // Apple's sandbox does not say the app's id.
-    const isOurs = ({ bundleId, environment, appAppleId }: NamedApp): boolean =>
-      bundleIds.includes(bundleId) && (environment === SANDBOX || appIds.length === 0 || appIds.some((id) => id === appAppleId));
-    if (apps.length === 0 || !apps.every(isOurs)) throw badToken('Is of another app.');
-  }
-
-  async #inner<Shape extends z.ZodType>(text: string, shape: Shape): Promise<z.output<Shape>> {
-    const { data } = shape.safeParse(await this.#known.texts.read(text, LONGEST_INNER));
-    if (data === undefined) throw badToken('Has a text within that Apple has not signed.');
-    return data;
-  }
-
-  async #keep(transaction: Transaction, renewal: RenewalInfo | undefined): Promise<PurchaseHint[]> {
-    const { type, bundleId, inAppOwnershipType, revocationDate } = transaction;
-    const kind = type === RENEWABLE ? 'subscription' : type === CONSUMABLE ? 'product' : undefined;
-    if (kind === undefined || inAppOwnershipType !== BOUGHT) return [];
-    const id = soldIdOf(transaction);
-    await this.#known.newest.keep(id, transaction);
-    if (renewal !== undefined) await this.#known.newest.keepRenewal(id, renewal);
-    return [{ kind, id, packageName: bundleId, mayBeNew: revocationDate === undefined }];
-  }
-
-  #count(type: string, { notificationType, subtype, notificationUUID }: NotificationPayload): void {
+  #count(type: string, { notificationType, subtype, notificationUUID }: Told): void {
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
     if (type === 'unknown')
       this.#options.log.warn({ notificationType, subtype, notificationUUID }, 'Apple sent a notification of an unknown type');
@@ -121,5 +78,3 @@ function countIn(metrics: Metrics, counts: ReadonlyMap<string, number>): void {
     counts: () => [...counts],
   });
 }
-
-const badToken = (message: string) => refuse('bad_token', { message, field: 'signedPayload' });

@@ -1,6 +1,7 @@
 import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from '../bounded-fetch.ts';
+import { Misconfigured } from '../store-calls.ts';
 import type { ServiceAccount } from './settings.ts';
 import type { GoogleOptions } from './settings.ts';
 
@@ -20,12 +21,6 @@ const GRANT_TIMEOUT_MS = 4000;
 
 const Granted = z.object({ access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$/), expires_in: z.number().positive() });
 const GrantRefused = z.object({ error: z.string().regex(/^\w{1,64}$/) });
-
-/**
- * Google refuses the service account, or the private key is unreadable. A retry does not help: an operator has to act. The message is a
- * short reason for the log.
- */
-export class Misconfigured extends Error {}
 
 /**
  * Access tokens of the service account, by the JWT bearer grant (RFC 7523; Google's "Using OAuth 2.0 for Server to Server

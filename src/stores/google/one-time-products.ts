@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { UNKNOWN_STATE_MS } from '../store-calls.ts';
 import { appStoreUnavailable } from '../store-refusals.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, Refund } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { PlaySales, ProductId, UNKNOWN_STATE_MS, type Asked } from './publisher-api.ts';
+import { PlaySales, ProductId, type Asked } from './publisher-api.ts';
 import type { GoogleOptions } from './settings.ts';
 
 /**

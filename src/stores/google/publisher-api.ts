@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
+import { TELL_MS, UNKNOWN_STATE_MS } from '../store-calls.ts';
 import { appStoreUnavailable } from '../store-refusals.ts';
 import type { GoogleApi } from './google-api.ts';
 import type { Answer, Sales, Sold } from '../store.ts';
@@ -7,15 +8,6 @@ import type { GoogleOptions } from './settings.ts';
 
 /** The id of a product, as Google's answers have it. */
 export const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
-
-/**
- * The `Retry-After` of the refusal for an unknown state of a purchase, in milliseconds. Until a developer adds the state it stays unknown,
- * so an early retry gains nothing.
- */
-export const UNKNOWN_STATE_MS = 60_000;
-
-/** The most milliseconds for an acknowledgement or a consumption, enough for one try and a retry. The buyer waits for the outcome. */
-const TELL_MS = 4000;
 
 /** How Google's API reads and acknowledges the purchases of one kind. */
 interface SoldKind<Purchase> {

@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SettingError, type Config } from '../../config.ts';
+import { togetherProblems } from '../setting-groups.ts';
 import type { StoreCheck } from '../store.ts';
 import { provesInstalls } from './integrity.ts';
 import type { GoogleSettings, ServiceAccount } from './settings.ts';
@@ -28,8 +29,8 @@ function isRsaKey(pem: string): boolean {
  */
 function googleProblems(config: Config): string[] {
   return [
-    ...pairProblems(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL'),
-    ...pairProblems(config, 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'),
+    ...togetherProblems(config, ['GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL']),
+    ...togetherProblems(config, ['PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY']),
     ...serviceAccountProblems(config),
   ];
 }
@@ -88,13 +89,6 @@ export function googleSettings(config: Config): GoogleSettings {
  * Google allows 6,000 such calls a day.
  */
 const ASK_FOR_VOIDED_EVERY_MS = 5 * 60_000;
-
-/** The problem if only one of two settings is set that have no effect without each other. */
-function pairProblems(config: Config, one: keyof Config, other: keyof Config): string[] {
-  if ((config[one] === undefined) === (config[other] === undefined)) return [];
-  const [given, missing] = config[one] === undefined ? [other, one] : [one, other];
-  return [`${missing} must be set where ${given} is`];
-}
 
 function serviceAccountProblems({ GOOGLE_SERVICE_ACCOUNT_FILE: file }: Config): string[] {
   try {

@@ -1,4 +1,6 @@
 import type { Config } from '../../config.ts';
+import { keyFileProblems } from '../apple/private-key.ts';
+import { togetherProblems } from '../setting-groups.ts';
 import { isFetchable, type Provider } from './provider.ts';
 
 /** The life of Google's ID tokens, in seconds. */
@@ -83,8 +85,16 @@ export function nameOfProvider(key: string, { OPENID_PROVIDERS }: Pick<Config, '
   return fixed ?? OPENID_PROVIDERS.find(({ issuer }) => issuer === key)?.name ?? key;
 }
 
-/** The problems of OPENID_PROVIDERS that stop the start, a line for each. */
-export function providerProblems({ OPENID_PROVIDERS: rows, production }: Config): string[] {
+/** The problems of the providers' settings that stop the start, a line for each. */
+export function providerProblems(config: Config): string[] {
+  return [
+    ...rowProblems(config),
+    ...togetherProblems(config, ['APPLE_TEAM_ID', 'APPLE_SIGN_IN_KEY_ID', 'APPLE_SIGN_IN_KEY_FILE']),
+    ...keyFileProblems('APPLE_SIGN_IN_KEY_FILE', config.APPLE_SIGN_IN_KEY_FILE),
+  ];
+}
+
+function rowProblems({ OPENID_PROVIDERS: rows, production }: Config): string[] {
   const fixed = Object.values(builtIn);
   const problems = rows.flatMap(({ name, issuer }, index) => {
     const earlier = rows.slice(0, index);

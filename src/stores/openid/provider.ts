@@ -30,6 +30,8 @@ export interface Identity {
   readonly provider: Provider;
   /** The provider's own id of the user, which it never gives to another user. It has no blank. */
   readonly subject: string;
+  /** The `aud` of the token: the app or website in which the user signed in. */
+  readonly clientId: string;
   /** When the provider issued the token, in milliseconds since 1970. */
   readonly issuedAt: number;
   /** The `nonce` of the token. Undefined: the token has none. */

@@ -5,7 +5,8 @@ import { isCompact } from '../compact-token.ts';
 import type { StoreOptions } from '../store.ts';
 import { IssuerKeys } from './issuer-keys.ts';
 import type { Identity, Provider } from './provider.ts';
-import { verifyIdToken } from './verify-id-token.ts';
+import { eventIn, type UserEvent } from './user-event.ts';
+import { verifyIdToken, verifyNotification, type IdTokenRules } from './verify-id-token.ts';
 
 /** Providers that are made for each issuer: the sandbox's. */
 export interface MadeProviders {
@@ -18,6 +19,8 @@ export interface ProviderOptions extends Pick<StoreOptions, 'log' | 'now' | 'wal
   readonly made?: MadeProviders | undefined;
   /** Whether discovery may use http on this machine: outside production. */
   readonly allowsLoopbackHttp: boolean;
+  /** Counts the notifications about users' accounts, by type. */
+  readonly counts?: { count(type: string): void };
 }
 
 /** The providers with which players sign in. */
@@ -38,28 +41,49 @@ export class Providers {
    * provider
    */
   async verify(token: string, field: string, nonce?: string): Promise<Identity> {
-    const { rows, made, log, now, wallClock } = this.#options;
+    const { log } = this.#options;
+    const provider = this.#issuerOf(token, field);
+    const { sub, aud, azp, iat, nonce: given } = await verifyIdToken(token, this.#rulesOf(provider), field, log);
+    // With several audiences the client is in `azp`.
+    const clientId = typeof aud === 'string' ? aud : aud.length === 1 ? aud[0]! : String(azp);
+    const identity = { provider, subject: sub, clientId, issuedAt: iat * 1000, nonce: typeof given === 'string' ? given : undefined };
+    if (nonce === undefined || fitsNonce(identity, nonce)) return identity;
+    log.debug({ reason: 'another nonce' }, 'a token of an issuer does not verify');
+    throw refuse('bad_token', { field });
+  }
+
+  /**
+   * Verifies what a provider says about the account of one of its users with the provider.
+   * @param name the name of the provider
+   * @throws as `verify`
+   */
+  async verifyNotification(token: string, field: string, name: string): Promise<UserEvent> {
+    const { rows, made, log, counts } = this.#options;
+    // With another provider's sign-in, no notification of this one can verify.
+    if (made === undefined && !rows.some((row) => row.name === name)) throw refuse('store_unconfigured');
+    const provider = this.#issuerOf(token, field);
+    if (provider.name !== name) throw refuse('bad_token', { field });
+    const event = eventIn(await verifyNotification(token, this.#rulesOf(provider), field, log));
+    if (event === undefined) throw refuse('bad_token', { field });
+    counts?.count(event.type);
+    return { provider, ...event };
+  }
+
+  /** @throws Refusal `bad_token`; `store_unconfigured` without any provider */
+  #issuerOf(token: string, field: string): Provider {
+    const { rows, made, log } = this.#options;
     if (rows.length === 0 && made === undefined) throw refuse('store_unconfigured');
     const issuer = issuerOf(token);
     const provider = issuer === undefined ? undefined : (rows.find(({ issuers }) => issuers.includes(issuer)) ?? made?.issuing(issuer));
-    if (provider === undefined) {
-      log.debug({ reason: 'no provider with its iss' }, 'an ID token does not verify');
-      throw refuse('bad_token', { field });
-    }
-    const { issuers, clientIds: audiences, algorithms, maxAgeSeconds, isByRedisClock } = provider;
-    const rules = {
-      issuers,
-      audiences,
-      algorithms,
-      maxAgeSeconds,
-      keys: this.#keysOf(provider),
-      now: isByRedisClock ? now() : wallClock(),
-    };
-    const { sub, iat, nonce: given } = await verifyIdToken(token, rules, field, log);
-    const identity = { provider, subject: sub, issuedAt: iat * 1000, nonce: typeof given === 'string' ? given : undefined };
-    if (nonce === undefined || fitsNonce(identity, nonce)) return identity;
-    log.debug({ reason: 'another nonce' }, 'an ID token does not verify');
+    if (provider !== undefined) return provider;
+    log.debug({ reason: 'no provider with its iss' }, 'a token of an issuer does not verify');
     throw refuse('bad_token', { field });
+  }
+
+  #rulesOf(provider: Provider): IdTokenRules {
+    const { now, wallClock } = this.#options;
+    const { issuers, clientIds: audiences, algorithms, maxAgeSeconds, isByRedisClock } = provider;
+    return { issuers, audiences, algorithms, maxAgeSeconds, keys: this.#keysOf(provider), now: isByRedisClock ? now() : wallClock() };
   }
 
   #keysOf({ keysUrl, issuers: [issuer = ''] }: Provider): IssuerKeys {

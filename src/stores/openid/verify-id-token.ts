@@ -24,38 +24,73 @@ const Claims = z.object({
 
 export type IdTokenClaims = z.output<typeof Claims>;
 
-/** What an ID token must be. */
-export interface IdTokenRules {
+/** What a token of an issuer must be. */
+export interface TokenRules {
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
-  readonly maxAgeSeconds: number;
   readonly keys: IssuerKeys;
   /** The present time in milliseconds since 1970, by the clock that the token's times are compared with. */
   readonly now: number;
 }
 
+export interface IdTokenRules extends TokenRules {
+  readonly maxAgeSeconds: number;
+}
+
 /**
- * Verifies an ID token, by OpenID Connect Core 1.0, section 3.1.3.7, and RFC 8725: the algorithm and the keys come from the rules, never
- * from the token. The reason why a token does not verify is logged (at `debug`), but not sent to the client.
+ * Verifies an ID token, by OpenID Connect Core 1.0, section 3.1.3.7, and RFC 8725.
  * @param field the field of the request with the token
  * @throws Refusal `bad_token`; `app_store_unavailable` while the issuer's keys cannot be fetched
  */
-export async function verifyIdToken(token: string, rules: IdTokenRules, field: string, log: Logger): Promise<IdTokenClaims> {
+export function verifyIdToken(token: string, rules: IdTokenRules, field: string, log: Logger): Promise<IdTokenClaims> {
+  return verifyToken(token, rules, { shape: Claims, required: ['sub', 'exp'], maxTokenAge: rules.maxAgeSeconds }, field, log);
+}
+
+/** The claims of a notification about a user's account with an issuer: a security event token without `sub` and mostly without `exp`. */
+const NotificationClaims = z.object({ aud: z.union([z.string(), z.array(z.string())]), azp: z.unknown().optional(), events: z.string() });
+
+/**
+ * Verifies a notification of an issuer about one of its users, as `verifyIdToken` does. It may be of any age: whoever handles it compares
+ * the time of the event.
+ * @returns the text of its `events`
+ */
+export async function verifyNotification(token: string, rules: TokenRules, field: string, log: Logger): Promise<string> {
+  return (await verifyToken(token, rules, { shape: NotificationClaims, required: ['iat'] }, field, log)).events;
+}
+
+interface Wanted<Shape> {
+  readonly shape: Shape;
+  readonly required: string[];
+  /** In seconds. */
+  readonly maxTokenAge?: number;
+}
+
+/**
+ * The algorithm and the keys come from the rules, never from the token. The reason why a token does not verify is logged (at `debug`), but
+ * not sent to the client.
+ */
+async function verifyToken<Shape extends z.ZodType<{ aud: string | string[]; azp?: unknown }>>(
+  token: string,
+  rules: TokenRules,
+  { shape, required, ...age }: Wanted<Shape>,
+  field: string,
+  log: Logger,
+): Promise<z.output<Shape>> {
   try {
     if (!isCompact(token, 3)) throw new Error('not a JWS in compact form');
     const { payload, protectedHeader } = await jwtVerify(token, (header) => keyFor(header, rules.keys), {
       algorithms: [...rules.algorithms],
       issuer: [...rules.issuers],
       audience: [...rules.audiences],
-      requiredClaims: ['sub', 'exp'],
+      requiredClaims: required,
       clockTolerance: TOLERANCE_SECONDS,
-      maxTokenAge: rules.maxAgeSeconds,
       currentDate: new Date(rules.now),
+      ...age,
     });
-    // A JWT of another type, such as `at+jwt` or `logout+jwt`, is not an ID token (RFC 8725, section 3.11).
+    // A JWT of another type, such as `at+jwt` or `logout+jwt`, is not one of these tokens (RFC 8725, section 3.11).
     if (protectedHeader.typ !== undefined && protectedHeader.typ !== 'JWT') throw new Error('unexpected typ');
-    const claims = Claims.safeParse(payload);
+    const claims = shape.safeParse(payload);
     if (!claims.success) throw new Error(`unexpected ${claims.error.issues[0]!.path.join('.')}`);
     const { aud, azp } = claims.data;
     // A second audience could send the token to this service, so the token must have been issued to a client of ours.
@@ -64,7 +99,7 @@ export async function verifyIdToken(token: string, rules: IdTokenRules, field: s
     return claims.data;
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    log.debug({ reason: (error as Error).message }, 'an ID token does not verify');
+    log.debug({ reason: (error as Error).message }, 'a token of an issuer does not verify');
     throw refuse('bad_token', { field });
   }
 }

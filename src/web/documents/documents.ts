@@ -33,6 +33,8 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
   const schemas = new Schemas(errorSchemas);
   const features = those({ ...all, ...(operator && { operator }) }, ({ hasOwnPort }) => !hasMetricsPort || hasOwnPort !== true);
   const withSandbox = { ...features, ...(sandbox && { sandbox }) };
+  // The service itself calls the stand-ins for the stores' endpoints, which the stores document. So the pages have only the others.
+  const onPages = { ...features, ...(sandbox && those({ sandbox }, ({ unlimited }) => unlimited !== true)) };
   const shown: Shown = { sandbox: sandbox !== undefined, playground, metrics: !hasMetricsPort };
   const endpoints = discoveryList(withSandbox, schemas);
   const openapi = openapiDocument(features, schemas);
@@ -42,9 +44,9 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
     // The pages are made in a worker thread, because that takes 70 ms of CPU time.
     pages: editionsFrom(new URL('../reference/pages-worker.ts', import.meta.url), () => ({
-      openapi: sandbox === undefined ? openapi : openapiDocument(withSandbox, new Schemas(errorSchemas)),
+      openapi: sandbox === undefined ? openapi : openapiDocument(onPages, new Schemas(errorSchemas)),
       asyncapi,
-      givers: errorGivers(withSandbox, channels),
+      givers: errorGivers(onPages, channels),
     })),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
     page: new Encoded(page(withSandbox, channels, shown)),

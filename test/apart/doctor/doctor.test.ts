@@ -237,7 +237,6 @@ describe('on the settings', () => {
     [{ NODE_ENV: 'development' }, 'warning', 'development', 'NODE_ENV=development'],
     [{ STORE: '' }, 'warning', 'store_unconfigured', 'sign-in (GOOGLE_CLIENT_IDS)'],
     [{ STORE: 'apple' }, 'warning', 'store_unconfigured', 'APPLE_BUNDLE_IDS, APPLE_ROOTS_FILE'],
-    [{ STORE: 'google,apple' }, 'note', 'apple_not_asked', 'Apple has signed'],
     [{ STORE: 'google,apple' }, 'note', 'no_app_review', 'TEST_PURCHASES=off'],
     [{ TEST_PURCHASES: 'on' }, 'warning', 'test_purchases', 'TEST_PURCHASES=on'],
     [{ PLAYGROUND: 'on' }, 'warning', 'playground', ''],

@@ -16,6 +16,9 @@ const calls: [method: 'GET' | 'POST', path: string, contentType: string, status:
   ['GET', `${purchasesPath()}/productsv2/tokens/x`, '', 401],
   ['POST', `${purchasesPath()}/products/coins_500/tokens/x:consume`, 'application/json', 401],
   ['GET', `${purchasesPath()}/voidedpurchases`, '', 401],
+  ['GET', '/sandbox/app-store/production/inApps/v1/transactions/2000000123456789', '', 401],
+  ['GET', '/sandbox/app-store/sandbox/inApps/v1/subscriptions/2000000123456789', '', 401],
+  ['POST', '/sandbox/app-store/production/inApps/v1/transactions/2000000123456789/finish', 'application/json', 401],
 ];
 
 const ask = (service: TestService, [method, path, contentType]: (typeof calls)[number]) =>

@@ -75,6 +75,33 @@ test.each([
 
 const NOT = [401, 'bad_token'];
 
+test.each([
+  ['coins', order, '/v1/purchases'],
+  ['a subscription', subscription, '/v1/subscription/purchase'],
+] as const)('the bare id of %s is enough for the account that it is bound to', async (_, issued, path) => {
+  const [installId, other] = [freshId(), freshId()];
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'one' });
+  const send = (who: string, transactionId: string) => service.post(path, { installId: who, store: 'apple', transactionId });
+  const bound = await issued({ appAccountToken: await tokenOf(installId) });
+  expect(codeOf(await send(other, bound.transactionId))).toEqual([409, 'purchase_owned']);
+  expect((await send(installId, bound.transactionId)).body.ok).toBe(true);
+  expect(codeOf(await send(other, (await issued({})).transactionId))).toEqual(NOT);
+  expect(codeOf(await send(other, '2999999999999999'))).toEqual(NOT);
+});
+
+test('a refund of which no notification came is taken back within the minutes of the sandbox, and coins that its API does not know yet are granted', async () => {
+  const installId = freshId();
+  const { transaction, transactionId } = await order({ knownAfterSeconds: 20 });
+  expect((await buy(installId, transaction)).body.balanceAfterCoins).toBe(500);
+  await eventually(async () => {
+    service.advance(30_000);
+    return (await own.redis.hexists(`{sandbox:purchase:${transactionId}}`, 'consumedAt')) === 1;
+  });
+  await order({ transactionId, refundedQuantity: 1 });
+  service.advance(MINUTE);
+  await eventually(async () => (await balanceOf(service, { installId })) === 0);
+});
+
 test('a product that the catalogue lacks is not recorded, and another app sells nothing here', async () => {
   const lacking = await order({ productId: 'unheard.of' });
   expect(codeOf(await buy(freshId(), lacking.transaction))).toEqual([404, 'product_not_found']);

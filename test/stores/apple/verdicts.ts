@@ -27,7 +27,7 @@ export function coinopVerdict(root: Buffer): Verdict {
   const store = new AppleStore({
     ...{ log: pino({ level: 'silent' }), now: Date.now, wallClock: Date.now, monotonic: () => performance.now() },
     ...{ scripts: forgetful, metrics: new Metrics() },
-    settings: () => ({ bundleIds: [BUNDLE_ID], appIds: [APP_ID], roots: () => roots }),
+    settings: () => ({ bundleIds: [BUNDLE_ID], appIds: [APP_ID], tellsUse: false, api: undefined, roots: () => roots }),
   });
   return async (text, kind) => {
     if (kind === 'notification') return (await refusable(store.notifications!.read({ signedPayload: text }, ''))) !== undefined;

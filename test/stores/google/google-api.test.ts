@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
+import { OPEN_MS } from '../../../src/stores/circuit.ts';
 import { GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { activeUntil, FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/purchases/subscription/fake-google.ts';
 import { refusal } from './issuer.ts';

@@ -114,7 +114,7 @@ describe('verify refuses with bad_token', () => {
     expect(await refusal(verify(text))).toEqual(badToken);
     // The log names the fault at level debug (20) and contains neither the token nor its claims.
     expect(issuer.logLines).toHaveLength(1);
-    expect(JSON.parse(issuer.logLines[0]!)).toMatchObject({ level: 20, msg: 'an ID token does not verify' });
+    expect(JSON.parse(issuer.logLines[0]!)).toMatchObject({ level: 20, msg: 'a token of an issuer does not verify' });
     for (const part of text.split('.').filter((piece) => piece.length > 12)) expect(issuer.logLines[0]).not.toContain(part);
     expect(issuer.logLines[0]).not.toContain(SUBJECT);
   });

@@ -3,7 +3,7 @@ import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
 import { backoffMs } from '../../../journal/backoff.ts';
 import { Journal } from '../../../journal/journal.ts';
 import type { DueQueue } from '../../../redis/due-queue.ts';
-import type { OneTimeProducts, ProductPurchase } from '../../../stores/store.ts';
+import { USE_TOLD_WITHIN_MS, type OneTimeProducts, type ProductPurchase } from '../../../stores/store.ts';
 import type { StoreName, Stores } from '../../../stores/stores.ts';
 import { LEASE_MS, LONGEST_WAIT_MS, PENDING_WAIT_MS, UNCONFIGURED_WAIT_MS } from '../core/check-schedule.ts';
 import { accountNamed, accountOf, isOwnedBy } from '../core/owner.ts';
@@ -20,7 +20,9 @@ import type { PurchaseCounts } from './purchase-counts.ts';
 import {
   bookedEntryScript,
   documentIn,
+  forgetUseAsked,
   keysOf,
+  noteUseAsked,
   readPurchase,
   recordFinished,
   recordPurchase,
@@ -54,7 +56,7 @@ const REFUNDED_TELL_MS = 7 * 86_400_000;
 
 export interface CoinPurchasesOptions {
   readonly scripts: CallerScripts;
-  readonly bookings: PurchaseBookings;
+  readonly bookings: PurchaseBookings & { balanceIn(accountId: string): Promise<number> };
   readonly catalogue: { productSoldAs(store: StoreName, sku: string): { productId: string; coins: number } | undefined };
   readonly stores: Stores;
   readonly testCoins: Pick<TestCoins, 'refusalOf' | 'nextDayAt'>;
@@ -168,15 +170,16 @@ export class CoinPurchases {
   /**
    * Handles the app store's notification of a changed purchase. The notification is only a hint: the service asks the store. A recorded
    * purchase is checked within a second. A new purchase is recorded if it is bound to an account.
-   * @param asks whether to ask about a new purchase. False: the result is `not_yet`
+   * @param how `asks`: whether to ask about a new purchase. False: the result is `not_yet`. `asksForUse`: as in `PurchaseHint`
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed({ store, id, packageName }: NamedPurchase, asks = true): Promise<Noticed> {
+  async noticed({ store, id, packageName }: NamedPurchase, { asks = true, asksForUse = false } = {}): Promise<Noticed> {
     const { scripts, now } = this.#options;
     const seller = this.sellerOf(store);
     if (seller === undefined || !seller.packageNames.includes(packageName)) return { word: 'ignored' };
     const purchaseId = purchaseIdOf(store, id);
     if ((await readPurchase(purchaseId, scripts)) !== undefined) {
+      if (asksForUse) await noteUseAsked(purchaseId, now(), scripts);
       await this.#journal.bring(purchaseId, now());
       return { word: 'recorded' };
     }
@@ -227,7 +230,7 @@ export class CoinPurchases {
     if (seller === undefined) return now() + UNCONFIGURED_WAIT_MS;
     const purchase = await askStore(seller, document);
     if (purchase === 'failed') {
-      counts.failed('look');
+      counts.failed(store, 'look');
       return now() + backoffMs(await recordFinished(purchaseId, false, scripts));
     }
     if (typeof purchase === 'string') {
@@ -240,7 +243,30 @@ export class CoinPurchases {
       return Math.min(testCoins.nextDayAt(), now() + LONGEST_WAIT_MS);
     const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
     if (recorded === undefined) return now();
-    return (await this.#follow(purchaseId, recorded.document)).nextAt;
+    const followed = await this.#follow(purchaseId, recorded.document);
+    return this.#tellUse(purchaseId, followed);
+  }
+
+  /**
+   * Tells the store what became of a purchase, if the store has asked for that.
+   * @returns when the purchase is due again, in milliseconds since 1970; undefined: never
+   */
+  async #tellUse(purchaseId: string, { document, nextAt }: Followed): Promise<number | undefined> {
+    const { scripts, bookings, now } = this.#options;
+    const { useAskedAt, store, owner, granted, taken, grantedAt } = document;
+    if (useAskedAt === undefined) return nextAt;
+    const seller = this.sellerOf(store);
+    const held = granted - taken;
+    // A refund needs no facts any more, and the account of a deleted owner has none.
+    const isOver = owner === '-' || (grantedAt !== undefined && held <= 0) || now() - useAskedAt > USE_TOLD_WITHIN_MS;
+    if (!isOver && seller?.tellUse !== undefined) {
+      const balance = grantedAt === undefined ? 0 : await bookings.balanceIn(owner);
+      const spent = grantedAt === undefined ? 0 : Math.max(0, held - Math.max(0, balance)) / held;
+      if (!(await seller.tellUse(document, { isGranted: grantedAt !== undefined, spent })))
+        return Math.min(nextAt ?? Infinity, now() + backoffMs(document.faults + 1));
+    }
+    await forgetUseAsked(purchaseId, useAskedAt, scripts);
+    return nextAt;
   }
 
   /** Why a test purchase that gave no coins yet is not recorded. Undefined: it is recorded, as any that somebody paid for. */
@@ -292,12 +318,12 @@ export class CoinPurchases {
     const faults = await recordFinished(purchaseId, isFinished, scripts);
     const reported = { ...document, isFinished, faults };
     if (isFinished) return { document: reported, nextAt: undefined };
-    counts.failed('finish');
+    counts.failed(document.store, 'finish');
     const ageMs = now() - document.grantedAt!;
     const isRefunded = document.refunded >= document.quantity;
     if (isRefunded && ageMs > REFUNDED_TELL_MS) return { document: reported, nextAt: undefined };
     if (!isRefunded && ageMs > OVERDUE_MS) {
-      counts.overdue++;
+      counts.overdue(document.store);
       log.error({ purchaseId, orderId: document.orderId }, 'the app store does not know, after a day, that a buyer has the purchase');
     }
     return { document: reported, nextAt: now() + backoffMs(faults) };
@@ -327,7 +353,7 @@ export class CoinPurchases {
         return { document: { ...document, owner: '-', booking: undefined }, balance, word: 'deleted' };
       }
       if (!('balance' in booked)) return { document, balance, word: 'balance_limit' };
-      if (booked.word === 'done') counts.booked(type, coins);
+      if (booked.word === 'done') counts.booked(store, type, coins);
       balance = booked.balance;
       const entry = { number, coins: booked.coins, balanceAfter: booked.balanceAfter };
       document = documentIn(await scripts.run(bookedEntryScript, keysOf(purchaseId), entry)) ?? { ...document, booking: undefined };

@@ -49,13 +49,17 @@ export class KeptNotices {
   /**
    * Handles the store's notification of a purchase as `CoinPurchases.noticed` does, and keeps it if the purchase cannot be recorded yet.
    * @param how `mayBeNew`: whether the purchase may be new (`PurchaseHint`). Other notifications are not kept, because nothing is to be booked.
-   * `answersFirst`: whether a notification of a new purchase is kept without a question to the store (`NotificationEndpoint`)
+   * `answersFirst`: whether a notification of a new purchase is kept without a question to the store (`NotificationEndpoint`). `asksForUse`: as
+   * in `PurchaseHint`
    * @returns whether the purchase is recorded, or its notification is kept
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed(of: NamedPurchase, { mayBeNew, answersFirst }: { mayBeNew: boolean; answersFirst: boolean }): Promise<boolean> {
+  async noticed(
+    of: NamedPurchase,
+    { mayBeNew, answersFirst, asksForUse = false }: { mayBeNew: boolean; answersFirst: boolean; asksForUse?: boolean },
+  ): Promise<boolean> {
     const { scripts, purchases, log, now } = this.#options;
-    const { word, ...about } = await purchases.noticed(of, !answersFirst);
+    const { word, ...about } = await purchases.noticed(of, { asks: !answersFirst, asksForUse });
     if (word === 'recorded') return true;
     if (word === 'ignored' || !mayBeNew) return false;
     const purchaseId = purchaseIdOf(of.store, of.id);
@@ -92,7 +96,7 @@ export class KeptNotices {
       ({ word } = await purchases.noticed({ store, id: notice.text('id'), packageName: notice.text('packageName') }));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      counts.failed('look');
+      counts.failed(store, 'look');
       return this.#repeat(purchaseId, notice, unknowns);
     }
     if (word === 'recorded' || word === 'ignored') return this.#waiting.forget(purchaseId);

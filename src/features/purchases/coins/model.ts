@@ -14,6 +14,7 @@ export const purchaseKeys = {
    *   entry (`purchase-coins.lua`)
    * - finished (1 once the store accepted the report of the grant), faults (failed checks in a row), act (the id of the last change: the
    *   queue had an entry with this id before the record changed)
+   * - useAskedAt: when the store asked what became of the purchase (`OneTimeProducts.tellUse`). Missing: it did not, or has been told
    * - moves (JSON: the moves to other accounts by operators), transfer (`<type> <coins> <account> <number>`: the next ledger entry of the
    *   last move)
    * The hash never expires: without it the purchase could be granted again.
@@ -134,6 +135,7 @@ export function documentOf(found: ReadonlyMap<string, string> | readonly string[
     /** The owner's balance right after the grant, in coins. */
     balanceAfter: number('balanceAfter'),
     faults: number('faults'),
+    useAskedAt: timeOf(text('useAskedAt')),
   };
 }
 

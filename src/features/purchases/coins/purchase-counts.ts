@@ -1,53 +1,67 @@
 import type { Metrics } from '../../../server/metrics.ts';
+import { STORE_NAMES, type StoreName } from '../../../stores/stores.ts';
 
 const calls = ['look', 'finish', 'list'] as const;
 
 const outcomes = ['granted', 'refunded', 'reversed'] as const;
 
-/** Numbers for the metrics of this process's work on purchases of coins. */
+/** Numbers for the metrics of this process's work on purchases of coins, by store. */
 export class PurchaseCounts {
-  readonly #failures = { look: 0, finish: 0, list: 0 };
-  readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
+  readonly #failures = countsOf(calls);
+  readonly #booked = countsOf(outcomes);
   /** The number of checks that found a grant still not reported to the app store after a day. */
-  overdue = 0;
+  readonly #overdue = countsOf(['overdue']);
   /** When any process last asked each app store for refunds, in milliseconds since 1970. 0: never. */
-  readonly askedAt = new Map<string, number>();
+  readonly askedAt = new Map<StoreName, number>();
 
   constructor(metrics: Metrics) {
-    metrics.countBy({
+    metrics.countByEach({
       name: 'coinop_purchases_total',
       help: 'Purchases of coins that were granted, refunded, or given back after a refund.',
-      label: 'outcome',
-      counts: () => outcomes.map((outcome) => [outcome, this.#booked[outcome]]),
+      labels: ['store', 'outcome'],
+      counts: () => [...this.#booked].map(([key, count]) => [key.split(' '), count]),
     });
-    metrics.countBy({
+    metrics.countByEach({
       name: 'coinop_purchase_store_failures_total',
       help: 'Calls to the app store about purchases of coins that failed after all retries, by kind of call, in the background.',
-      label: 'call',
-      counts: () => calls.map((call) => [call, this.#failures[call]]),
+      labels: ['store', 'call'],
+      counts: () => [...this.#failures].map(([key, count]) => [key.split(' '), count]),
     });
-    metrics.count({
+    metrics.countBy({
       name: 'coinop_purchases_overdue_total',
       help: 'Checks of purchases of coins that were granted a day ago and are not reported to the app store yet.',
-      value: () => this.overdue,
+      label: 'store',
+      counts: () => [...this.#overdue].map(([key, count]) => [key.split(' ')[0]!, count]),
     });
-    metrics.gauge({
+    metrics.gaugeByEach({
       name: 'coinop_purchase_refunds_asked_timestamp_seconds',
       help: 'When the app store was last asked for refunds, in seconds since 1970.',
       // All workers report the same time, so the highest of their values is the time.
       aggregator: 'max',
-      value: () => {
-        const first = Math.min(...this.askedAt.values());
-        return first === 0 || first === Infinity ? undefined : first / 1000;
-      },
+      label: 'store',
+      values: () => [...this.askedAt].flatMap(([store, at]) => (at === 0 ? [] : [[store, at / 1000] as const])),
     });
   }
 
-  failed(call: (typeof calls)[number]): void {
-    this.#failures[call]++;
+  failed(store: StoreName, call: (typeof calls)[number]): void {
+    add(this.#failures, store, call);
   }
 
-  booked(type: 'topup' | 'refund', coins: number): void {
-    this.#booked[type === 'topup' ? 'granted' : coins < 0 ? 'refunded' : 'reversed']++;
+  overdue(store: StoreName): void {
+    add(this.#overdue, store, 'overdue');
   }
+
+  booked(store: StoreName, type: 'topup' | 'refund', coins: number): void {
+    add(this.#booked, store, type === 'topup' ? 'granted' : coins < 0 ? 'refunded' : 'reversed');
+  }
+}
+
+/** A count of 0 for each store and kind: Prometheus sees no increase in a series that begins with 1. */
+function countsOf(kinds: readonly string[]): Map<string, number> {
+  return new Map(STORE_NAMES.flatMap((store) => kinds.map((kind) => [`${store} ${kind}`, 0] as const)));
+}
+
+function add(counts: Map<string, number>, store: StoreName, kind: string): void {
+  const key = `${store} ${kind}`;
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

@@ -1,4 +1,4 @@
-import { defineLibrary } from '../../../redis/script.ts';
+import { defineLibrary, defineScript } from '../../../redis/script.ts';
 import { purchaseScript } from '../core/purchase-script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { ProductPurchase } from '../../../stores/store.ts';
@@ -32,6 +32,29 @@ export const voidScript = purchaseScript(new URL('note-listed-refund.lua', impor
 export const grantReportScript = purchaseScript(new URL('record-grant-report.lua', import.meta.url), ['finished'], ['done']);
 
 export const deletedOwnerScript = purchaseScript(new URL('drop-deleted-owner.lua', import.meta.url), ['owner'], ['released', 'kept']);
+
+/** Notes when the store asked what became of a purchase. Answers noted, unknown. */
+const useAskedScript = defineScript({
+  name: 'purchases/note-use-asked',
+  lua: `if redis.call('EXISTS', purchase) == 0 then return {'unknown'} end
+    redis.call('HSET', purchase, 'useAskedAt', at)
+    return {'noted'}`,
+  keys: ['purchase'],
+  args: ['at'],
+  answers: ['noted', 'unknown'],
+  durable: true,
+});
+
+/** Drops the note, unless the store has asked again. Answers done. */
+const useToldScript = defineScript({
+  name: 'purchases/forget-use-asked',
+  lua: `if redis.call('HGET', purchase, 'useAskedAt') == at then redis.call('HDEL', purchase, 'useAskedAt') end
+    return {'done'}`,
+  keys: ['purchase'],
+  args: ['at'],
+  answers: ['done'],
+  durable: true,
+});
 
 const moveScript = purchaseScript(
   new URL('move-purchase.lua', import.meta.url),
@@ -112,6 +135,16 @@ export async function recordPurchase(
 export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
   const [, faults] = await scripts.run(grantReportScript, keysOf(purchaseId), { finished: Number(isFinished) });
   return Number(faults);
+}
+
+/** Notes that the store asks what became of a purchase. The next check of the purchase tells it. */
+export async function noteUseAsked(purchaseId: string, at: number, scripts: ScriptRunner): Promise<void> {
+  await scripts.run(useAskedScript, keysOf(purchaseId), { at });
+}
+
+/** @param at when the store asked */
+export async function forgetUseAsked(purchaseId: string, at: number, scripts: ScriptRunner): Promise<void> {
+  await scripts.run(useToldScript, keysOf(purchaseId), { at });
 }
 
 /** Removes a deleted account from the record of one of its purchases. */

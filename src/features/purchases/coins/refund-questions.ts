@@ -144,7 +144,7 @@ export class RefundQuestions {
       return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      counts.failed('list');
+      counts.failed(store, 'list');
       log.warn({ reason: error.message }, 'the app store did not say which purchases it has taken back');
       return false;
     }

@@ -64,8 +64,8 @@ describe('POST /v1/purchases', () => {
     [{ store: 'google', transactionId: '1' }, '400 invalid_request', 'purchaseToken'],
     [{ store: 'apple', purchaseToken: 'a' }, '400 invalid_request', 'transaction'],
     [{ store: 'moon', purchaseToken: 'a' }, '400 invalid_request', 'store'],
-    // Nothing that Apple signed has told of this id.
-    [{ store: 'apple', transactionId: '2000000123' }, '503 store_unconfigured', undefined],
+    // The store knows no such transaction.
+    [{ store: 'apple', transactionId: '2000000123' }, '401 bad_token', undefined],
     [{ store: 'apple', transaction: 'a.b.c' }, '401 bad_token', undefined],
   ])('the proof %j is refused with %s', async (proof, code, field) => {
     const reply = await shop.service.post('/v1/purchases', { installId: freshId(), ...proof });

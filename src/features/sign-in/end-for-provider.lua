@@ -1,0 +1,26 @@
+-- Does what the provider of a sign-in tells of its user: ends the sessions of the sign-in, or the sign-in itself, even the account's last.
+-- KEYS account, sessions
+-- ARGV id, provider, removes (0: ends its sessions only), happened_at, life_seconds
+-- Prologue prologue-check.lua: generation
+-- Library sign-ins.lua: sign_ins_of, has_sign_in
+-- Library session-list.lua: end_sessions_of
+-- Library account-events.lua: tell_event
+-- Answers ended(the sign-ins that are left) older sign_in_not_found
+--
+-- What happened before the sign-in was last used is over: its user has consented again.
+local tag = string.match(account, '^{.-}')
+if not has_sign_in(tag, id) then return {'sign_in_not_found'} end
+local all = sign_ins_of(tag)
+for index = 1, #all, 2 do
+  if all[index] == id and tonumber(string.match(all[index + 1], '<sign_in: used_at>') or 0) > tonumber(happened_at) then return {'older'} end
+end
+end_sessions_of(sessions, id, generation, '', life_seconds)
+local left = #all / 2
+if removes == '1' then
+  left = left - 1
+  redis.call('HDEL', tag .. ':sign-ins', id)
+  if tag == '{' .. id .. '}' then redis.call('SET', tag .. ':sign-in:ended', now) end
+  if left == 0 then redis.call('HSET', account, 'signInLostAt', now) end
+  tell_event(string.sub(tag, 2, -2), 'o', provider)
+end
+return {'ended', string.format('%d', left)}

@@ -1,0 +1,79 @@
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+
+/**
+ * Milliseconds from one call to the next, by the environment. Apple allows each app 50 calls a second to an endpoint, and a tenth of that in
+ * its sandbox (https://developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits). With AHEAD_MS the service makes at most 45 and 4.
+ */
+const INTERVAL_MS = { Production: 28, Sandbox: 350 } as const;
+
+/** How far calls may come ahead of that pace, in milliseconds, so that single calls need not wait. */
+const AHEAD_MS = 250;
+
+/** The longest pause that Apple may ask for, in milliseconds. A longer one would be a fault. */
+const LONGEST_HOLD_MS = 3_600_000;
+
+/**
+ * Takes the turn of a call, by the generic cell rate algorithm. `budget` has the time from which on calls come ahead of the pace. Answers
+ * taken(milliseconds to wait), full(milliseconds until there is a turn).
+ */
+const takeScript = defineScript({
+  name: 'apple/take-turn',
+  lua: `local at = math.max(tonumber(redis.call('GET', budget) or 0), now)
+    local wait = math.max(0, math.ceil(at - now - ahead_ms))
+    if wait > tonumber(most_ms) then return {'full', string.format('%d', wait)} end
+    local till = at + interval_ms
+    redis.call('SET', budget, string.format('%d', till), 'PX', string.format('%d', till - now + 1000))
+    return {'taken', string.format('%d', wait)}`,
+  keys: ['budget'],
+  args: ['intervalMs', 'aheadMs', 'mostMs'],
+  answers: ['taken', 'full'],
+});
+
+/** Lets no call take a turn for some time. Answers held. */
+const holdScript = defineScript({
+  name: 'apple/hold-turns',
+  lua: `local till = now + hold_ms + ahead_ms
+    if till > tonumber(redis.call('GET', budget) or 0) then
+      redis.call('SET', budget, string.format('%d', till), 'PX', string.format('%d', till - now + 1000))
+    end
+    return {'held'}`,
+  keys: ['budget'],
+  args: ['holdMs', 'aheadMs'],
+  answers: ['held'],
+});
+
+/** An endpoint of Apple's API for an app: what a limit of Apple's counts. */
+export interface Limited {
+  readonly bundleId: string;
+  readonly environment: 'Production' | 'Sandbox';
+  readonly endpoint: string;
+}
+
+const budgetKey = ({ bundleId, environment, endpoint }: Limited): string => `{apple-budget:${bundleId}:${environment}:${endpoint}}`;
+
+/** The calls to Apple's API that all processes together may make. Redis counts them, because Apple counts them for an app. */
+export class ApiBudget {
+  readonly #scripts: ScriptRunner;
+
+  constructor(scripts: ScriptRunner) {
+    this.#scripts = scripts;
+  }
+
+  /**
+   * Takes the turn of a call.
+   * @param mostMs how long the call can wait, in milliseconds
+   * @returns `waitMs`: the milliseconds to wait. `isFull`: that is too long, and no turn was taken
+   */
+  async take(limited: Limited, mostMs: number): Promise<{ readonly isFull: boolean; readonly waitMs: number }> {
+    const args = { intervalMs: INTERVAL_MS[limited.environment], aheadMs: AHEAD_MS, mostMs: Math.max(0, Math.floor(mostMs)) };
+    const [word, waitMs] = await this.#scripts.run(takeScript, { budget: budgetKey(limited) }, args);
+    return { isFull: word === 'full', waitMs: Number(waitMs) };
+  }
+
+  /** Makes all processes wait, because Apple has refused a call. */
+  async hold(limited: Limited, holdMs: number): Promise<void> {
+    const args = { holdMs: Math.min(Math.max(0, Math.ceil(holdMs)), LONGEST_HOLD_MS), aheadMs: AHEAD_MS };
+    await this.#scripts.run(holdScript, { budget: budgetKey(limited) }, args);
+  }
+}
