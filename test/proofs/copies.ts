@@ -28,14 +28,17 @@ export function changed({ file, from, to }: Change, folder = root): string {
   return found;
 }
 
-/** Redis's clock is ahead by CLOCK_AHEAD_MS, and so are the processes that go by it. So a season ends during a proof. */
+const AHEAD_MS = "Number(process.env['CLOCK_AHEAD_MS'] ?? 0)";
+
+/** Redis's clock is ahead by CLOCK_AHEAD_MS, and so are the processes and the audit, which go by it. So a season ends during a proof. */
 export const AHEAD: readonly Change[] = [
   {
     file: 'src/service.ts',
     from: 'export async function startService(config: Config, options: ServiceOptions): Promise<Service> {',
     to: `export async function startService(config: Config, given: ServiceOptions): Promise<Service> {
-  const options = { ...given, redisAheadMs: Number(process.env['CLOCK_AHEAD_MS'] ?? 0) };`,
+  const options = { ...given, redisAheadMs: ${AHEAD_MS} };`,
   },
+  { file: 'src/consistency/wrong-types.ts', from: 'return this.#clock.now();', to: `return this.#clock.now() + ${AHEAD_MS};` },
 ];
 
 const wait = (file: string, name: string, from: string, to: string): Change => ({

@@ -1,9 +1,10 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { ClusterOptions, TestNode } from '../cluster-nodes.ts';
 import { startProxiedCluster, type ProxiedCluster } from '../cluster-proxy.ts';
 import { startChild, startTcpRedis, workersOf, type Child } from '../realtime/child.ts';
+import { runCommand, type EndedCommand } from '../run-command.ts';
 import { Client, times } from './client.ts';
 import type { Served } from './credits.ts';
 import { now } from './history.ts';
@@ -171,6 +172,15 @@ export class Place implements Served {
     await this.#end();
     this.#more = more;
     await Promise.all(times(this.#options.processes ?? 1, () => this.#start()));
+  }
+
+  /** Audits all data, by the clock of the processes. */
+  audit(flags: readonly string[]): Promise<EndedCommand> {
+    const { program } = this.#options;
+    return runCommand(program === undefined ? 'audit.ts' : join(dirname(program), 'commands/audit.ts'), flags, {
+      ...this.settings,
+      ...this.#more,
+    });
   }
 
   async #end(signal?: NodeJS.Signals): Promise<void> {

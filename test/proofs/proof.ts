@@ -1,6 +1,6 @@
-import { runAuditCommand } from '../consistency/command.ts';
 import type { Figures } from './figures.ts';
 import type { History } from './history.ts';
+import type { Place } from './place.ts';
 
 /** A part of a proof. `npm run prove:<proof>` runs all of its parts. */
 export interface Part {
@@ -38,9 +38,9 @@ export interface Stand {
   readonly closing: (() => unknown)[];
 }
 
-/** Audits all data at the end of a proof. @param settings that lead the audit to it */
-export async function reportAudit(figures: Figures, settings: Readonly<Record<string, string>>): Promise<void> {
-  const { code, out, error } = await runAuditCommand(['--full-speed', '--list', '5'], settings);
+/** Audits all data at the end of a proof. */
+export async function reportAudit(figures: Figures, place: Place): Promise<void> {
+  const { code, out, error } = await place.audit(['--full-speed', '--list', '5']);
   figures.exactly('exit code of npm run audit', code, 0);
   if (code !== 0) console.log(`${out}${error}`.trim().replaceAll(/^/gm, '  '));
 }

@@ -131,7 +131,7 @@ async function proveScenario(row: Scenario, stand: Stand): Promise<void> {
   }
   if (mutant !== undefined) return figures.needs('faults that the checks find in the mutant', sum(Object.values(found)));
   await load.after?.(stage);
-  await reportAudit(figures, place.settings);
+  await reportAudit(figures, place);
 }
 
 function placeOf({ place, catalogue, copy = [], mutant = [] }: Scenario, { folder, size }: Stand): PlaceOptions {

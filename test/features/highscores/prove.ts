@@ -57,5 +57,5 @@ async function prove(stand: Stand): Promise<void> {
   figures.report('operations, and the seed', `${done}; ${flags.seed}`);
   for (const failure of failures) console.log(`    ${failure}`);
   figures.exactly('boards that differ from the model', failures.length, 0);
-  await reportAudit(figures, place.settings);
+  await reportAudit(figures, place);
 }
