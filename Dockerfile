@@ -12,8 +12,10 @@ RUN apt-get update \
   && install --directory --owner=node --group=node /data
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
-COPY package.json LICENSE ./
+COPY package.json LICENSE README.md ./
 COPY src src
+# The pages below /docs show them.
+COPY docs docs
 # Production requires SESSION_KEYS and PUBLIC_URL: docker run -e SESSION_KEYS=… -e PUBLIC_URL=https://…
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 VOLUME /data

@@ -3,7 +3,7 @@ import { clientPart } from './web/client/module-endpoint.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/home-endpoint.ts';
-import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/docs-endpoints.ts';
+import { channelsDocs, docsForModels, errorsDocs, folderDocs, guideDocs, searchedDocs, startDocs } from './web/reference/docs-endpoints.ts';
 import { liveAccount } from './features/account-watch/live.ts';
 import { deleteAccount } from './features/deletion/delete.ts';
 import { exportAccount } from './features/export/export.ts';
@@ -108,7 +108,7 @@ export const features = {
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, ...storeNotifications, appleAccountNotification],
   events: [events],
-  docs: [referenceDocs, channelsDocs, errorsDocs, docsStyle],
+  docs: [startDocs, guideDocs, folderDocs, channelsDocs, errorsDocs, searchedDocs, docsForModels, docsStyle],
 } satisfies Record<string, readonly Endpoint<Services>[]>;
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();

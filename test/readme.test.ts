@@ -24,7 +24,7 @@ function section(path: string, heading: string): string {
   return text!.split(`\n${heading.split(' ')[0]!} `)[0]!;
 }
 
-const pages = ['.', 'src', 'docs', 'docs/decisions', 'docs/operations'].flatMap((folder) =>
+const pages = ['.', 'src', 'docs', 'docs/features', 'docs/decisions', 'docs/operations'].flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((file) => file.endsWith('.md'))
     .map((file) => join(folder, file)),

@@ -80,7 +80,10 @@ function moduleOf({ place, language, text }: Sample): string {
   const script = /([\s\S]*<script type="module">)\n([\s\S]*?)<\/script>/.exec(text);
   const line = (script?.[1] ?? '').split('\n').length - (script ? 0 : 1);
   // A page without a build has no types.
-  const source = script?.[2]!.replace('playRoom(', 'playRoom<{ state: any; data: any; private: any; message: any }>(') ?? text;
+  const source =
+    script?.[2]!
+      .replaceAll(/(playRoom|quickMatch)\(/g, '$1<{ state: any; data: any; private: any; message: any }>(')
+      .replace('savesOf(', 'savesOf<any>(') ?? text;
   const known = /^\s*import /m.test(source) ? '' : (IMPORTED[place.split(':')[0]!] ?? '');
   const head = `${known} ${language === 'html' ? elementsOf(text) : ''} export {};`;
   return head + '\n'.repeat(Number(place.split(':')[1]) + line) + source;

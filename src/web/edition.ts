@@ -55,17 +55,24 @@ export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
 /**
  * The answer with an edition, in the encoding that the client accepts, or 304 if the client already has the edition.
  * @param more further headers, such as how long caches may keep the answer
+ * @param mediaType the media type. Undefined: the one that the endpoint declares
  */
-export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, ifNoneMatch }: RequestMeta, more: Headers): Reply<Encoded> {
+export function sendEdition(
+  { tag, plain, gzipped }: Edition,
+  { acceptEncoding, ifNoneMatch }: RequestMeta,
+  more: Headers,
+  mediaType?: string,
+): Reply<Encoded> {
+  const typed = mediaType === undefined ? {} : { mediaType };
   const isGzipped = /\bgzip\b(?!\s*;\s*q=0)/.test(acceptEncoding);
   const tags = { plain: `"${tag}"`, gzipped: `"${tag}-gzip"` };
   const headers: Headers = [['etag', isGzipped ? tags.gzipped : tags.plain], ['vary', 'Accept-Encoding'], ...more];
   // The ETag of either encoding is accepted, because both encodings have the same text.
   if (Object.values(tags).some((known) => namesTag(ifNoneMatch, known)))
-    return new Reply<Encoded>(new Encoded(''), { status: 304, headers });
+    return new Reply<Encoded>(new Encoded(''), { status: 304, headers, ...typed });
   return isGzipped
-    ? new Reply<Encoded>(gzipped, { headers: [...headers, ['content-encoding', 'gzip']] })
-    : new Reply<Encoded>(plain, { headers });
+    ? new Reply<Encoded>(gzipped, { headers: [...headers, ['content-encoding', 'gzip']], ...typed })
+    : new Reply<Encoded>(plain, { headers, ...typed });
 }
 
 /** Makes a value at the first call and keeps it. If that fails, the next call tries again. */

@@ -1,4 +1,4 @@
-/** A piece of HTML. Only the function `html` makes pieces, so that any other text is escaped on its way into a page. */
+/** A piece of HTML. Only the function `html` and `reference/markdown.ts` make pieces, so that any other text is escaped on its way into a page. */
 export class Html {
   readonly text: string;
 

@@ -74,7 +74,7 @@ async function proveFloods(stand: Stand): Promise<void> {
   const { port } = place.running[0]!;
   const target: Target = { ...filled, host: `127.0.0.1:${port}`, room: code, pairingToken: token, list: list.target };
   // The first requests of each kind cost more, because V8 compiles and a thread makes the pages.
-  await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => client.ask(path)));
+  await Promise.all(['/docs', '/docs/operating', '/docs/search.json', '/client.js'].map((path) => client.ask(path)));
   await bystanders(port, WARM_UP_MS);
   await measure('none', Infinity, place, stand);
   const { flags, endsBy } = stand;

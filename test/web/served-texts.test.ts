@@ -5,7 +5,13 @@ const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
 
 const ASKED = 'no-cache';
 const MINUTE = 'public, max-age=60';
-const [JS, CSS, HTML] = ['javascript', 'css', 'html'].map((type) => `text/${type}; charset=utf-8`) as [string, string, string];
+const [JS, CSS, HTML, MARKDOWN, TEXT] = ['javascript', 'css', 'html', 'markdown', 'plain'].map((type) => `text/${type}; charset=utf-8`) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 
 /** The bound is in bytes, gzipped: /client.js is for everybody, its parts, /rooms.js and /saves.js for pages that need them. */
 describe.each<[path: string, type: string, caching: string, mostBytes: number]>([
@@ -25,7 +31,13 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/pages/styles/pairing.css', CSS, ASKED, 4000],
   ['/pages/styles/console.css', CSS, ASKED, 4000],
   ['/docs/style.css', CSS, ASKED, 4000],
-  ['/docs', HTML, MINUTE, 60_000],
+  ['/docs', HTML, MINUTE, 20_000],
+  ['/docs/reference/rooms', HTML, MINUTE, 40_000],
+  ['/docs/operating', HTML, MINUTE, 55_000],
+  ['/docs/client.md', MARKDOWN, MINUTE, 25_000],
+  ['/docs/examples/game.html', TEXT, MINUTE, 4000],
+  ['/llms.txt', TEXT, MINUTE, 4000],
+  ['/docs/search.json', 'application/json; charset=utf-8', MINUTE, 350_000],
   ['/docs/channels', HTML, MINUTE, 55_000],
   ['/docs/errors', HTML, MINUTE, 55_000],
 ])('GET %s', (path, type, caching, mostBytes) => {
@@ -43,10 +55,10 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
       expect(headers.get('vary')).toContain('Accept-Encoding');
     }
     expect([zipped!.headers.get('content-encoding'), plain!.headers.get('content-encoding')]).toEqual(['gzip', null]);
-    expect(zipped!.body).toBe(plain!.body);
+    expect(zipped!.body).toEqual(plain!.body);
     expect(Number(zipped!.headers.get('content-length'))).toBeLessThanOrEqual(mostBytes);
     const ownParts = /import\(`\.\/client\/[\w-]+\.js`\)/g;
-    if (type !== HTML) expect(plain!.body.replace(ownParts, '')).not.toMatch(/\bimport\b|\burl\(|https?:\/\/\w/);
+    if ([JS, CSS].includes(type)) expect(plain!.body.replace(ownParts, '')).not.toMatch(/\bimport\b|\burl\(|https?:\/\/\w/);
   });
 
   test('is not sent again while it is unchanged, in either encoding', async () => {
@@ -63,6 +75,7 @@ test.each([
   ['/', ['/pages/style.css', '/pages/styles/home.css', '/pages/styles/playground.css']],
   ['/pair', ['/pages/style.css', '/pages/styles/pairing.css']],
   ['/docs', ['/pages/style.css', '/docs/style.css']],
+  ['/docs/client', ['/pages/style.css', '/docs/style.css']],
 ])('the page %s loads the primitives and then its own sheets', async (path, sheets) => {
   const { body } = await service.get(path);
   expect([...body.matchAll(/rel="stylesheet" href="([^"]*)"/g)].map(([, sheet]) => sheet)).toEqual(sheets);

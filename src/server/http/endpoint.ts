@@ -131,6 +131,8 @@ export interface EndpointDeclaration {
   readonly mediaType?: string;
   /** The query parameter and value, `format=json`, with which the endpoint answers JSON; without it the answer is a page (text/html). */
   readonly pageUnless?: string;
+  /** Further media types of texts that the endpoint answers with, by the `mediaType` of a `Reply`. */
+  readonly otherMediaTypes?: readonly string[];
   /** Whether pages of every origin may read the answer. They send no cookies. */
   readonly anyOrigin?: boolean;
   /**

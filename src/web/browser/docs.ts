@@ -11,11 +11,15 @@ function element<Name extends keyof HTMLElementTagNameMap>(name: Name, text: str
   return made;
 }
 
+/** The addresses that stand for this service in samples. */
+const SAMPLE_ORIGINS = /https:\/\/coinop\.example|http:\/\/127\.0\.0\.1:3000|\$base(?!=)\b/g;
+
+// Samples of requests and of games work as they are copied. Those of settings and proxies keep the address that they explain.
 for (const code of all('.sample code')) {
-  if (!code.textContent.includes('$')) continue;
+  if (!/\$(ws)?base\b|\.js'|url: '/.test(code.textContent)) continue;
   code.textContent = code.textContent
     .replaceAll('$wsbase', location.origin.replace('http', 'ws'))
-    .replaceAll(/\$base(?!=)\b/g, location.origin);
+    .replaceAll(SAMPLE_ORIGINS, location.origin);
 }
 
 // Copying
@@ -37,41 +41,88 @@ document.addEventListener('click', async ({ target }) => {
 
 // Search
 
+/** A section of a page. */
+interface Section {
+  readonly href: string;
+  readonly title: string;
+  readonly page: string;
+  readonly text: string;
+}
+
 const search = document.querySelector<HTMLInputElement>('#search')!;
 const found = document.querySelector('#found')!;
+const results = document.querySelector<HTMLElement>('#results')!;
+const pages = document.querySelector<HTMLElement>('#docs-pages')!;
 const contents = document.querySelector<HTMLElement>('#contents')!;
-const links = all<HTMLAnchorElement>('#contents nav a');
+const links = all<HTMLAnchorElement>('.parts a', pages);
 
-/** The text that is searched for each link: the link's own text and the text of its section. Undefined before the first search. */
-let texts: Map<HTMLAnchorElement, string> | undefined;
+/** The most sections that a search shows. */
+const MOST_FOUND = 30;
 
-function textsOfLinks(): Map<HTMLAnchorElement, string> {
-  return (texts ??= new Map(
-    links.map((link) => {
-      const section = document.getElementById(link.hash.slice(1));
-      return [link, `${link.textContent} ${section?.id} ${section?.textContent}`.toLowerCase()];
-    }),
-  ));
+/** All sections of all pages, in lower case for the comparison. Undefined before the first search. */
+let sectionsRead: Promise<readonly (Section & { readonly lower: readonly [title: string, href: string, text: string] })[]> | undefined;
+
+function readSections() {
+  return (sectionsRead ??= (async () => {
+    try {
+      const { sections } = (await (await fetch('/docs/search.json')).json()) as { sections: Section[] };
+      return sections.map((section) => {
+        const { title, href, text } = section;
+        return { ...section, lower: [title.toLowerCase(), href.toLowerCase(), text.toLowerCase()] as const };
+      });
+    } catch (error) {
+      sectionsRead = undefined;
+      throw error;
+    }
+  })());
 }
 
-function filter(): void {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let count = 0;
-  for (const [link, text] of textsOfLinks()) {
-    const isHit = words.every((word) => text.includes(word));
-    link.parentElement!.hidden = !isHit;
-    if (isHit) count++;
+/** How well a section fits a word: by its title, its address and its text. 0: it has not got the word. */
+function weightOf(word: string, [title, href, text]: readonly [string, string, string]): number {
+  const words = title.split(/[^a-z0-9_]+/);
+  if (words.includes(word)) return 12;
+  if (title.includes(word)) return 8;
+  if (href.includes(word)) return 4;
+  return text.includes(word) ? Math.min(3, text.split(word).length - 1) : 0;
+}
+
+async function find(): Promise<void> {
+  const asked = search.value;
+  const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
+  pages.hidden = words.length > 0;
+  results.hidden = words.length === 0;
+  if (words.length === 0) return void (found.textContent = '');
+  try {
+    const sections = await readSections();
+    if (search.value !== asked) return;
+    const hits = sections
+      .map((section) => ({ section, weights: words.map((word) => weightOf(word, section.lower)) }))
+      .filter(({ weights }) => weights.every((weight) => weight > 0))
+      .map(({ section, weights }) => ({ section, weight: weights.reduce((sum, weight) => sum + weight, 0) }))
+      .toSorted((one, other) => other.weight - one.weight);
+    results.replaceChildren(...hits.slice(0, MOST_FOUND).map(({ section }) => hit(section, words[0]!)));
+    found.textContent = hits.length === 0 ? 'Nothing has all these words.' : `${hits.length} found`;
+  } catch {
+    found.textContent = 'The service does not answer. Try again.';
   }
-  for (const group of all('#contents .group')) group.hidden = all('li', group).every((item) => item.hidden);
-  found.textContent = words.length === 0 ? '' : count === 0 ? 'Nothing has all these words.' : `${count} found`;
 }
 
-const shownLinks = (): HTMLAnchorElement[] => links.filter((link) => !link.parentElement!.hidden);
+/** A line of the results: the title, the page, and the text around the word. */
+function hit({ href, title, page, text }: Section, word: string): HTMLElement {
+  const link = element('a', '');
+  link.href = href;
+  const at = Math.max(0, text.toLowerCase().indexOf(word) - 30);
+  link.append(element('span', title), element('span', page === title ? '' : page, 'hint'));
+  link.append(element('span', `${at === 0 ? '' : '… '}${text.slice(at, at + 110)}`, 'around hint'));
+  const line = element('li', '');
+  line.append(link);
+  return line;
+}
 
-search.addEventListener('input', filter);
+search.addEventListener('input', () => void find());
 
 contents.addEventListener('keydown', (event) => {
-  const places: HTMLElement[] = [search, ...shownLinks()];
+  const places: HTMLElement[] = [search, ...all<HTMLAnchorElement>('a', results.hidden ? pages : results)];
   const at = places.indexOf(document.activeElement as HTMLElement);
   if (event.key === 'Enter' && at === 0 && search.value !== '') places[1]?.click();
   else if (event.key === 'ArrowDown') places[at + 1]?.focus();
@@ -111,12 +162,19 @@ function markCurrent(): void {
   for (const link of links) link.removeAttribute('aria-current');
   const link = linkOf.get(current.id)!;
   link.setAttribute('aria-current', 'location');
+  keepInView(link);
+}
+
+/** Scrolls the list of pages, if it scrolls separately, so that this link of it is in view. */
+function keepInView(link: HTMLElement): void {
   const { top, bottom } = link.getBoundingClientRect();
   const frame = contents.getBoundingClientRect();
-  // If the table of contents scrolls separately, it is scrolled so that the marked link stays in view.
   if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
     contents.scrollTop += top - frame.top - frame.height / 2;
 }
+
+const ownLink = document.querySelector<HTMLElement>('#docs-pages [aria-current="page"]');
+if (ownLink !== null) keepInView(ownLink);
 
 const observer = new IntersectionObserver(
   (entries) => {

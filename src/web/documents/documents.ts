@@ -42,7 +42,7 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
   return {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
-    // The pages are made in a worker thread, because that takes 70 ms of CPU time.
+    // The pages are made in a worker thread, because that takes hundreds of milliseconds of CPU time.
     pages: editionsFrom(new URL('../reference/pages-worker.ts', import.meta.url), () => ({
       openapi: sandbox === undefined ? openapi : openapiDocument(onPages, new Schemas(errorSchemas)),
       asyncapi,

@@ -92,7 +92,7 @@ function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
 /** The descriptions of the features, by the names that `api.ts` gives them. */
 const tagDescriptions: Readonly<Record<string, string>> = {
   service: 'The documents of the interface, and the endpoints for monitoring.',
-  docs: 'Pages for people: this reference, the live channels and the error codes.',
+  docs: 'Pages for people: the guides, this reference, the live channels and the error codes.',
   accounts: 'An account belongs to an install, or to a user of the app store.',
   sessions: 'Signing in and out. A session names the account in place of an installId.',
   coins: 'A balance with an exact ledger. Every operation takes effect once per key.',

@@ -184,6 +184,7 @@ function describeSuccess(endpoint: EndpointDeclaration, schemas: Schemas): objec
     content: {
       [mediaType]: describeReply(endpoint, schemas),
       ...(endpoint.pageUnless === undefined ? {} : { 'text/html': { schema: TEXT } }),
+      ...Object.fromEntries((endpoint.otherMediaTypes ?? []).map((other) => [other.split(';')[0]!, { schema: TEXT }])),
     },
   };
 }

@@ -12,8 +12,8 @@ export interface Docs {
   readonly asyncapi: Encoded;
   readonly list: Encoded;
   readonly page: Encoded;
-  /** The HTML pages below /docs, in the form in which they are sent. */
-  readonly pages: () => Promise<ReadonlyMap<'reference' | 'channels' | 'errors', Edition>>;
+  /** The texts below /docs, and /llms.txt, by their paths, in the form in which they are sent. */
+  readonly pages: () => Promise<ReadonlyMap<string, Edition>>;
 }
 
 /**

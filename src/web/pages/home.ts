@@ -137,7 +137,7 @@ const game = html`<section class="block" id="game" aria-labelledby="game-title">
 </section>`;
 
 const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])[] = [
-  ['/docs', 'Docs', 'The reference, with “try it”, the channels and the error codes.'],
+  ['/docs', 'Docs', 'Guides, a page for each feature with “try it”, the channels and the error codes.'],
   ['/openapi.json', 'OpenAPI', 'The OpenAPI 3.0.3 document, for generated clients.'],
   ['/asyncapi.json', 'AsyncAPI', 'The live channels over WebSocket.'],
   ['/?format=json', 'List as JSON', 'Every endpoint with its schemas and a curl example.'],
@@ -147,13 +147,13 @@ const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])
   ['/client.js', 'Client library', 'One module, 6.2 KB gzipped, for pages without a build.'],
 ];
 
-const TOPICS: readonly (readonly [file: string, about: string])[] = [
-  ['README.md', 'Start, the tour, and a room watched live'],
-  ['docs/client.md', 'The client library: outbox, sessions, watches'],
-  ['docs/guarantees.md', 'What is promised about coins, rooms and sessions'],
-  ['docs/operating.md', 'Settings, production, limits, health, workers'],
-  ['docs/stores.md', 'Google sign-in, subscriptions, the sandbox'],
-  ['src/README.md', 'The architecture, and the life of a request'],
+const TOPICS: readonly (readonly [href: string, name: string, about: string])[] = [
+  ['/docs/client', 'The client', 'The calls of a game: coins, boards, rooms, saves'],
+  ['/docs/readme', 'First steps', 'Start, the tour with curl, a room watched live'],
+  ['/docs/guarantees', 'Guarantees', 'What is promised about coins, rooms and sessions'],
+  ['/docs/stores', 'Stores', 'Purchases, subscriptions and sign-ins of app stores'],
+  ['/docs/authority', 'Servers', 'Keys of your servers, and coins that no client can mint'],
+  ['/docs/operating', 'Operating', 'Settings, production, limits, health, workers'],
 ];
 
 const documents = ({ metrics }: Shown): Html =>
@@ -167,8 +167,8 @@ const documents = ({ metrics }: Shown): Html =>
           </li> `,
       )}
     </ul>
-    <h3 id="topics-title">In the repository</h3>
+    <h3 id="topics-title">Guides</h3>
     <ul class="grid lines topics" aria-labelledby="topics-title">
-      ${TOPICS.map(([file, about]) => html`<li class="row"><code>${file}</code><span class="hint">${about}</span></li> `)}
+      ${TOPICS.map(([href, name, about]) => html`<li class="row"><a href="${href}">${name}</a><span class="hint">${about}</span></li> `)}
     </ul>
   </section>`;

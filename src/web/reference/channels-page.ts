@@ -2,9 +2,9 @@ import { html, type Html } from '../html.ts';
 import { exampleOf } from '../documents/examples.ts';
 import type { Schema } from '../documents/schemas.ts';
 import { fieldItem, fieldList, type Components } from './fields.ts';
-import { docsLayout } from './docs-layout.ts';
+import type { DocsPage } from './docs-layout.ts';
 import { breakable, codeBlock, errorLink, json, paragraphs } from './prose.ts';
-import { methodMark } from './reference-page.ts';
+import { methodMark, referencePath } from './reference-page.ts';
 
 /** The parts of the AsyncAPI document that this page reads. */
 export interface AsyncapiParts {
@@ -45,17 +45,15 @@ interface Operation {
 }
 
 /** The HTML page with every live channel of the AsyncAPI document: its messages, and the codes that close it. */
-export function channelsPage(asyncapi: AsyncapiParts): string {
+export function channelsPage(asyncapi: AsyncapiParts): DocsPage {
   const channels = Object.entries(asyncapi.channels as Record<string, Channel>);
   // The list of close codes is cut off, because the page has a section of its own for close codes.
   const [about = ''] = asyncapi.info.description.split(/\n\n(?=Close codes)/);
-  return docsLayout({
+  return {
     path: '/docs/channels',
-    title: 'Live channels: coinop',
-    description: 'The WebSocket channels of coinop: their messages, who may send them, and how they close.',
-    searched: 'the channels',
+    name: 'Live channels',
+    about: 'The WebSocket channels: their messages, who may send them, and how they close.',
     contents: [
-      { heading: 'Start', links: [{ id: 'introduction', text: 'Introduction' }] },
       ...channels.map(([id, { address, messages }]) => ({
         heading: address.replace(/^\/v1/, ''),
         links: [
@@ -63,7 +61,7 @@ export function channelsPage(asyncapi: AsyncapiParts): string {
           ...Object.keys(messages).map((type) => ({ id: `${id}-${type}`, text: type })),
         ],
       })),
-      { heading: 'End', links: [{ id: 'close-codes', text: 'Close codes' }] },
+      { heading: 'All channels', links: [{ id: 'close-codes', text: 'Close codes' }] },
     ],
     main: html`<section class="introduction" id="introduction" aria-labelledby="title">
         <div class="about">
@@ -72,13 +70,11 @@ export function channelsPage(asyncapi: AsyncapiParts): string {
         </div>
         <div class="stack beside">
           ${codeBlock('With the client library', CLIENT_EXAMPLE)}
-          <p class="links">
-            <a href="/asyncapi.json">AsyncAPI document</a> <a href="/docs">API reference</a> <a href="/docs/errors">Error codes</a>
-          </p>
+          <p class="links"><a href="/asyncapi.json">AsyncAPI document</a> <a href="/docs/errors">Error codes</a></p>
         </div>
       </section>
       ${channels.map(([id, channel]) => section(id, channel, asyncapi))} ${closeCodes(asyncapi['x-close-codes'])}`,
-  });
+  };
 }
 
 const CLIENT_EXAMPLE = `import { coinop }
@@ -190,7 +186,8 @@ function closeCodes(closes: readonly CloseCode[]): Html {
       <p>
         Codes from 4500 on are final. After any other code, and after 1006 (a connection that ended without a code), wait for a random
         moment and connect again: a new connection starts with the whole state. Networks without WebSocket have the long-polls
-        <a href="/docs#getRoom"><code>GET /v1/rooms/{code}</code></a> and <a href="/docs#getPairing"><code>GET /v1/pair/status</code></a
+        <a href="${referencePath('rooms', 'getRoom')}"><code>GET /v1/rooms/{code}</code></a> and
+        <a href="${referencePath('pairing', 'getPairing')}"><code>GET /v1/pair/status</code></a
         >.
       </p>
     </div>

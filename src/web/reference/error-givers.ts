@@ -4,6 +4,7 @@ import { channelErrors } from '../../server/live/channel.ts';
 import { channelIdOf, type Channels } from '../documents/asyncapi.ts';
 import type { Features } from '../documents/openapi.ts';
 import { operationNameOf } from '../documents/operation-names.ts';
+import { referencePath } from './reference-page.ts';
 
 /** An endpoint or channel that can answer with a code. */
 export interface Giver {
@@ -18,13 +19,17 @@ export type ErrorGivers = Readonly<Record<ErrorCode, readonly Giver[]>>;
 
 /** For each error code the endpoints and channels that declare it: endpoints first, then channels. */
 export function errorGivers(features: Features, channels: Channels): ErrorGivers {
-  const endpoints = Object.values(features).flat();
+  const endpoints = Object.entries(features).flatMap(([tag, ofTag]) => ofTag.map((endpoint) => ({ tag, endpoint })));
   const entries = (Object.keys(errors) as ErrorCode[]).map((code): [ErrorCode, Giver[]] => [
     code,
     [
       ...endpoints
-        .filter((endpoint) => declaredErrors(endpoint).includes(code))
-        .map((endpoint) => ({ method: endpoint.method, path: endpoint.path, href: `/docs#${operationNameOf(endpoint)}` })),
+        .filter(({ endpoint }) => declaredErrors(endpoint).includes(code))
+        .map(({ tag, endpoint }) => ({
+          method: endpoint.method,
+          path: endpoint.path,
+          href: referencePath(tag, operationNameOf(endpoint)),
+        })),
       ...channels
         .filter((channel) => channelErrors(channel).includes(code))
         .map(({ path }) => ({ method: 'WS', path, href: `/docs/channels#${channelIdOf(path)}` })),

@@ -2,7 +2,7 @@ import { errors, type ErrorCode } from '../../errors.ts';
 import { html, type Html } from '../html.ts';
 import { errorExample } from '../documents/examples.ts';
 import type { ErrorGivers, Giver } from './error-givers.ts';
-import { docsLayout } from './docs-layout.ts';
+import type { DocsPage } from './docs-layout.ts';
 import { codeBlock, json, prose } from './prose.ts';
 import { methodMark } from './reference-page.ts';
 
@@ -23,17 +23,13 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
 };
 
 /** The HTML page with every error code: its meaning, what a client should do about it, and the endpoints and channels that give it. */
-export function errorsPage(givers: ErrorGivers): string {
+export function errorsPage(givers: ErrorGivers): DocsPage {
   const statuses = [...Map.groupBy(codes, (code) => errors[code].status)].sort(([one], [other]) => one - other);
-  return docsLayout({
+  return {
     path: '/docs/errors',
-    title: 'Error codes: coinop',
-    description: 'Every error code of coinop: what it means, what to do about it, and which endpoints give it.',
-    searched: 'the codes',
-    contents: [
-      { heading: 'Start', links: [{ id: 'introduction', text: 'Introduction' }] },
-      ...statuses.map(([status, group]) => ({ heading: String(status), links: group.map((code) => ({ id: code, text: code })) })),
-    ],
+    name: 'Error codes',
+    about: 'Every error code: what it means, what to do about it, and which calls give it.',
+    contents: statuses.map(([status, group]) => ({ heading: String(status), links: group.map((code) => ({ id: code, text: code })) })),
     main: html`<section class="introduction" id="introduction" aria-labelledby="title">
         <div class="about">
           <h1 id="title">Error codes</h1>
@@ -79,7 +75,7 @@ export function errorsPage(givers: ErrorGivers): string {
             </div>
           </section> `,
       )}`,
-  });
+  };
 }
 
 const STATUS_NAMES: Readonly<Record<number, string>> = {

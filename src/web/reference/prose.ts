@@ -23,14 +23,18 @@ export function paragraphs(text: string): Html[] {
 /** Text as HTML. Backquotes mark code, and an error code becomes a link to its advice. */
 export function prose(text: string): Html[] {
   return text.split(/`([^`]+)`/).map((part, index) => {
-    if (index % 2 === 0) return html`${part}`;
-    if (part in errors) return errorLink(part);
-    return PAGES.test(part) ? html`<a href="${part}"><code>${part}</code></a>` : html`<code>${part}</code>`;
+    return index % 2 === 0 ? html`${part}` : linkedCode(part);
   });
 }
 
+/** Code in a sentence. An error code leads to its advice, and a path that a person can open leads there. */
+export function linkedCode(code: string): Html {
+  if (Object.hasOwn(errors, code)) return errorLink(code);
+  return PAGES.test(code) ? html`<a href="${code}"><code>${code}</code></a>` : html`<code>${code}</code>`;
+}
+
 /** Matches the paths of the service that a person can open in a browser. */
-const PAGES = /^\/(docs(\/\w+)?|openapi\.json|asyncapi\.json|client\.js)$/;
+const PAGES = /^\/(docs(\/(channels|errors))?|openapi\.json|asyncapi\.json|client\.js)$/;
 
 export function errorLink(code: string): Html {
   return html`<a href="/docs/errors#${code}"><code>${code}</code></a>`;

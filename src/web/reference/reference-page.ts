@@ -2,7 +2,8 @@ import { html, type Html } from '../html.ts';
 import { exampleOf } from '../documents/examples.ts';
 import type { Schema } from '../documents/schemas.ts';
 import { fieldItem, fieldList, resolved, type Components } from './fields.ts';
-import { docsLayout } from './docs-layout.ts';
+import type { DocsPage } from './docs-layout.ts';
+import type { MarkdownPage } from './markdown.ts';
 import { breakable, codeBlock, errorLink, json, paragraphs, prose } from './prose.ts';
 
 /** The parts of the OpenAPI document that this page reads. */
@@ -41,8 +42,15 @@ interface Listed {
   readonly operation: Operation;
 }
 
-/** The HTML page with every operation of the OpenAPI document. */
-export function referencePage({ info, tags, paths, components }: OpenapiParts): string {
+/** A tag of the OpenAPI document with its operations. */
+interface Tagged {
+  readonly tag: string;
+  readonly description: string;
+  readonly listed: readonly Listed[];
+}
+
+/** The tags in the order in which the pages list them. */
+export function tagged({ tags, paths }: OpenapiParts): Tagged[] {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): Listed => ({
       method: method.toUpperCase(),
@@ -50,68 +58,62 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
       operation: operation as Operation,
     })),
   );
-  const sorted = [...tags.filter(({ name }) => !LAST.includes(name)), ...tags.filter(({ name }) => LAST.includes(name))];
-  const groups = sorted.map(({ name, description = '' }) => ({
-    name,
+  const sorted = [...tags.filter(({ name }) => !OF_SERVICE.includes(name)), ...tags.filter(({ name }) => OF_SERVICE.includes(name))];
+  return sorted.map(({ name: tag, description = '' }) => ({
+    tag,
     description,
-    listed: operations.filter(({ operation }) => operation.tags[0] === name),
+    listed: operations.filter(({ operation }) => operation.tags[0] === tag),
   }));
-  const creditCoins = operations.find(({ operation }) => operation.operationId === 'creditCoins');
-  return docsLayout({
-    path: '/docs',
-    title: 'API reference: coinop',
-    description: 'Every endpoint of coinop, with its fields, its errors and a form to try it.',
-    searched: 'the reference',
+}
+
+/** The tags that come last. Most readers want the calls of games and apps, not pages, probes, operators and the sandbox. */
+export const OF_SERVICE: readonly string[] = ['service', 'docs', 'operator', 'sandbox'];
+
+/** The address of the page of a feature, or of one of its calls. */
+export function referencePath(tag: string, operationId?: string): string {
+  return `/docs/reference/${encodeURIComponent(tag)}${operationId === undefined ? '' : `#${operationId}`}`;
+}
+
+/**
+ * The page of a feature: what it is for, a whole example, and each of its calls with its fields, its errors and a form to try it.
+ * @param about the page of Markdown that introduces the feature. Undefined: its description in the OpenAPI document does
+ */
+export function referencePage({ tag, description, listed }: Tagged, { paths, components }: OpenapiParts, about?: MarkdownPage): DocsPage {
+  const name = about?.title ?? tag[0]!.toUpperCase() + tag.slice(1);
+  const [first] = listed;
+  return {
+    path: referencePath(tag),
+    name,
+    about: about?.about ?? description,
     contents: [
-      { heading: 'Start', links: [{ id: 'introduction', text: 'Introduction' }] },
-      ...groups.map(({ name, listed }) => ({
-        heading: headingOf(name),
+      {
+        heading: '',
         links: listed.map(({ method, path, operation }) => ({
           id: operation.operationId,
           text: shortened(path, paths),
           label: methodMark(method),
         })),
-      })),
+      },
     ],
-    main: html`<section class="introduction" id="introduction" aria-labelledby="title">
-        <div class="about">
-          <h1 id="title">API reference</h1>
-          ${paragraphs(info.description)}
-          <p>
-            Every endpoint below has a form that sends a real request to this service. It counts: it acts for the session of this browser,
-            or for the installId in the form.
+    main: html`<section class="introduction" aria-labelledby="title">
+        <div class="about guide">
+          <h1 id="title">${name}</h1>
+          ${about?.body ?? paragraphs(description)}
+          <p class="hint scripted">
+            Each call below has a form that sends a real request to this service, for the session of this browser or the installId in the
+            form.
           </p>
         </div>
         <div class="stack beside">
-          ${creditCoins === undefined ? '' : codeBlock('A first call', curlOf(creditCoins.operation))}
-          <p class="links">
-            <a href="/openapi.json">OpenAPI document</a> <a href="/docs/channels">Live channels</a> <a href="/docs/errors">Error codes</a>
-            <a href="/client.js">Client library</a>
-          </p>
+          ${about !== undefined && about.samples.length > 0 ? about.samples : first === undefined ? '' : codeBlock('curl', curlOf(first.operation))}
         </div>
       </section>
-      ${groups.map(
-        ({ name, description, listed }) =>
-          html`<section class="tag" aria-labelledby="tag-${name}">
-            <div class="tag-head">
-              <h2 id="tag-${name}">${headingOf(name)}</h2>
-              ${paragraphs(description)}
-            </div>
-            ${listed.map((operation) => section(operation, components))}
-          </section> `,
-      )}`,
-  });
+      ${listed.map((operation) => section(operation, components))}`,
+  };
 }
 
 export function methodMark(method: string): Html {
   return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
-}
-
-/** The tags that come last on the page. Most readers want the endpoints of games and apps, not pages, probes, operators and the sandbox. */
-const LAST = ['service', 'docs', 'operator', 'sandbox'];
-
-function headingOf(tag: string): string {
-  return tag[0]!.toUpperCase() + tag.slice(1);
 }
 
 /** The path as the table of contents shows it, without /v1: all paths but a few begin with that, and the column is narrow. */
@@ -133,17 +135,17 @@ function section({ method, path, operation }: Listed, components: OpenapiParts['
   const isJson = reply?.example !== undefined;
   return html`<article class="operation" id="${id}" aria-labelledby="${id}-title">
     <div class="about">
-      <h3 id="${id}-title"><a href="#${id}">${prose(summary)}</a></h3>
+      <h2 id="${id}-title"><a href="#${id}">${prose(summary)}</a></h2>
       <p class="address">${methodMark(method)}<code>${breakable(path)}</code></p>
       ${paragraphs(description)} ${caller(operation)}
       ${(['path', 'query', 'header'] as const).map((place) => parameterList(place, parameters, components.schemas))}
       ${
         body === undefined
           ? ''
-          : html`<h4>Body${requestBody!.required ? '' : ' (optional)'}, <code class="hint">${mediaType!}</code></h4>
+          : html`<h3>Body${requestBody!.required ? '' : ' (optional)'}, <code class="hint">${mediaType!}</code></h3>
               ${fieldList(body.schema, components.schemas)}`
       }
-      <h4>Reply, <code class="hint">${replyType}</code></h4>
+      <h3>Reply, <code class="hint">${replyType}</code></h3>
       ${isJson ? fieldList(reply.schema, components.schemas) : ''} ${errorLine(responses, components)}
     </div>
     <div class="stack beside">
@@ -164,7 +166,7 @@ const HEADINGS = { path: 'Path', query: 'Query', header: 'Headers' } as const;
 function parameterList(place: Parameter['in'], parameters: readonly Parameter[], components: Components): Html {
   const here = parameters.filter((parameter) => parameter.in === place);
   if (here.length === 0) return html``;
-  return html`<h4>${HEADINGS[place]}</h4>
+  return html`<h3>${HEADINGS[place]}</h3>
     <ul class="fields">
       ${here.map(({ name, schema, description, required }) =>
         fieldItem(name, description === undefined ? schema : { ...schema, description }, required ? 'required' : '', components),
@@ -179,7 +181,7 @@ function errorLine(responses: Operation['responses'], components: OpenapiParts['
     const { content } = components.responses[reference.split('/').at(-1)!] as { content: Content };
     return [[status, Object.keys(content['application/json']!.examples!)] as const];
   });
-  return html`<h4>Errors</h4>
+  return html`<h3>Errors</h3>
     <ul class="codes">
       ${rows.map(
         ([status, codes]) =>

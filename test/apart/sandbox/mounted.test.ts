@@ -32,7 +32,7 @@ async function described(service: TestService): Promise<string[]> {
     document: Object.keys((await service.get('/openapi.json')).body.paths).some(isSandbox),
     list: endpoints.some(({ path }: { path: string }) => isSandbox(path)),
     page: (await service.get('/')).body.includes('>sandbox/<wbr'),
-    reference: (await service.get('/docs')).body.includes('data-path="/sandbox/'),
+    reference: (await service.get('/docs/reference/sandbox')).status === 200,
   };
   return Object.entries(found).flatMap(([place, isThere]) => (isThere ? [place] : []));
 }

@@ -9,7 +9,10 @@ import { Schemas } from '../../../src/web/documents/schemas.ts';
 import { channelsPage } from '../../../src/web/reference/channels-page.ts';
 import { errorGivers } from '../../../src/web/reference/error-givers.ts';
 import { errorsPage } from '../../../src/web/reference/errors-page.ts';
-import { referencePage, type OpenapiParts } from '../../../src/web/reference/reference-page.ts';
+import { addressesFrom } from '../../../src/web/reference/docs-files.ts';
+import { docsLayout } from '../../../src/web/reference/docs-layout.ts';
+import { pageOf } from '../../../src/web/reference/markdown.ts';
+import { referencePage, tagged, type OpenapiParts } from '../../../src/web/reference/reference-page.ts';
 import { errors, type ErrorCode } from '../../../src/errors.ts';
 import { declaredErrors } from '../../../src/server/http/endpoint.ts';
 import { channelErrors } from '../../../src/server/live/channel.ts';
@@ -18,7 +21,6 @@ import { forFile, sleep, start } from '../../harness.ts';
 
 const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
 
-const PAGES = ['/docs', '/docs/channels', '/docs/errors'];
 const codes = Object.keys(errors) as ErrorCode[];
 
 /** The HTML without the blanks between tags. */
@@ -40,8 +42,20 @@ test('the first request for a page waits until the page is made, even longer tha
   clock.mockRestore();
 });
 
-describe.each(PAGES)('GET %s', (path) => {
-  test('is an English HTML document under a strict policy, with nothing inline and no link to another host', async () => {
+/** All HTML pages below /docs, by their paths: those that the list of all pages names. */
+const pages = new Map<string, string>();
+for (const [, path] of (await pageAt('/docs')).matchAll(/<a href="(\/docs[^"#]*)"/g))
+  if (!/\.\w+$/.test(path!) && !pages.has(path!)) pages.set(path!, await pageAt(path!));
+
+test('the list of all pages has the guides, a page for each feature, the channels and the error codes', () => {
+  const some = ['', '/readme', '/client', '/operations/runbook', '/reference/coins', '/channels', '/errors'].map((end) => `/docs${end}`);
+  expect([...pages.keys()]).toEqual(expect.arrayContaining(some));
+  expect(pages.size).toBeGreaterThan(40);
+});
+
+test.each([...pages.keys()])(
+  'GET %s is an English HTML document under a strict policy, with nothing inline or of another host',
+  async (path) => {
     const { status, headers, body } = await service.get(path);
     expect([status, headers.get('referrer-policy'), headers.get('x-content-type-options')]).toEqual([200, 'no-referrer', 'nosniff']);
     expect(headers.get('content-security-policy')).toBe(
@@ -49,38 +63,101 @@ describe.each(PAGES)('GET %s', (path) => {
     );
     const page = dense(body);
     expect(page).toMatch(/^<!doctype html><html lang="en">/);
-    expect(page).not.toMatch(/<style|<script(?! type="module" src="\/pages\/modules\/docs\.js"><\/script>)|\sstyle=|\son\w+=/);
-    expect(Array.from(page.matchAll(/\s(?:href|src|action)="(?!\/|#|data:image)([^"]*)"/g), ([, url]) => url)).toEqual([]);
+    expect(page).not.toMatch(/<style|<img|<script(?! type="module" src="\/pages\/modules\/docs\.js"><\/script>)|<[^>]*\s(?:style|on\w+)=/);
+    // Only a link that a person follows leads to another host.
+    expect(Array.from(page.matchAll(/<(?!a )[^>]*\s(?:href|src|action)="(?!\/|#|data:image)([^"]*)"/g), ([, url]) => url)).toEqual([]);
+    const idsHere = idsOf(page);
+    expect(idsHere.filter((id, at) => idsHere.indexOf(id) !== at)).toEqual([]);
+  },
+);
+
+describe('every link', () => {
+  const shown = new Map<string, Promise<string | undefined>>();
+  /** The text at a path of the service. Undefined: there is none. */
+  const textAt = (path: string): Promise<string | undefined> => {
+    const text = shown.get(path) ?? service.get(path).then(({ status, body }) => (status === 200 ? (body as string) : undefined));
+    shown.set(path, text);
+    return text;
+  };
+
+  test('of a page leads to a page or a file of the service, and to a heading that it has', async () => {
+    const broken: string[] = [];
+    let count = 0;
+    for (const [path, page] of pages) {
+      for (const [, to, anchor] of page.matchAll(/<a href="([^"#]*)(?:#([^"]*))?"/g)) {
+        if (/^https?:/.test(to!)) continue;
+        count++;
+        const text = to === '' ? page : await textAt(to!);
+        const isThere = text !== undefined && (anchor === undefined || idsOf(text).includes(decodeURIComponent(anchor)));
+        if (!isThere) broken.push(`${path}: ${to}#${anchor}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(count).toBeGreaterThan(2000);
   });
 
-  test('has every id once, and every link leads to an id', async () => {
-    const ids = new Map(await Promise.all(PAGES.map(async (page) => [page, idsOf(await pageAt(page))] as const)));
-    expect(ids.get(path)!.length).toBe(new Set(ids.get(path)).size);
-    const links = Array.from((await pageAt(path)).matchAll(/href="([^"#]*)#([^"]+)"/g), ([, page, id]) => [page || path, id!] as const);
-    expect(links.length).toBeGreaterThan(10);
-    expect(links.filter(([page, id]) => !ids.get(page)!.includes(id))).toEqual([]);
+  test('of the Markdown leads to the Markdown of another page, or to a file', async () => {
+    const broken: string[] = [];
+    const list = (await textAt('/llms.txt'))!;
+    const guides = Array.from(list.matchAll(/\]\(([^)]*)\)/g), ([, path]) => path!);
+    expect(guides.length).toBeGreaterThan(30);
+    for (const guide of guides) {
+      const text = await textAt(guide);
+      if (text === undefined) broken.push(guide);
+      const links = (text ?? '').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/\]\((?!https?:)([^)#]*)[^)]*\)/g);
+      for (const [, to] of links) if ((await textAt(to!)) === undefined) broken.push(`${guide}: ${to}`);
+    }
+    expect(broken).toEqual([]);
   });
+});
+
+test('a path of no page is refused, and shows no other file', async () => {
+  for (const path of [
+    '/docs/no-such',
+    '/docs/..%2fpackage.json',
+    '/docs/playground.png',
+    '/docs/decisions/deletion',
+    '/docs/reference/nothing',
+  ])
+    expect([path, (await service.get(path)).status]).toEqual([path, 404]);
+});
+
+test('the search finds the sections of all pages by their text', async () => {
+  const { sections } = (await service.get('/docs/search.json')).body as {
+    sections: { href: string; title: string; page: string; text: string }[];
+  };
+  const of = (href: string) => sections.find((section) => section.href === href);
+  expect(of('/docs/reference/coins#debitCoins')).toMatchObject({ title: '/coins/debit', page: 'Coins' });
+  expect(of('/docs/reference/coins#debitCoins')!.text).toContain('insufficient_coins');
+  expect(of('/docs/client#saves')!.text).toContain('A save is what a game keeps of its player under a name');
+  expect(of('/docs/errors#key_reused')).toBeDefined();
+  expect(sections.filter(({ text }) => /class="|<\/code>/.test(text)).map(({ href }) => href)).toEqual([]);
 });
 
 describe('the reference', () => {
   test('has a section with a form for every operation of the OpenAPI document', async () => {
-    const page = await pageAt('/docs');
-    const { paths } = (await service.get('/openapi.json')).body as { paths: Record<string, Record<string, { operationId: string }>> };
+    const { paths } = (await service.get('/openapi.json')).body as {
+      paths: Record<string, Record<string, { operationId: string; tags: [string] }>>;
+    };
     const operations = Object.entries(paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { operationId }]) => ({
+      Object.entries(methods).map(([method, { operationId, tags }]) => ({
         operationId,
+        page: pages.get(`/docs/reference/${tags[0]}`)!,
         form: `data-method="${method.toUpperCase()}" data-path="${path}"`,
       })),
     );
     expect(operations.length).toBeGreaterThan(50);
-    for (const { operationId, form } of operations) {
+    for (const { operationId, form, page } of operations) {
+      // The start of the documentation leads to each call.
+      expect(pages.get('/docs')).toContain(`<li id="${operationId}"`);
       expect(page).toContain(`<article class="operation" id="${operationId}"`);
       expect(page).toContain(form);
     }
   });
 
   test('shows the fields of a body with their types, bounds and meaning', async () => {
-    const page = await pageAt('/docs');
+    const page = pages.get('/docs/reference/coins')!;
+    expect(page).toMatch(/<h1 id="title">Coins<\/h1><p>A balance for each player.*?client\.coins\.credit/s);
     const credit = /id="creditCoins".*?<\/article>/s.exec(page)![0];
     expect(credit).toContain(
       '<code>coins</code><span class="type">whole number, 1 to 1,000,000</span><span class="required">required</span></p><p>Whole coins, 1 to 1,000,000.</p>',
@@ -93,9 +170,9 @@ describe('the reference', () => {
 
   test('has the endpoints of the sandbox only with STORE=sandbox', async () => {
     await using production = await start({ settings: { STORE: 'off' } });
-    expect(await pageAt('/docs')).toContain('id="sandboxIssue"');
-    // An example of the store still names the sandbox.
-    expect((await production.get('/docs')).body).not.toContain('data-path="/sandbox/');
+    expect(pages.get('/docs/reference/sandbox')).toContain('data-path="/sandbox/issue"');
+    expect((await production.get('/docs/reference/sandbox')).status).toBe(404);
+    expect((await production.get('/docs')).body).not.toContain('sandboxIssue');
     expect((await production.get('/docs/errors')).body).not.toContain('<code>/sandbox/');
   });
 });
@@ -158,15 +235,23 @@ test('the pages escape all text of declarations', () => {
   };
   const sends = { '<x>': z.object({ '<x>': z.literal('<i>') }) };
   const live = [{ path: '/<x>/live', summary: '<b>"live"</b>', description: '<i>', sends, receives: {}, errors: [] }];
-  const pages = [
-    referencePage(openapiDocument(features, new Schemas(errorSchemas)) as OpenapiParts),
+  const openapi = openapiDocument(features, new Schemas(errorSchemas)) as OpenapiParts;
+  const about = pageOf(
+    '# <i>\n\n<script>alert(1)</script>\n\n<x> and <x> [<i>](javascript:a) `<x>` ![<i>](https://x.example/i.png)\n\n```\n<x>\n```\n',
+    addressesFrom('docs/x.md', [], ''),
+  );
+  expect(about.body.text).not.toMatch(/javascript:|<a|<img/);
+  const made = [
+    referencePage(tagged(openapi)[0]!, openapi),
     channelsPage(asyncapiDocument(live, new Schemas(errorSchemas, 'draft-7'))),
     errorsPage(errorGivers(features, live)),
+    { path: '/docs/<x>', name: about.title, about: about.about, contents: [], main: about.body },
   ];
-  for (const page of pages) {
+  const texts = made.map((page) => docsLayout(page, [{ heading: '<i>', pages: made }]));
+  for (const page of texts) {
     expect(page).not.toMatch(/<script>|<x>|<i>|<b>"|"><i>/);
     expect(page).toContain('&#60;x&#62;');
   }
-  expect(pages[0]).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
-  expect(pages[0]).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
+  expect(texts[0]).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
+  expect(texts[0]).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
 });
