@@ -38,7 +38,7 @@ const Confirm = z
   .max(MAX_TOKEN_LENGTH, { error: `Must have at most ${MAX_TOKEN_LENGTH} characters`, abort: true })
   .regex(/^[\w-]+\.[\w-]+\.[\w-]+$/, { error: 'Must be a confirm of this service' });
 
-type AddServices = ProofServices & Pick<Services, 'moves' | 'tokens' | 'coinTotals'>;
+type AddServices = ProofServices & Pick<Services, 'moves' | 'tokens' | 'coinTotals' | 'providerNames'>;
 
 export const addSignIn = endpoint({
   method: 'POST',
@@ -89,6 +89,7 @@ export const addSignIn = endpoint({
     await checkProof(body.proof, caller.accountId, services);
     const identity = await services.providers.verify(body.token, 'token');
     if (!isFresh(identity, services)) throw refuse('bad_token', { field: 'token' });
+    await services.providerNames.note(identity.provider);
     const nonce = isBanned === undefined ? await nonceOf(signedIn, identity, services) : undefined;
     const outcome = await join({ caller: signedIn, client: meta, identity, nonce, banned: isBanned, confirm: body.confirm }, services);
     const coins = outcome.merged ? shownBalance(outcome.coins) : undefined;

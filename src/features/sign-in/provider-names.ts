@@ -18,7 +18,7 @@ const noteProvider = defineScript({
 });
 
 /**
- * Holds each name of a provider to the issuer that the name had when the first account of the provider began. Otherwise people would see
+ * Holds each name of a provider to the issuer that the name had when its first sign-in was used or added. Otherwise people would see
  * one name for the users of two issuers, after a mistake in the settings.
  */
 export class ProviderNames {
@@ -48,7 +48,7 @@ export class ProviderNames {
   }
 
   /**
-   * Must be called before a sign-in with the provider opens an account.
+   * Must be called before a sign-in with the provider opens an account, or is added to one.
    * @throws Refusal `store_unconfigured` if the name has another issuer
    */
   async note(provider: Provider): Promise<void> {

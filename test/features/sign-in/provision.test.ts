@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { codeOf, forFile, freshId, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { Issuer, rsaKey, signed } from '../../stores/google/issuer.ts';
 import { balanceOf, issue, provision, signInToStore } from '../../store.ts';
+import { peopleOf, person } from './people.ts';
 
 const service = await forFile(start());
 /** Another process on the same data, whose clock moves. */
@@ -133,13 +134,26 @@ describe('a provider of OPENID_PROVIDERS', () => {
     );
   };
 
-  test('signs users in beside the sandbox, and keeps its issuer: the name cannot pass to another one', async () => {
+  test.each([
+    [
+      'signs users in beside the sandbox',
+      async (own: TestService, issuer: Issuer) => (await send({ token: tokenOf(issuer) }, own)).body.provider,
+    ],
+    [
+      'is added to an account of the sandbox',
+      async (own: TestService, issuer: Issuer) => {
+        const { enter, add, nonceOf } = peopleOf(own);
+        const ada = await enter(person());
+        const token = tokenOf(issuer, { nonce: await nonceOf(ada) });
+        return (await add(ada, { token })).body.signIns[1].provider;
+      },
+    ],
+  ])('%s, and keeps its issuer: the name cannot pass to another one', async (_, use) => {
     const name = freshId('p').toLowerCase().slice(0, 20);
     await using issuer = await Issuer.start([key]);
     {
       await using own = await start({ settings: { OPENID_PROVIDERS: `${name}=${issuer.url}=game` } });
-      const { body } = await send({ token: tokenOf(issuer) }, own);
-      expect(body).toMatchObject({ ok: true, created: true, provider: name });
+      expect(await use(own, issuer)).toBe(name);
     }
     await expect(start({ settings: { OPENID_PROVIDERS: `${name}=https://other.example=game` } })).rejects.toThrow(
       `OPENID_PROVIDERS ${name} has accounts of the issuer ${issuer.url}`,

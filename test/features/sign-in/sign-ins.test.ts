@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ban as banned, unban as unbanned } from '../../../src/accounts/ban.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { audited } from '../../consistency/audited.ts';
 import { codeOf, forFile, freshId, isOnCluster, sharedClient, signIn, start, type TestReply } from '../../harness.ts';
@@ -9,6 +10,7 @@ import { startRedis } from '../../own-redis.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { balanceOf, deleteAccount, historyOf, issue } from '../../store.ts';
 import { Issuer, rsaKey, signed } from '../../stores/google/issuer.ts';
+import { peopleOf, person, type SignedIn, type Who } from './people.ts';
 
 /** An own Redis, which the tests audit. On a Cluster, that of the test process. */
 const own = isOnCluster() ? undefined : await forFile(startRedis());
@@ -22,50 +24,9 @@ afterAll(() => redis.disconnect());
 /** The findings of an audit. Moves that are under way end within a moment. */
 const findings = async () => (own === undefined ? [] : (await audited(own.location)).findings);
 
-interface Who {
-  readonly provider: string;
-  readonly subject: string;
-}
-
-const person = (provider = 'google'): Who => ({ provider, subject: freshId('subject') });
-const tokenOf = async (who: Who, more: object = {}): Promise<string> => (await issue(service, { kind: 'id_token', ...who, ...more })).token;
-
-interface SignedIn extends Who {
-  readonly accountId: string;
-  readonly cookies: string;
-}
-
-async function enter(who: Who, more: object = {}): Promise<SignedIn & { created: boolean }> {
-  const { status, body, cookies } = await service.post('/v1/account/store-provision', { token: await tokenOf(who), ...more });
-  expect([status, body.error]).toEqual([200, undefined]);
-  const { accountId, created } = body;
-  return { ...who, accountId, created, cookies: cookies.find((cookie) => cookie.startsWith('svc_session='))! };
-}
-
-const nonceOf = async ({ cookies }: SignedIn): Promise<string> =>
-  (await service.post('/v1/account/sign-ins/nonce', {}, { cookies })).body.nonce;
+const { tokenOf, enter, nonceOf, add, merge } = peopleOf(service);
 const listOf = async ({ cookies }: SignedIn) => (await service.get('/v1/account/sign-ins', { cookies })).body.signIns;
 const providersOf = async (one: SignedIn): Promise<string[]> => (await listOf(one)).map(({ provider }: { provider: string }) => provider);
-
-/** Adds a sign-in, with a new nonce and a new proof unless others are given. */
-async function add(
-  to: SignedIn,
-  who: Who,
-  more: { nonce?: string | undefined; confirm?: string; proof?: string | undefined } = {},
-  on = service,
-): Promise<TestReply> {
-  const nonce = 'nonce' in more ? more.nonce : await nonceOf(to);
-  const proof = 'proof' in more ? more.proof : await tokenOf(to);
-  return on.post('/v1/account/sign-ins', { token: await tokenOf(who, { nonce }), proof, confirm: more.confirm }, { cookies: to.cookies });
-}
-
-/** Merges the account of a sign-in, in two calls with one nonce. */
-async function merge(to: SignedIn, who: Who): Promise<TestReply> {
-  const nonce = await nonceOf(to);
-  const { body } = await add(to, who, { nonce });
-  expect(body.error?.code).toBe('sign_in_taken');
-  return add(to, who, { nonce, confirm: body.error.confirm });
-}
 
 async function remove(from: SignedIn, id: string, proof?: string): Promise<TestReply> {
   return service.post('/v1/account/sign-ins/remove', { id, proof: proof ?? (await tokenOf(from)) }, { cookies: from.cookies });
@@ -201,30 +162,49 @@ describe('a sign-in with an account of its own', () => {
     await expect.poll(findings).toEqual([]);
   });
 
-  test('is refused with merge_refused, and changes nothing: a ban on either side, the limit of the balance', async () => {
-    for (const [reason, banned] of [
-      ['account_banned', 'other'],
-      ['account_banned', 'own'],
-      ['balance_limit', undefined],
-    ] as const) {
-      const [ada, other] = [await enter(person()), await enter(person('apple'))];
-      await credit(other.cookies, 1_000_000);
-      const nonce = await nonceOf(ada);
-      const { confirm } = (await add(ada, other, { nonce })).body.error;
-      if (banned === undefined) await rich(ada);
-      else await ban(banned === 'own' ? ada.accountId : other.accountId);
-      const refused = await add(ada, other, { nonce, confirm });
-      expect([codeOf(refused), refused.body.error.reason]).toEqual(['409 merge_refused', reason]);
-      if (banned !== 'other') expect(await balanceOf(service, other)).toBe(1_000_000);
-      if (banned === undefined) await redis.del(`{${ada.accountId}}:ledger`);
-      // The nonce is not used up: without the reason the same request merges.
-      if (banned === 'other') {
-        await unban(other.accountId);
-        expect((await add(ada, other, { nonce, confirm })).body).toMatchObject({ merged: true });
-      }
-    }
+  const clear = async (key: string): Promise<void> => void (await redis.del(key));
+  type Obstacle = (ada: SignedIn, other: SignedIn) => Promise<() => Promise<unknown>>;
+  /** Each makes an obstacle, and returns how it goes away. */
+  const obstacles: readonly [reason: string, name: string, obstacle: Obstacle][] = [
+    ['account_banned', 'a ban of the other account', async (_, { accountId }) => (await ban(accountId), () => unban(accountId))],
+    ['account_banned', 'a ban of its own', async ({ accountId }) => (await ban(accountId), () => unban(accountId))],
+    ['balance_limit', 'the limit of the balance', async (ada) => (await rich(ada), () => clear(`{${ada.accountId}}:ledger`))],
+    [
+      'too_many_guests',
+      '500 guests of its own',
+      async ({ accountId }) => (await redis.set(standingKey(accountId), guests(500)), () => clear(standingKey(accountId))),
+    ],
+    [
+      'too_many_guests',
+      'guests of both that are 500 in sum',
+      async (ada, other) => {
+        const [own, others] = [guests(499), guests(1)];
+        for (const [{ accountId }, lines] of [
+          [ada, own],
+          [other, others],
+        ] as const)
+          await redis.set(standingKey(accountId), lines);
+        return () => Promise.all([ada, other].map(({ accountId }) => clear(standingKey(accountId))));
+      },
+    ],
+  ];
+  test.each(obstacles)('is refused with merge_refused for %s, and changes nothing: %s', async (reason, _, obstacle) => {
+    const [ada, other] = [await enter(person()), await enter(person('apple'))];
+    await credit(other.cookies, 1_000_000);
+    const nonce = await nonceOf(ada);
+    const { confirm } = (await add(ada, other, { nonce })).body.error;
+    const goesAway = await obstacle(ada, other);
+    const refused = await add(ada, other, { nonce, confirm });
+    expect([codeOf(refused), refused.body.error.reason]).toEqual(['409 merge_refused', reason]);
+    await goesAway();
+    expect([await balanceOf(service, other), await providersOf(other)]).toEqual([1_000_000, ['apple']]);
+    // The nonce is not used up: without the obstacle the same request merges.
+    expect((await add(ada, other, { nonce, confirm })).body).toMatchObject({ merged: true, movedCoins: 1_000_000 });
   });
 });
+
+/** Lines of guests in an account's standing. */
+const guests = (count: number): string => Array.from({ length: count }, () => `${freshId('g')} 0=\n`).join('');
 
 async function rich({ accountId }: SignedIn): Promise<void> {
   const at = Date.now().toString(36);
@@ -504,15 +484,25 @@ describe('at once', () => {
     }
   });
 
-  test('two accounts that merge each other: one of them has everything', async () => {
+  test.each([2, 3])('%i accounts that merge each other in a circle: each sign-in opens one account, and no coin is lost', async (count) => {
     for (let round = 0; round < 3; round++) {
-      const [one, other] = [await enter(person()), await enter(person('apple'))];
-      await credit(one.cookies, 4);
-      await credit(other.cookies, 5);
-      const replies = await Promise.all([merge(one, other), merge(other, one)]);
-      expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
-      const [ids, back] = [await opened(one, other), await enter(one)];
-      expect([ids.size, await balanceOf(service, back)]).toEqual([1, 9]);
+      const ring = await Promise.all(Array.from({ length: count }, (_, index) => enter(person(['google', 'apple', 'acme'][index]))));
+      for (const [index, { cookies }] of ring.entries()) await credit(cookies, 4 + index);
+      const offers = await Promise.all(
+        ring.map(async (one, index) => {
+          const [next, nonce] = [ring[(index + 1) % count]!, await nonceOf(one)];
+          return { one, next, nonce, confirm: (await add(one, next, { nonce })).body.error.confirm };
+        }),
+      );
+      const replies = await Promise.all(offers.map(({ one, next, nonce, confirm }) => add(one, next, { nonce, confirm })));
+      const merges = replies.filter(({ status }) => status === 200).length;
+      expect([merges > 0, merges < count]).toEqual([true, true]);
+      const back = await Promise.all(ring.map((one) => enter(one)));
+      const accounts = new Map(back.map((one) => [one.accountId, one]));
+      // The session of a merge may end, by the next merge in the circle, before its answer.
+      expect([accounts.size > 0, accounts.size <= count - merges]).toEqual([true, true]);
+      const balances = await Promise.all([...accounts.values()].map((one) => balanceOf(service, one)));
+      expect(balances.reduce((sum, coins) => sum + coins, 0)).toBe(count === 2 ? 9 : 15);
     }
     await expect.poll(findings).toEqual([]);
   });
@@ -537,18 +527,32 @@ describe('at once', () => {
     await expect.poll(findings).toEqual([]);
   });
 
-  test('a merge and the deletion of either account end in one of the orders', async () => {
-    for (const victim of ['own', 'other'] as const) {
+  test.each(['own', 'other'] as const)('a merge and the deletion of its %s account end in one of the orders', async (victim) => {
+    for (let round = 0; round < 4; round++) {
       const [ada, other] = [await enter(person()), await enter(person('apple'))];
       await credit(other.cookies, 3);
       const proof = { token: await tokenOf(victim === 'own' ? ada : other) };
       const { confirm } = (await service.post('/v1/account/delete', proof)).body;
+      const nonce = await nonceOf(ada);
+      const { confirm: merges } = (await add(ada, other, { nonce })).body.error;
       const [merged, deleted] = await Promise.all([
-        merge(ada, other).catch(() => undefined),
+        add(ada, other, { nonce, confirm: merges }),
         service.post('/v1/account/delete', { ...proof, confirm }),
       ]);
-      expect([200, 400, 401, 410]).toContain(deleted.status);
-      expect(merged === undefined || [200, 409, 410, 401].includes(merged.status)).toBe(true);
+      const isDeleted = deleted.status === 200;
+      // The account of a sign-in that merged first is not the one of the deletion any more.
+      expect([200, 400, 401]).toContain(deleted.status);
+      const [adaBack, otherBack] = [await enter(ada), await enter(other)];
+      const balances = [await balanceOf(service, adaBack), await balanceOf(service, otherBack)];
+      if (victim === 'own') {
+        expect([isDeleted, adaBack.created]).toEqual([true, true]);
+        // What had merged was deleted with it; what had not is as it was.
+        expect([otherBack.created, ...balances]).toEqual(merged.body.merged === true ? [true, 0, 0] : [false, 0, 3]);
+      } else if (isDeleted) {
+        // The sign-in of the deleted account is a new one, which the same request may have added.
+        expect(balances).toEqual([0, 0]);
+        expect(otherBack.accountId === ada.accountId).toBe(merged.status === 200);
+      } else expect([merged.body.merged, otherBack.accountId, ...balances]).toEqual([true, ada.accountId, 3, 3]);
     }
     await expect.poll(findings).toEqual([]);
   });
