@@ -6,6 +6,7 @@ import type { Booking, BookingOutcome } from '../../../src/features/coins/bookin
 import { moveKeys } from '../../../src/features/guest-moves/model.ts';
 import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
+import { peopleOf, person } from '../sign-in/people.ts';
 import { withOrigin } from './with-origin.ts';
 
 /** Coins that the service itself books. Moves and retention of bookings: grant.test.ts. */
@@ -69,31 +70,68 @@ test('a banned account gets the coins that it bought, but no prize; a deleted on
   expect(await origin.linesOf({ installId: deleted })).toEqual([]);
 });
 
+/** An account that is about to move into another one. */
+interface Mover {
+  readonly accountId: string;
+  /** A request of the account, which finishes its move. */
+  ask(): Promise<unknown>;
+  /** @returns the id of the other account */
+  move(): Promise<string>;
+}
+
+const movers: readonly [name: string, make: () => Promise<Mover>][] = [
+  [
+    'a guest that moves into a store account',
+    async () => {
+      const installId = freshId();
+      return {
+        accountId: accountIdOf(installId),
+        ask: () => service.get(`/v1/balance?installId=${installId}`),
+        move: async () => (await signInToStore(service, freshId('subject'), { installId })).body.accountId,
+      };
+    },
+  ],
+  [
+    'an account that is merged into another one',
+    async () => {
+      const { enter, merge } = peopleOf(service);
+      const [one, other] = [await enter(person()), await enter(person('apple'))];
+      return {
+        accountId: other.accountId,
+        ask: () => service.get('/v1/balance', other),
+        move: async () => ((await merge(one, other)).body.merged === true ? one.accountId : 'not merged'),
+      };
+    },
+  ],
+];
+
+test.each(movers)('%s has each topup, refund and prize once if they arrive twice meanwhile', async (_, make) => {
+  const { accountId, ask, move } = await make();
+  await origin.bookings.book(accountId, topup(1, 'google', 'first'));
+  origin.scripts.helpMove = async () => void (await ask());
+  const moving = move();
+  let [moved, booked] = [false, 0];
+  void moving.then(() => (moved = true));
+  const done: Promise<BookingOutcome>[] = [];
+  while (!moved || booked < 50) {
+    const key = String(booked);
+    const booking = [topup(3, 'google', key), refund(-1, 'google', key, '1'), prize(2, 'pebble-drop', key)][booked++ % 3]!;
+    done.push(origin.bookings.book(accountId, booking), origin.bookings.book(accountId, booking));
+    await done.at(-1);
+  }
+  const [target, ...outcomes] = await Promise.all([moving, ...done]);
+  const once = outcomes.filter(({ word }) => word === 'done');
+  expect(once).toHaveLength(booked);
+  expect(new Set(outcomes.map((outcome) => outcome.accountId))).toEqual(new Set([accountId, target]));
+  const coins = once.reduce((sum, outcome) => sum + ('coins' in outcome ? outcome.coins : 0), 1);
+  expect(await origin.bookings.book(target, topup(1, 'google', 'first'))).toMatchObject({ word: 'replayed', balance: coins });
+});
+
 describe('a guest that moves into a store account', () => {
   // A request of the frozen guest finishes its move.
   const helpMovesOf = (installId: string): void => {
     origin.scripts.helpMove = async () => void (await service.get(`/v1/balance?installId=${installId}`));
   };
-
-  test('has each booking once if the bookings arrive twice while it moves', async () => {
-    const installId = freshId();
-    await book(installId, topup(1, 'google', 'first'));
-    helpMovesOf(installId);
-    const moving = signInToStore(service, freshId('subject'), { installId });
-    let [moved, booked] = [false, 0];
-    void moving.then(() => (moved = true));
-    const done: Promise<BookingOutcome>[] = [];
-    while (!moved || booked < 50) {
-      const key = String(booked++);
-      done.push(book(installId, topup(1, 'google', key)), book(installId, topup(1, 'google', key)));
-      await done.at(-1);
-    }
-    const [{ body }, ...outcomes] = await Promise.all([moving, ...done]);
-    expect(outcomes.filter(({ word }) => word === 'done')).toHaveLength(booked);
-    expect(new Set(outcomes.map(({ accountId }) => accountId))).toEqual(new Set([accountIdOf(installId), body.accountId]));
-    const first = await origin.bookings.book(body.accountId, topup(1, 'google', 'first'));
-    expect(first).toMatchObject({ word: 'replayed', balance: booked + 1 });
-  });
 
   test('gets a booking in the right account once an interrupted move has been finished', async () => {
     const installId = freshId();

@@ -9,6 +9,7 @@ import { codeOf, forFile, freshId, isOnCluster, signIn, start, type RequestOptio
 import { startRedis } from '../../own-redis.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { deleteAccount, signInToStore } from '../../store.ts';
+import { peopleOf, person } from '../sign-in/people.ts';
 
 /** A Redis of this file, whose data the audit finds right. On a Cluster the data of other files is there too. */
 const own = isOnCluster() ? undefined : await forFile(startRedis());
@@ -270,11 +271,21 @@ describe('a server key', () => {
 });
 
 describe('a move', () => {
+  type Play = (one: ReturnType<typeof playerAs>) => Promise<unknown>;
+
+  /** A store account with these saves, into which a store account with those saves was merged. */
+  async function mergedAccounts(account: Play, other: Play) {
+    const { enter, merge } = peopleOf(service);
+    const [one, another] = [await enter(person()), await enter(person('apple'))];
+    await account(playerAs(one));
+    await other(playerAs(another));
+    expect((await merge(one, another)).body.merged).toBe(true);
+    for (const key of Object.values(saveKeys)) expect(await redis.exists(key(another.accountId))).toBe(0);
+    return { ...one, ...playerAs(one) };
+  }
+
   /** A store account with these saves, into which a guest with those saves has moved. */
-  async function merged(
-    account: (one: ReturnType<typeof playerAs>) => Promise<unknown>,
-    guest: (one: ReturnType<typeof playerAs>) => Promise<unknown>,
-  ) {
+  async function merged(account: Play, guest: Play) {
     const subject = freshId('subject');
     await account(playerAs({ cookies: (await signInToStore(service, subject)).cookies }));
     const one = player();
@@ -306,37 +317,43 @@ describe('a move', () => {
     expect(await findings()).toEqual([]);
   });
 
-  test('keeps the account’s save where both have one: the guest’s is its newest older version, and `other` until a save with `ifVersion`', async () => {
-    const one = await merged(
-      async ({ save }) => {
-        for (const data of ['a1', 'a2', 'a3', 'a4', 'a5']) await save('slot', data);
-        await save('same', { x: 1 });
-      },
-      async ({ save }) => {
-        for (const data of ['g1', 'g2']) await save('slot', data);
-        await save('same', { x: 1 });
-      },
-    );
-    const { version, data, other } = (await one.load('slot')).body;
-    expect([version, data, other]).toEqual([7, 'a5', { version: 6 }]);
-    expect(await versionsOf(one, 'slot', 8)).toEqual([
-      [2, 'a2'],
-      [3, 'a3'],
-      [4, 'a4'],
-      [6, 'g2'],
-      [7, 'a5'],
-    ]);
-    expect((await one.load('slot', 6)).body).not.toHaveProperty('other');
-    expect((await one.load('same')).body).toMatchObject({ version: 1 });
-    expect((await one.load('same')).body).not.toHaveProperty('other');
-    // A device that has not seen the other one is told.
-    expect((await one.save('slot', 'late', { ifVersion: 5 })).body.error).toMatchObject({ code: 'stale_save', version: 7 });
-    expect((await one.save('slot', 'b')).body.version).toBe(8);
-    expect((await one.load('slot')).body.other).toEqual({ version: 6 });
-    expect((await one.save('slot', 'b+g2', { ifVersion: 8 })).body.version).toBe(9);
-    expect((await one.load('slot')).body).not.toHaveProperty('other');
-    expect(await findings()).toEqual([]);
-  });
+  test.each([
+    ['of a guest', merged],
+    ['of an account that is merged', mergedAccounts],
+  ])(
+    '%s keeps the account’s save where both have one: the other is its newest older version, and `other` until a save with `ifVersion`',
+    async (_, joined) => {
+      const one = await joined(
+        async ({ save }) => {
+          for (const data of ['a1', 'a2', 'a3', 'a4', 'a5']) await save('slot', data);
+          await save('same', { x: 1 });
+        },
+        async ({ save }) => {
+          for (const data of ['g1', 'g2']) await save('slot', data);
+          await save('same', { x: 1 });
+        },
+      );
+      const { version, data, other } = (await one.load('slot')).body;
+      expect([version, data, other]).toEqual([7, 'a5', { version: 6 }]);
+      expect(await versionsOf(one, 'slot', 8)).toEqual([
+        [2, 'a2'],
+        [3, 'a3'],
+        [4, 'a4'],
+        [6, 'g2'],
+        [7, 'a5'],
+      ]);
+      expect((await one.load('slot', 6)).body).not.toHaveProperty('other');
+      expect((await one.load('same')).body).toMatchObject({ version: 1 });
+      expect((await one.load('same')).body).not.toHaveProperty('other');
+      // A device that has not seen the other one is told.
+      expect((await one.save('slot', 'late', { ifVersion: 5 })).body.error).toMatchObject({ code: 'stale_save', version: 7 });
+      expect((await one.save('slot', 'b')).body.version).toBe(8);
+      expect((await one.load('slot')).body.other).toEqual({ version: 6 });
+      expect((await one.save('slot', 'b+g2', { ifVersion: 8 })).body.version).toBe(9);
+      expect((await one.load('slot')).body).not.toHaveProperty('other');
+      expect(await findings()).toEqual([]);
+    },
+  );
 
   test('is settled too by a save with `ifVersion` of what stands, and forgotten when the other version is no longer kept', async () => {
     const both = () =>

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { codeOf, forFile, freshId, type RequestOptions, start } from '../../../harness.ts';
-import { balanceOf, deleteAccount, signInToStore } from '../../../store.ts';
+import { balanceOf, deleteAccount, historyOf, signInToStore } from '../../../store.ts';
+import { peopleOf, person, type SignedIn } from '../../sign-in/people.ts';
 import { until } from '../subscription/shop.ts';
 
 // On a Cluster too, where the purchase and the accounts lie on different primaries.
@@ -87,4 +88,58 @@ test('test coins of a guest count for the account into which it moves, which lie
   };
   expect([await buy({ installId }), await buy({ cookies }), await buy({ cookies })]).toEqual(['200', '200', '200']);
   expect([await buy({ installId }), await buy({ cookies })]).toEqual(['200', '403 test_purchase']);
+});
+
+/** What happens while the account of the buyer is merged into another one, and the coins of the account afterwards. */
+const sales: readonly [name: string, coins: number, sell: (buyer: SignedIn) => Promise<() => Promise<unknown>>][] = [
+  [
+    'a purchase that the buyer sends',
+    500,
+    async ({ cookies }) => {
+      const { purchaseToken } = await issue();
+      return () => show(purchaseToken, { cookies });
+    },
+  ],
+  [
+    'a purchase that only its notification tells of',
+    500,
+    async ({ accountId }) =>
+      () =>
+        issue({ obfuscatedAccountId: accountId, notify: true }),
+  ],
+  [
+    'a refund',
+    0,
+    async ({ cookies }) => {
+      const { purchaseToken } = await issue();
+      await show(purchaseToken, { cookies });
+      return () => issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    },
+  ],
+  [
+    'a refund of coins that are spent',
+    -200,
+    async ({ cookies }) => {
+      const { purchaseToken } = await issue();
+      await show(purchaseToken, { cookies });
+      await service.post('/v1/coins/debit', { coins: 200, key: 'spent' }, { cookies });
+      return () => issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    },
+  ],
+];
+test.each(sales)('%s is booked once while the account of the buyer is merged into another one', async (_, coins, sell) => {
+  const { enter, add, nonceOf } = peopleOf(service);
+  for (let round = 0; round < 4; round++) {
+    const [one, buyer] = [await enter(person()), await enter(person('apple'))];
+    const sold = await sell(buyer);
+    const nonce = await nonceOf(one);
+    const { confirm } = (await add(one, buyer, { nonce })).body.error;
+    const [merged] = await Promise.all([add(one, buyer, { nonce, confirm }), sold()]);
+    expect(merged.body.merged).toBe(true);
+    const sum = async () => (await historyOf(service, one.cookies)).reduce((all, entry) => all + entry.coins, 0);
+    await expect.poll(sum).toBe(coins);
+    const { purchases } = (await service.get('/v1/purchases', one)).body;
+    expect(purchases.map(({ state }: { state: string }) => state)).toEqual([coins === 500 ? 'granted' : 'refunded']);
+    expect(await balanceOf(service, one)).toBe(Math.max(0, coins));
+  }
 });
