@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isoTime, kindOf } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
+import { standingOf } from '../accounts/standing-reader.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
 import { keyOfProvider } from '../stores/openid/provider-table.ts';
@@ -108,12 +109,15 @@ async function candidatesOf(who: string, { scripts, config }: OperatorServices):
 }
 
 /**
- * The account of a provider's user, and the user's last account before.
+ * The account of a provider's user, and the account before if that was deleted. An account that removed the sign-in is not found by it:
+ * the user may be somebody else, who took the sign-in over.
  * @param provider the provider's part of accounts' ids
  */
 export async function usersOf(name: string, provider: string, subject: string, scripts: OperatorServices['scripts']) {
   const { accountId, ordinal } = await storeAccountOf(provider, subject, scripts);
-  const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(provider, subject, ordinal - 1)])];
+  const before = ordinal === 0 ? undefined : storeAccountIdOf(provider, subject, ordinal - 1);
+  const isDeleted = before !== undefined && (await standingOf(before, scripts)).word === 'deleted';
+  const accounts = isDeleted ? [accountId, before] : [accountId];
   const foundBy = SIGN_IN_NAMES.find((known) => known === name) ?? 'openid';
   return accounts.map((id): Candidate => ({ foundBy, accountId: id }));
 }

@@ -418,12 +418,20 @@ describe('POST /v1/account/sign-ins/remove', () => {
     const { token: bearer } = await makeServerKey(staffed, ['admin']);
     const removeOf = ({ accountId }: SignedIn, signIn: string): Promise<TestReply> =>
       staffed.post(`/v1/admin/accounts/${accountId}/remove-sign-in`, { signIn, reason: 'ticket 4711' }, { bearer });
-    const ada = await enter(person());
-    await add(ada, person('apple'));
+    const [ada, apple] = [await enter(person()), person('apple')];
+    await add(ada, apple);
+    const whoIs = async (): Promise<string[] | undefined> =>
+      (await staffed.post('/v1/admin/find', { who: `apple:${apple.subject}` }, { bearer })).body.accounts?.map(
+        ({ accountId }: SignedIn) => accountId,
+      );
+    expect(await whoIs()).toEqual([ada.accountId]);
     const [own, added] = (await listOf(ada)).map(({ id }: { id: string }) => id);
     expect(codeOf(await removeOf(ada, 'x'.repeat(22)))).toBe('404 sign_in_not_found');
     expect((await removeOf(ada, added)).status).toBe(200);
     expect(await providersOf(ada)).toEqual(['google']);
+    // Who has the sign-in now may be somebody else.
+    expect(await whoIs()).toBeUndefined();
+    expect([(await enter(apple)).accountId]).toEqual(await whoIs());
     expect(codeOf(await removeOf(ada, own))).toBe('409 last_sign_in');
     const gone = await enter(person());
     await deleteAccount(service, { token: await tokenOf(gone) });
