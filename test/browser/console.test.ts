@@ -12,7 +12,7 @@ import { freshId, start, type TestService } from '../harness.ts';
 import { eventually } from '../realtime/watcher.ts';
 import type { MadeKey } from '../../src/server/identity/server-key-changes.ts';
 import { keyChangesOf, makeServerKey, statusWith } from '../server-keys.ts';
-import { issue } from '../store.ts';
+import { issue, signInToStore } from '../store.ts';
 import { extra, isWhole, looks, noBrowser } from './chromium.ts';
 import { axeProblems, FAILED, fits, inBrowser, keepPicture, layoutShift, shows } from './page-checks.ts';
 
@@ -189,6 +189,26 @@ describe.skipIf(noBrowser)('the console', () => {
       desk.clicks = 1;
       await desk.change('Sign out everywhere');
       expect([await isOpen(first.cookies), desk.clicks]).toEqual([false, 5]);
+    });
+
+    extra('"somebody has my mail account": its sign-in is removed, with its sessions, and the others stay', async () => {
+      const desk = await open('support');
+      const subject = freshId('subject');
+      const { cookies, body } = await signInToStore(service, subject);
+      const apple = { kind: 'id_token', provider: 'apple', subject };
+      const { nonce } = (await service.post('/v1/account/sign-ins/nonce', {}, { cookies })).body;
+      const [{ token }, { token: proof }] = [
+        await issue(service, { ...apple, nonce }),
+        await issue(service, { kind: 'id_token', subject }),
+      ];
+      const { signIns } = (await service.post('/v1/account/sign-ins', { token, proof }, { cookies })).body;
+      const { id } = signIns.find(({ provider }: { provider: string }) => provider === 'apple');
+      await desk.search(body.accountId);
+      await shows(desk.page, 'table', 'apple');
+      await desk.change(`Remove the sign-in ${id} (apple)`, {}, {}, 'Remove');
+      expect((await shown(body.accountId)).signIns).toMatchObject([{ provider: 'google' }]);
+      expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
+      expect(desk.clicks).toBe(5);
     });
 
     extra('"a swear word for a name": found by the name, renamed on the board, and taken back', async () => {

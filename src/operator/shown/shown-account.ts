@@ -38,7 +38,6 @@ export function standing(shown: ShownAccount): Facts {
     ['Why', ban?.reason],
     ['Kind', shown.kind],
     ['Last sign-in lost', time(shown.signInLostAt)],
-    ['Sign-ins', joined(shown.signIns.map(({ id, provider, lastUsedAt }) => [`${provider} ${id}, used `, time(lastUsedAt)]))],
     ['Made (UTC)', time(shown.createdAt)],
     ['Install proven', time(shown.installVerifiedAt)],
     ['First run', time(shown.firstRunAt)],
@@ -95,6 +94,17 @@ export function subscription({ subscription: held }: ShownAccount): Facts {
     ['Reported by the app', time(held.reportedAt)],
   ];
 }
+
+export const signIns: Listing<ShownAccount['signIns'][number]> = {
+  title: 'Sign-ins',
+  none: 'Nobody signs in to it with a provider.',
+  columns: {
+    'Sign-in': ({ id }) => code(id),
+    Provider: ({ provider }) => provider,
+    'Since (UTC)': ({ at }) => time(at),
+    'Used (UTC)': ({ lastUsedAt }) => time(lastUsedAt),
+  },
+};
 
 export const sessions: Listing<ShownAccount['sessions']['listed'][number]> = {
   title: 'Sessions',
@@ -270,6 +280,7 @@ export function accountParts(shown: ShownAccount): Part[] {
     { title: 'Subscription', facts: subscription(shown) },
     ...some(subscriptionPurchases, shown.purchases),
     ...some(coinPurchases, shown.coinPurchases),
+    ...some(signIns, shown.signIns),
     ...some(sessions, shown.sessions.listed),
     signedOut(shown.sessions.signOutsEverywhere),
     ...some(saves, shown.saves),

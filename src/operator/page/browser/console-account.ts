@@ -52,6 +52,13 @@ export async function accountView(asked: Asked): Promise<Shown> {
         ),
         section('Name', name(account), row(change('rename'), change('unname', account.givenName !== undefined))),
       ),
+      section(
+        'Sign-ins',
+        listed(shown.signIns, account.signIns, {
+          act: ({ id, provider }) =>
+            changeButton('accounts remove-sign-in', { accountId, signIn: id }, asked, `the sign-in ${id} (${provider})`),
+        }),
+      ),
       section('Sessions', sessions(account, asked), row(change('sign-out'))),
       section('Ledger', ledger(page, words, ledgerFilter, cursor)),
       section(
