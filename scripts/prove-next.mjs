@@ -16,6 +16,7 @@ const turns = [
   { operations: 5.5 },
   { floods: 3.5, grants: 2 },
   { saves: 3.5, apple: 2 },
+  { 'sign-ins': 5.5 },
   { pages: undefined },
   { openapi: undefined, client: undefined },
   { platforms: 5.5 },

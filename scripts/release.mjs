@@ -22,6 +22,7 @@ const steps = [
   'prove:floods',
   'prove:grants',
   'prove:saves',
+  'prove:sign-ins',
   'prove:boards',
   'prove:cluster',
   'prove:suite',

@@ -20,6 +20,26 @@ export const BLIND_SAVES: readonly Change[] = [
   },
 ];
 
+/** A sign-in is added without a check whether somebody has used it first. */
+export const UNCHECKED_FIRST_USE: readonly Change[] = [
+  {
+    file: 'src/features/guest-moves/freeze-guest.lua',
+    from: "if redis.call('EXISTS', account) == 1 or moved_in ~= '' then return {'used'} end",
+    to: '',
+  },
+];
+
+/** A move forgets one of the holdings. */
+export const FORGOTTEN_HOLDING: readonly Change[] = [
+  {
+    file: 'src/features/guest-moves/finisher.ts',
+    from: `for (const { handOver } of holdings)
+      if (handOver !== undefined &&`,
+    to: `for (const { name, handOver } of holdings)
+      if (handOver !== undefined && name !== 'saves' &&`,
+  },
+];
+
 /** The service believes the client's state of a purchase: a payment that is still pending gives coins at once. */
 export const STATE_OF_CLIENT: readonly Change[] = [
   {

@@ -32,6 +32,7 @@ const SCENARIOS = './scenarios.ts';
 const FLOODS = '../floods/prove.ts';
 const modules: Readonly<Record<string, string>> = {
   ...{ cluster: SCENARIOS, realtime: SCENARIOS, seasons: SCENARIOS, purchases: SCENARIOS, events: SCENARIOS, saves: SCENARIOS },
+  'sign-ins': SCENARIOS,
   audit: '../consistency/prove.ts',
   apple: '../stores/apple/prove.ts',
   boards: '../features/highscores/prove.ts',

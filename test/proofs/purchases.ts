@@ -13,9 +13,10 @@ import { anyOf, type Place } from './place.ts';
 import type { Stand } from './proof.ts';
 import { AtPlace, type Load } from './scenario.ts';
 
-const SKU = 'coins_100';
+/** The store's id of the product. */
+export const SKU = 'coins_100';
 /** The coins of one unit. */
-const UNIT_COINS = 100;
+export const UNIT_COINS = 100;
 
 /** The catalogue of the scenarios. */
 export const SHOP = { apps: [], products: [{ productId: 'coins-100', coins: UNIT_COINS, stores: { google: SKU } }] };

@@ -6,19 +6,30 @@ import { Events } from './events.ts';
 import { cutSubscribers, dying, inTurn, kill, killProcess, killRedis, partition, reshard, standStill } from './faults.ts';
 import { Ghosts } from './ghosts.ts';
 import { Moves } from './moves.ts';
-import { AFTER_THE_SCRIPT, BLIND_SAVES, CURSOR_BY_TIME, GRANT_BEFORE_CLAIM, REFUND_BY_ADD, STATE_OF_CLIENT, UNGUARDED } from './mutants.ts';
+import {
+  AFTER_THE_SCRIPT,
+  BLIND_SAVES,
+  CURSOR_BY_TIME,
+  FORGOTTEN_HOLDING,
+  GRANT_BEFORE_CLAIM,
+  REFUND_BY_ADD,
+  STATE_OF_CLIENT,
+  UNCHECKED_FIRST_USE,
+  UNGUARDED,
+} from './mutants.ts';
 import type { PlaceOptions } from './place.ts';
 import type { Part } from './proof.ts';
 import { Purchases, SHOP } from './purchases.ts';
 import { PlayedSaves } from './saves.ts';
 import { partOf, type Fault, type Scenario } from './scenario.ts';
 import { CUPS, Season } from './seasons.ts';
+import { SignIns } from './sign-ins.ts';
 import { SignOuts } from './sign-outs.ts';
 import { WatchedRooms } from './watched-rooms.ts';
 
 /**
- * The rows of `prove:cluster`, `prove:realtime`, `prove:seasons`, `prove:purchases`, `prove:events` and `prove:saves`: which load meets which fault, where, and what its books
- * may differ in. Nothing that is not named in `allows` may.
+ * The rows of `prove:cluster`, `prove:realtime`, `prove:seasons`, `prove:purchases`, `prove:events`, `prove:saves` and `prove:sign-ins`: which
+ * load meets which fault, where, and what its books may differ in. Nothing that is not named in `allows` may.
  */
 
 type Rows = Readonly<Record<string, Omit<Scenario, 'proof' | 'name'>>>;
@@ -263,6 +274,33 @@ const saves: Rows = {
   },
 };
 
-export const parts: readonly Part[] = Object.entries({ cluster, realtime, seasons, purchases, events, saves }).flatMap(([proof, rows]) =>
+/** Number of acts at full size. */
+const ACTS = 20_000;
+const UNCOUNTED = { ...UNBOUND, LEDGER_ENTRIES_PER_DAY: '0', BOARDS: 'open' };
+const signedIn = (count: number) => ({ catalogue: SHOP, load: (...at) => new SignIns(...at, count) }) satisfies Partial<Scenario>;
+const wrongMerge = (about: string, mutant: readonly Change[]): Rows[string] => ({
+  ...{ ...signedIn(3000), takes: 90, place: { settings: { ...UNCOUNTED, WORKERS: '2' } }, about, mutant },
+});
+const people = { ...signedIn(ACTS), takes: 400, least: 80, fault: dying({ betweenMs: 2500, leastWork: 100 }) };
+
+const signIns: Rows = {
+  'sign-in-kill': {
+    about: 'people sign in, link, merge, remove and delete, while the service, its workers and their Redis die again and again',
+    ...{ ...people, place: { settings: { ...UNCOUNTED, WORKERS: '2' } } },
+  },
+  'sign-in-failover': {
+    about: 'the same with three processes on a Cluster of which a primary dies, with REDIS_WAIT_REPLICAS=1',
+    ...{ ...people, place: { on: { replicas: 2 }, processes: 3, settings: { ...UNCOUNTED, ...WAIT } } },
+  },
+  'sign-in-unchecked': wrongMerge(
+    'a mutant that adds a sign-in without a check of its first use: the checks find two accounts',
+    UNCHECKED_FIRST_USE,
+  ),
+  'sign-in-forgotten': wrongMerge('a mutant whose moves forget the saves: the checks find saves that are missing', FORGOTTEN_HOLDING),
+};
+
+const proofs = { cluster, realtime, seasons, purchases, events, saves, 'sign-ins': signIns };
+
+export const parts: readonly Part[] = Object.entries(proofs).flatMap(([proof, rows]) =>
   Object.entries(rows).map(([name, row]) => partOf({ proof, name, ...row })),
 );
