@@ -118,6 +118,41 @@ describe.skipIf(noBrowser)('the page at /', () => {
     await shows(page, '#coins-balance', /^50$/);
   });
 
+  extra('one person signs in with two providers, merges both accounts, and removes one of the sign-ins', async () => {
+    const page = await openPlayground(/409 \(Conflict\)/);
+    const signsIn = async (provider: string, sentence: string): Promise<void> => {
+      await press(page, `#sign-ins-${provider}`);
+      await shows(page, '#sign-ins-said', sentence);
+    };
+    const earns = async (balance: number): Promise<void> => {
+      await press(page, '#sign-ins-earn');
+      await shows(page, '#sign-ins-balance', new RegExp(`^${balance}$`));
+    };
+    await press(page, '#sign-ins-add-apple');
+    await shows(page, '#sign-ins-said', 'Sign in first');
+    await signsIn('apple', 'Apple opened a new account');
+    await earns(25);
+    await signsIn('google', 'Google opened a new account');
+    await earns(25);
+    await earns(50);
+    await press(page, '#sign-ins-add-apple');
+    await shows(page, '#sign-ins-said', 'Apple has an account of its own, with 25 coins.');
+    await press(page, '#sign-ins-merge');
+    await shows(page, '#sign-ins-said', 'Merged: 25 coins came along.');
+    await shows(page, '#sign-ins-balance', /^75$/);
+    await signsIn('apple', 'Apple opened its account');
+    // The person is the same after a reload.
+    await page.reload();
+    await shows(page, '#sign-ins-list', /Applethis session.*Google/);
+    await press(page, '[aria-label="Remove the sign-in with Apple"]');
+    await shows(page, '#sign-ins-said', 'This session began with it, and has ended.');
+    await shows(page, '#sign-ins-list', 'Nobody is signed in');
+    await signsIn('google', 'Google opened its account');
+    await shows(page, '#sign-ins-balance', /^75$/);
+    await press(page, '#sign-ins-add-apple');
+    await shows(page, '#sign-ins-said', 'From now on Apple opens this account.');
+  });
+
   extra('each request stands beside its step as curl, which works as copied', async () => {
     const page = await openPlayground();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url });

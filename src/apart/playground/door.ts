@@ -15,6 +15,8 @@ export const imported = [
   'saves',
   'room',
   'shop',
+  'sandbox',
+  'sign-ins',
   'open-rooms',
   'room-play',
   'pairing',

@@ -6,8 +6,8 @@ export function section({ sandbox }: { readonly sandbox: boolean }): Html {
     <div>
       <h2 id="playground-title">Playground</h2>
       <p class="lead">
-        Six real flows, no login, no build. Each button sends a real request, and beside it stands the same request as curl, with the
-        answer. Your players live in this browser only.
+        ${sandbox ? 'Seven' : 'Six'} real flows, no login, no build. Each button sends a real request, and beside it stands the same request
+        as curl, with the answer. Your players live in this browser only.
       </p>
       <p><button type="button" class="small" id="restart">Start over with new players</button></p>
       <noscript><p class="card">The playground needs JavaScript.</p></noscript>
@@ -15,7 +15,8 @@ export function section({ sandbox }: { readonly sandbox: boolean }): Html {
     <ol class="steps">
       ${step('coins', 'Coins that count once', coins(sandbox))} ${step('board', 'A board that reorders', board)}
       ${step('saves', 'A game on two devices', saves)} ${step('room', 'A room on two screens', room, 'Requests and live messages')}
-      ${step('pairing', 'Sign in with a phone', pairing)} ${step('access', 'Trial, purchase, entitlement', access(sandbox))}
+      ${step('pairing', 'Sign in with a phone', pairing)} ${sandbox ? step('sign-ins', 'One person, several sign-ins', signIns) : ''}
+      ${step('access', 'Trial, purchase, entitlement', access(sandbox))}
     </ol>
   </section>`;
 }
@@ -216,6 +217,30 @@ const pairing: Demo = {
       </div>
     </div>
     ${said('pairing', 'This box is a website that nobody is signed in to.')}`,
+};
+
+const signIns: Demo = {
+  about: html`Sign in with Google, add Apple, and both open the same account. If Apple has an account of its own, the service says what it
+  holds, and merges it once you say yes: each coin once. The sandbox stands in for both providers.`,
+  demo: html`<div class="row">
+      <p>
+        <span class="label" id="sign-ins-label">Balance</span
+        ><output class="big" id="sign-ins-balance" aria-labelledby="sign-ins-label">–</output>
+      </p>
+    </div>
+    <div class="row">
+      <button type="button" class="primary" id="sign-ins-google">Sign in with Google</button
+      ><button type="button" id="sign-ins-apple">Sign in with Apple</button>
+    </div>
+    <div class="row">
+      <button type="button" id="sign-ins-add-google">Add Google</button><button type="button" id="sign-ins-add-apple">Add Apple</button
+      ><button type="button" id="sign-ins-merge" aria-disabled="true">Merge the accounts</button
+      ><button type="button" id="sign-ins-earn">Earn coins</button>
+    </div>
+    ${said('sign-ins', 'One person with an account at both providers. Nobody is signed in yet.')}
+    <ul class="lines sign-ins" id="sign-ins-list" tabindex="-1" aria-label="Sign-ins of the account">
+      <li class="none">Nobody is signed in</li>
+    </ul>`,
 };
 
 const STATES = ['none', 'trial', 'subscribed', 'expired'] as const;

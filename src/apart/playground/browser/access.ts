@@ -1,7 +1,8 @@
 import { byId, leadTo, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
-import { deviceId, player, signedIn } from './players.ts';
+import { madeId, player, signedIn } from './players.ts';
 import { explain, type Problem } from '../../../web/browser/problems.ts';
+import { issue } from './sandbox.ts';
 import { wireOf } from './wire.ts';
 
 type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };
@@ -75,7 +76,7 @@ export function showAccess(): void {
   };
 
   const startTrial = async (): Promise<void> => {
-    const device = deviceId();
+    const device = madeId('device');
     const isDone = await done(
       () => signedIn(me),
       () => me.trial.touch({ deviceId: device }),
@@ -90,8 +91,8 @@ export function showAccess(): void {
     const isDone = await done(
       () => signedIn(me),
       async () => {
-        const bought = await post('/sandbox/issue', { kind: 'subscription', minutes: 5 });
-        if (bought.ok) purchaseToken = bought['purchaseToken'] as string;
+        const bought = await issue(wire, { kind: 'subscription', minutes: 5 });
+        if (bought.ok) purchaseToken = bought.purchaseToken;
         return bought;
       },
       () => me.subscription.purchase({ purchaseToken: purchaseToken! }),
@@ -103,7 +104,7 @@ export function showAccess(): void {
   };
 
   const refund = async (): Promise<void> => {
-    if (!(await done(() => post('/sandbox/issue', { kind: 'subscription', purchaseToken, state: 'expired', notify: true })))) return;
+    if (!(await done(() => issue(wire, { kind: 'subscription', purchaseToken, state: 'expired', notify: true })))) return;
     setEnabled(byId('access-refund'), false);
     leadTo(byId('access-buy'), byId('access'));
     said.textContent = 'The store refunds the purchase, and notifies the service.';

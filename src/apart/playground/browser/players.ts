@@ -18,15 +18,16 @@ export function player(name: string, wire: Wire, more: Partial<Options> = {}): C
   });
 }
 
-/** The id of the player's device, which this browser keeps. */
-export function deviceId(): string {
-  const key = `${PREFIX}device`;
+/** A random id of the player's device, or of the person at the browser, which this browser keeps. */
+export function madeId(of: 'device' | 'person'): string {
+  const key = PREFIX + of;
+  const made = `playground-${crypto.getRandomValues(new Uint32Array(3)).join('-')}`;
   try {
-    const kept = localStorage.getItem(key) ?? `playground-${crypto.getRandomValues(new Uint32Array(3)).join('-')}`;
+    const kept = localStorage.getItem(key) ?? made;
     localStorage.setItem(key, kept);
     return kept;
   } catch {
-    return `playground-${crypto.getRandomValues(new Uint32Array(3)).join('-')}`;
+    return made;
   }
 }
 

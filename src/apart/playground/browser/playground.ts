@@ -6,12 +6,14 @@ import { showPairing } from './pairing.ts';
 import { forgetPlayers } from '../../../web/browser/kept-players.ts';
 import { showSaves } from './saves.ts';
 import { showRoom } from './room.ts';
+import { showSignIns } from './sign-ins.ts';
 
 showCoins();
 showBoard();
 showSaves();
 showRoom();
 showPairing();
+showSignIns();
 showAccess();
 byId('restart').addEventListener('click', () => {
   forgetPlayers();

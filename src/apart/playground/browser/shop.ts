@@ -1,7 +1,8 @@
 import type { Client } from '/client.js';
 import { byId, formatted, inCoins, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { signedIn } from './players.ts';
-import { explain, type Problem } from '../../../web/browser/problems.ts';
+import { issue } from './sandbox.ts';
+import { explain } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
 
 /**
@@ -21,21 +22,6 @@ export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Prom
   const [said, refundButton] = [byId('coins-said'), byId('coins-refund')];
   let bought: { readonly purchaseToken: string; readonly coins: number } | undefined;
 
-  /** Makes a purchase in the sandbox, in place of the store's dialog in an app. The client library has no call for the sandbox. */
-  const issue = async (order: object): Promise<{ ok: true; purchaseToken: string } | { ok: false; error: Problem }> => {
-    try {
-      const response = await wire.fetch(`${location.origin}/sandbox/issue`, {
-        method: 'POST',
-        credentials: 'omit',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ kind: 'purchase', ...order }),
-      });
-      return (await response.json()) as { ok: true; purchaseToken: string };
-    } catch {
-      return { ok: false, error: { code: 'network', message: '' } };
-    }
-  };
-
   const buy = async (): Promise<void> => {
     const session = await signedIn(me);
     if (!session.ok) return sayProblem(said, explain(session.error));
@@ -43,7 +29,7 @@ export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Prom
     if (!listed.ok) return sayProblem(said, explain(listed.error));
     const sku = listed.products.find(({ stores }) => stores.google !== undefined)?.stores.google;
     if (sku === undefined) return sayProblem(said, 'The catalogue has no product that Google sells.');
-    const issued = await issue({ productId: sku });
+    const issued = await issue(wire, { kind: 'purchase', productId: sku });
     if (!issued.ok) return sayProblem(said, explain(issued.error));
     const { purchaseToken } = issued;
     const result = await me.purchases.buy({ store: 'google', purchaseToken });
@@ -61,7 +47,7 @@ export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Prom
   const refund = async (): Promise<void> => {
     if (bought === undefined) return;
     const { purchaseToken, coins } = bought;
-    const issued = await issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    const issued = await issue(wire, { kind: 'purchase', purchaseToken, refundedQuantity: 1, notify: true });
     if (!issued.ok) return sayProblem(said, explain(issued.error));
     bought = undefined;
     setEnabled(refundButton, false);
