@@ -1,7 +1,8 @@
 import type { AppStore, Notifications, OneTimeProducts, Subscriptions } from '../store.ts';
 import { NewestTransactions } from './newest-transactions.ts';
 import { AppleNotifications } from './notifications.ts';
-import { AppleProducts, AppleSubscriptions } from './sales.ts';
+import { AppleProducts } from './consumables.ts';
+import { AppleSubscriptions } from './subscriptions.ts';
 import { ServerApi } from './server-api.ts';
 import type { AppleOptions } from './settings.ts';
 import { SignedTexts } from './signed-texts.ts';

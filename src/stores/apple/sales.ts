@@ -1,46 +1,20 @@
 import type { z } from 'zod';
-import { refuse, Refusal } from '../../errors.ts';
+import { refuse } from '../../errors.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import { UNKNOWN_STATE_MS } from '../store-calls.ts';
 import { appStoreUnavailable, storeUnconfigured } from '../store-refusals.ts';
-import {
-  MAX_TOKEN_LENGTH,
-  type Answer,
-  type OneTimeProducts,
-  type ProductPurchase,
-  type Refund,
-  type Sales,
-  type Sold,
-  type StorePurchase,
-  type Use,
-} from '../store.ts';
+import { MAX_TOKEN_LENGTH, type Answer, type Sales, type Sold } from '../store.ts';
 import type { NewestTransactions } from './newest-transactions.ts';
 import type { App, ServerApi } from './server-api.ts';
 import type { AppleOptions } from './settings.ts';
-import { SignedNotifications } from './signed-notifications.ts';
 import type { SignedTexts } from './signed-texts.ts';
-import {
-  boughtAtOf,
-  BOUGHT,
-  CONSUMABLE,
-  Environment,
-  refundedUnits,
-  RENEWABLE,
-  RenewalInfo,
-  SANDBOX,
-  soldIdOf,
-  Transaction,
-  WHOLE_PERCENTAGE,
-} from './transactions.ts';
+import { BOUGHT, Environment, RENEWABLE, soldIdOf, Transaction, type RenewalInfo } from './transactions.ts';
 
 export interface Known {
   readonly texts: SignedTexts;
   readonly newest: NewestTransactions;
   readonly api: ServerApi;
 }
-
-/** Milliseconds between two questions for refunds without the API's keys. Nothing is asked then. */
-const ASK_EVERY_MS = 15 * 60_000;
 
 /** Milliseconds after which a failed environment is the last that is asked. A key that Apple refuses fails at once. */
 const FIRST_GROUP_MS = 2000;
@@ -52,7 +26,7 @@ const MOST_FOUND = 1000;
  * Purchases of one kind in the App Store. Signed transactions prove them. With the API's keys Apple is asked for the present transaction;
  * without, what Apple has signed before decides.
  */
-abstract class AppleSales<Purchase> implements Sales<Purchase> {
+export abstract class AppleSales<Purchase> implements Sales<Purchase> {
   protected readonly options: AppleOptions;
   protected readonly known: Known;
   /** The `type` of these transactions. */
@@ -175,7 +149,7 @@ abstract class AppleSales<Purchase> implements Sales<Purchase> {
   }
 }
 
-interface Asked {
+export interface Asked {
   readonly transaction: Transaction;
   readonly renewal?: RenewalInfo | undefined;
 }
@@ -184,7 +158,7 @@ interface Asked {
  * The apps and environments in which a purchase may be: those of a group are asked at once. Purchases with money come first, and the
  * sandbox only if there is none.
  */
-function appsOf(id: string, kept: Transaction | undefined, packageName: string | undefined, all: readonly string[]): App[][] {
+export function appsOf(id: string, kept: Transaction | undefined, packageName: string | undefined, all: readonly string[]): App[][] {
   if (kept !== undefined) return [[{ bundleId: kept.bundleId, environment: kept.environment }]];
   const environments = Environment.options.filter((environment) => !id.includes(':') || id.startsWith(`${environment}:`));
   const bundleIds = packageName === undefined ? all : [packageName];
@@ -192,163 +166,3 @@ function appsOf(id: string, kept: Transaction | undefined, packageName: string |
 }
 
 const isSigned = (proof: string): boolean => proof.includes('.');
-
-/** Consumables, which players may buy again and again. */
-export class AppleProducts extends AppleSales<ProductPurchase> implements OneTimeProducts {
-  readonly #notifications: SignedNotifications;
-
-  constructor(options: AppleOptions, known: Known) {
-    super(options, known, CONSUMABLE);
-    this.#notifications = new SignedNotifications(options, known);
-  }
-
-  get askEveryMs(): number {
-    return this.options.settings().api?.askForRefundsEveryMs ?? ASK_EVERY_MS;
-  }
-
-  protected async ask(id: string, app: App, traceparent: string | undefined) {
-    const transaction = await this.transactionIn(app, id, traceparent);
-    return transaction && { transaction };
-  }
-
-  /** Tells Apple that the buyer has the coins, so that the app need not finish the transaction. */
-  override async acknowledge({ id, packageName }: Sold, traceparent?: string): Promise<boolean> {
-    const { api } = this.known;
-    if (!api.isOpen) return true;
-    return this.#told('the buyer has it', async () => api.finish(await this.#appOf(id, packageName), id, traceparent));
-  }
-
-  /** Only facts of the ledger. Whether to grant the refund, coinop leaves to Apple. */
-  async tellUse({ id, packageName }: Sold, { isGranted, spent }: Use): Promise<boolean> {
-    const told = {
-      customerConsented: true,
-      sampleContentProvided: false,
-      deliveryStatus: isGranted ? 'DELIVERED' : 'UNDELIVERED_OTHER',
-      ...(isGranted ? { consumptionPercentage: Math.round(spent * WHOLE_PERCENTAGE) } : {}),
-    };
-    return this.#told('what became of it', async () => this.known.api.tellConsumption(await this.#appOf(id, packageName), id, told));
-  }
-
-  async #appOf(id: string, bundleId: string): Promise<App> {
-    const { environment = 'Production' } = (await this.known.newest.find(id))?.transaction ?? {};
-    return { bundleId, environment };
-  }
-
-  /** Tells Apple something of a purchase. @returns whether Apple has it */
-  async #told(what: string, tell: () => Promise<boolean>): Promise<boolean> {
-    const { log } = this.options;
-    try {
-      if (await tell()) return true;
-      log.info({ what }, 'Apple does not know a purchase yet, and cannot be told of it: the next check tries again');
-    } catch (error) {
-      log.warn({ what, reason: (error as Error).message }, 'Apple could not be told of a purchase: the next check tries again');
-    }
-    return false;
-  }
-
-  protected purchaseOf(transaction: Transaction): ProductPurchase {
-    const { transactionId, bundleId, productId, quantity, appAccountToken, environment } = transaction;
-    return {
-      id: transactionId,
-      packageName: bundleId,
-      sku: productId,
-      state: 'purchased',
-      quantity,
-      refundedQuantity: refundedUnits(transaction),
-      orderId: transactionId,
-      buyer: appAccountToken,
-      isFinished: !this.known.api.isOpen,
-      isTest: environment === SANDBOX,
-      checkedAt: this.options.now(),
-    };
-  }
-
-  /** Reads Apple's history of notifications, in both environments. Without the API's keys signed texts alone tell of refunds. */
-  async *refunds(since: number): AsyncGenerator<readonly Refund[]> {
-    if (!this.known.api.isOpen) return;
-    let failure: unknown;
-    for (const app of appsOf('', undefined, undefined, this.packageNames).flat()) {
-      try {
-        for (const type of REFUND_TYPES) {
-          for await (const page of this.known.api.notifications(app, type, since)) yield await this.#refundsIn(page);
-        }
-      } catch (error) {
-        // The keys may lack rights for one app. The list is still read for the next apps.
-        failure ??= error;
-      }
-    }
-    if (failure !== undefined) throw failure;
-  }
-
-  async #refundsIn(page: readonly string[]): Promise<readonly Refund[]> {
-    const refunds: Refund[] = [];
-    for (const text of page) {
-      const told = await this.#notifications.open(text).catch((error: unknown) => {
-        if (!(error instanceof Refusal) || error.code !== 'bad_token') throw error;
-        this.options.log.warn({ reason: error.message }, "a notification of Apple's history is ignored");
-      });
-      if (told?.transaction?.type !== CONSUMABLE) continue;
-      const { transaction } = told;
-      const { revocationDate: at = told.signedDate } = transaction;
-      refunds.push({ id: soldIdOf(transaction), quantity: refundedUnits(transaction), at });
-    }
-    return refunds;
-  }
-}
-
-/** The types of notifications of refunds, and of refunds that were taken back. */
-const REFUND_TYPES = ['REFUND', 'REFUND_REVERSED'] as const;
-
-/** Subscriptions that renew. All transactions of one have the same original transaction. */
-export class AppleSubscriptions extends AppleSales<StorePurchase> {
-  constructor(options: AppleOptions, known: Known) {
-    super(options, known, RENEWABLE);
-  }
-
-  /** @param id the environment and the original transaction */
-  protected async ask(id: string, app: App, traceparent: string | undefined) {
-    const found = await this.known.api.subscription(app, id.slice(id.indexOf(':') + 1), traceparent);
-    if (found === undefined) return undefined;
-    return { transaction: await this.opened(found.transaction, Transaction), renewal: await this.opened(found.renewal, RenewalInfo) };
-  }
-
-  protected purchaseOf(transaction: Transaction, renewal: RenewalInfo | undefined): StorePurchase {
-    const { bundleId, productId, transactionId, appAccountToken, environment } = transaction;
-    const now = this.options.now();
-    return {
-      id: soldIdOf(transaction),
-      packageName: bundleId,
-      productId,
-      ...stateOf(transaction, renewal, now),
-      checkedAt: now,
-      buyer: appAccountToken,
-      linkedId: undefined,
-      renewed: undefined,
-      boughtAt: boughtAtOf(transaction),
-      orderId: transactionId,
-      retires: false,
-      acknowledged: true,
-      isTest: environment === SANDBOX,
-    };
-  }
-}
-
-/** How long Apple tries to bill, in milliseconds: https://developer.apple.com/documentation/storekit/reducing-involuntary-subscriber-churn */
-const BILLING_RETRY_MS = 60 * 86_400_000;
-
-/**
- * The state of a subscription by the transaction that was bought last, and by the renewal info that was signed since. A transaction alone
- * does not say whether it will be renewed.
- */
-function stateOf(transaction: Transaction, told: RenewalInfo | undefined, now: number) {
-  const { purchaseDate, expiresDate = purchaseDate, revocationDate = Infinity, isUpgraded = false } = transaction;
-  // A transaction that an upgrade has replaced gives no access.
-  const end = isUpgraded ? purchaseDate : Math.min(expiresDate, revocationDate);
-  const renewal = told === undefined || told.signedDate < purchaseDate ? undefined : told;
-  const willRenew = renewal && renewal.autoRenewStatus === 1;
-  const { gracePeriodExpiresDate: graceEnd = 0, isInBillingRetryPeriod: isRetried = false } = renewal ?? {};
-  if (now < end) return { state: willRenew === false ? ('canceled' as const) : ('active' as const), expiresAt: end, willRenew };
-  if (end === expiresDate && now < graceEnd) return { state: 'grace' as const, expiresAt: graceEnd, willRenew };
-  const isHeld = end === expiresDate && isRetried && now < end + BILLING_RETRY_MS;
-  return { state: isHeld ? ('on_hold' as const) : ('expired' as const), expiresAt: end, willRenew: isHeld ? willRenew : renewal && false };
-}
