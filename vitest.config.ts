@@ -168,7 +168,7 @@ export default defineConfig({
           include: isWholeCluster
             ? [
                 'test/{accounts,features,realtime}/**/*.test.ts',
-                'test/operator/{*,page/*}.test.ts',
+                'test/operator/{*,page/*,sign-in/*}.test.ts',
                 'test/apart/sandbox/*.test.ts',
                 'test/interface.test.ts',
                 'test/server/identity/server-keys.test.ts',

@@ -22,6 +22,8 @@ import { roomAuditor } from './features/rooms/room-auditor.ts';
 import { webhookAuditor } from './features/webhooks/webhook-auditor.ts';
 import { holdings } from './holdings.ts';
 import { operatorLogAuditor } from './operator/operator-log-auditor.ts';
+import { STATE_KEYS } from './operator/sign-in/console-sign-in.ts';
+import { ASKING_KEYS, CONSOLE_KEYS } from './server/identity/console-sessions.ts';
 import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 
 /** Keys whose data need not agree with other keys: the audit checks only their type and expiry. */
@@ -35,7 +37,9 @@ const alone: Auditor = {
     { pattern: /^\{sandbox:(?:subscription|purchase):.*\}$/, type: 'hash' },
     { pattern: /^\{sandbox:voided:.*\}$/, type: 'zset' },
     { pattern: ADDRESS_GROWTH_KEYS, type: 'zset', life: 'ends' },
-    { pattern: /^\{console:[a-z0-9]{8}\}$/, type: 'hash', life: 'ends' },
+    { pattern: CONSOLE_KEYS, type: 'hash', life: 'ends' },
+    { pattern: ASKING_KEYS, type: 'string', life: 'ends' },
+    { pattern: STATE_KEYS, type: 'string', life: 'ends' },
     { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`), type: 'hash' },
   ],
 };

@@ -16,6 +16,8 @@ const wholeNumber = (minimum: number, maximum: number) =>
     .transform(Number)
     .pipe(z.number().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
 
+const offOr = <Value extends z.ZodType>(value: Value) => z.union([z.literal('off').transform(() => undefined), value]).optional();
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -134,6 +136,49 @@ const OpenIdProviders = z.string().transform((text, { issues }) => {
     return { name: name.trim(), issuer: issuer.trim(), clientIds };
   });
 });
+
+/** An issuer with which operators sign in to the console. */
+const ConsoleProvider = z.strictObject({
+  name: z.string().regex(PROVIDER_NAME),
+  issuer: z.string(),
+  clientId: z.string().regex(/^[\x21-\x7e]{1,255}$/),
+  /** Undefined: a public client, which PKCE alone protects. */
+  clientSecret: z.string().min(1).max(1024).optional(),
+  /** The role of the members of each group. */
+  groups: z.record(z.string().min(1).max(255), z.string()),
+  /** The claim that lists a person's groups. */
+  claim: z.string().min(1).max(255).default('groups'),
+  /** The scopes that the console asks for. Undefined: `openid`, and `profile` and `groups` where the issuer has them. */
+  scope: z
+    .string()
+    .regex(/^openid( [\x21-\x7e]{1,100}){0,10}$/)
+    .optional(),
+});
+
+export type ConsoleProvider = z.output<typeof ConsoleProvider>;
+
+/** OpenID providers of the console, as JSON. `operator/sign-in/console-providers.ts` checks what the rows say. */
+const ConsoleProviders = z.string().transform((text, { issues }): ConsoleProvider[] => {
+  const { data, error } = z.array(ConsoleProvider).max(10).safeParse(jsonIn(text));
+  // The problem must not quote the text, which has secrets.
+  const [{ path } = { path: [] }] = error?.issues ?? [];
+  const at = path.length === 0 ? '' : `: see ${path.join('.')}`;
+  if (error !== undefined)
+    issues.push({
+      code: 'custom',
+      message: `must be JSON such as [{"name":"acme","issuer":"https://id.acme.example","clientId":"console","clientSecret":"…","groups":{"coinop-support":"support"}}]${at}`,
+      input: '',
+    });
+  return data ?? [];
+});
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Session keys: `kid:base64url,…`. The first key signs, and all keys verify, so an operator can change keys while existing sessions stay
@@ -298,6 +343,15 @@ const Environment = z.object({
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
   /** The most coins that the corrections of one key of the role `support` may add and remove in sum, in a UTC day. */
   SUPPORT_DAILY_COINS: wholeNumber(0, 1_000_000_000_000).default(10_000),
+  /** The most coins that the corrections and grants of one operator of the role `economist` may have in sum, in a UTC day. Default: any. */
+  ECONOMIST_DAILY_COINS: offOr(wholeNumber(0, 1_000_000_000_000)),
+  /**
+   * The coins above which corrections and grants need the yes of a second person: in sum those that one operator, or all operators for one
+   * account, made alone within 24 hours. The tool is exempt, because its user has access to Redis. Default: no second person is needed.
+   */
+  TWO_PERSON_COINS: offOr(wholeNumber(0, 1_000_000_000_000)),
+  /** The OpenID providers with which people sign in to the console, as JSON. The page then takes no server keys. Default: it takes them. */
+  CONSOLE_SIGN_IN: ConsoleProviders.default([]),
   /**
    * For the operator's tool: the server key of the operator. The key decides what the tool may do, and the operators' log names the key.
    */
@@ -437,7 +491,14 @@ const Environment = z.object({
  * Settings that are secrets, or may contain a secret. Each can be read from a file, once, at the start: the name of that setting ends with
  * `_FILE`.
  */
-const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'OPERATOR_KEY', 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'] as const;
+const SECRETS = [
+  'SESSION_KEYS',
+  'REDIS_URL',
+  'OPERATOR_KEY',
+  'CONSOLE_SIGN_IN',
+  'PLAY_INTEGRITY_DECRYPTION_KEY',
+  'PLAY_INTEGRITY_VERIFICATION_KEY',
+] as const;
 
 const fileOf = (name: string): string => `${name}_FILE`;
 

@@ -40,6 +40,7 @@ import type { Feed } from './server/live/feed.ts';
 import type { Hub } from './server/live/hub.ts';
 import type { GrantPace } from './operator/grant-pace.ts';
 import type { Metrics } from './server/metrics.ts';
+import type { ConsoleSignIn } from './operator/sign-in/console-sign-in.ts';
 import type { ConsoleSessions } from './server/identity/console-sessions.ts';
 import type { KeyRing } from './server/identity/key-ring.ts';
 import type { Sessions } from './server/identity/sessions.ts';
@@ -66,6 +67,8 @@ export interface Services {
   readonly keySecret: KeySecret;
   readonly serverKeys: KeyRing;
   readonly consoleSessions: ConsoleSessions;
+  /** Undefined without CONSOLE_SIGN_IN: operators then type server keys into the console. */
+  readonly consoleSignIn: ConsoleSignIn | undefined;
   readonly moves: MoveJournal;
   readonly deletions: DeletionJournal;
   readonly bans: BanJournal;

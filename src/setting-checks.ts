@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { AllowedNames } from './features/names/allowed-names.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
+import { consoleProviderProblems } from './operator/sign-in/console-providers.ts';
 import { providerProblems } from './stores/openid/provider-table.ts';
 import { checkStores } from './stores/stores.ts';
 
@@ -15,6 +16,7 @@ export function settingProblems(config: Config): string[] {
   return [
     ...problems,
     ...providerProblems(config),
+    ...consoleProviderProblems(config),
     ...(isUnprovable
       ? [
           'REQUIRE_INSTALL_PROOF needs an app store that proves installs: set GOOGLE_PACKAGE_NAMES, and both PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
@@ -32,6 +34,10 @@ export function settingProblems(config: Config): string[] {
 export function warnOfSettings(config: Config, log: Logger): void {
   const { production, STORE, CATALOGUE_FILE } = config;
   log.info(`who can mint coins: ${whoMintsCoins(config)}`);
+  if (config.TWO_PERSON_COINS !== undefined && config.CONSOLE_SIGN_IN.length === 0)
+    log.warn(
+      'TWO_PERSON_COINS without CONSOLE_SIGN_IN: there is nobody who could be the second person, so only the tool makes such changes',
+    );
   if (!production) return;
   if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the service serves the sample catalogue');
   if (STORE === 'sandbox') log.warn('STORE=sandbox in production: every client can sign in as any user and buy for free');

@@ -260,6 +260,7 @@ describe('.env.example', () => {
     'APPLE_BUNDLE_IDS',
     'APPLE_APP_IDS',
     'OPENID_PROVIDERS',
+    'CONSOLE_SIGN_IN',
     'GOOGLE_PACKAGE_NAMES',
     'REQUIRE_INSTALL_PROOF',
   ];

@@ -1,10 +1,10 @@
 import { AccountId } from '../accounts/ids.ts';
+import { banAt } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { adjustBalance, Adjustment } from '../features/coins/adjustment.ts';
 import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
-import { withinDailyLimit } from './daily-correction-limit.ts';
 import { accountChange } from './account-change.ts';
 import { Ticket, type OperatorServices } from './operation.ts';
 
@@ -21,7 +21,8 @@ export const adjust = accountChange({
     'changes nothing. A debt is forgiven by adding the coins that are owed; an adjustment takes no balance below 0. Above ' +
     'SUPPORT_ADJUST_COINS (1,000), ' +
     'added or removed, the role `economist` is needed; the corrections of a key of the role `support` in a UTC day are at most SUPPORT_DAILY_COINS ' +
-    '(10,000) in sum, else 403 `forbidden` with `leftCoins`.',
+    '(10,000) in sum, else 403 `forbidden` with `leftCoins`. Above TWO_PERSON_COINS a second person has to say yes in the console, else 403 ' +
+    '`forbidden` with `needs: "second_person"`.',
   fields: { coins: Adjustment.shape.coins, key: Ticket },
   reply: CoinOperationReply.extend({ accountId: AccountId }),
   errors: ['account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
@@ -34,8 +35,7 @@ export const adjust = accountChange({
         : `The balance of ${accountId} is ${now} now.`,
     ];
   },
-  async plan({ accountId }, { coins, key, reason }, services, operator) {
-    const { by, key: serverKey } = operator;
+  async plan({ accountId, standing }, { coins, key, reason }, services, { by, key: serverKey }) {
     const [{ balance }, use] = await Promise.all([
       ledgerEnds(accountId, services.scripts),
       usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, services),
@@ -46,7 +46,13 @@ export const adjust = accountChange({
     const after = isUsed ? '' : ` and will have ${plain(balance + coins)}`;
     return {
       question: `${before}${work} the account ${accountId}, which has ${plain(balance)}${after}? Key: ${key}.`,
+      foreseen: isUsed ? undefined : foreseenRefusal({ balance, coins, use, isBanned: banAt(standing, services.now()) !== undefined }),
       typed: isLarge(coins, services.config) ? { what: 'the coins', figure: Math.abs(coins) } : undefined,
+      coins: {
+        name: `${accountId} ${coins} ${key}`,
+        shares: [[accountId, Math.abs(coins)]],
+        changed: ({ replayed }) => (replayed === true ? [] : [[accountId, Math.abs(coins)]]),
+      },
       what: { coins, key },
       noted: ({ balanceAfterCoins, debtCoins, replayed }) => ({
         balanceAfterCoins,
@@ -54,14 +60,22 @@ export const adjust = accountChange({
         replayed: replayed === true ? 'yes' : undefined,
       }),
       async act() {
-        return withinDailyLimit({ accountId, coins, key }, operator, services, async () => {
-          const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, services);
-          return answer instanceof Refusal ? clearer(answer, coins) : answer;
-        });
+        const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, services);
+        return answer instanceof Refusal ? clearer(answer, coins) : answer;
       },
     };
   },
 });
+
+/** What the account would answer now, with figures. */
+function foreseenRefusal({ balance, coins, use, isBanned }: { balance: number; coins: number; use: string; isBanned: boolean }) {
+  if (use === 'reused')
+    return refuse('key_reused', { message: 'The account has an entry of this key with other coins: take another ticket.' });
+  if (isBanned) return refuse('account_banned', { message: 'The account is banned: it takes no correction until the ban has ended.' });
+  const details = { balanceCoins: Math.max(0, balance), ...(balance < 0 ? { debtCoins: -balance } : {}) };
+  if (coins < 0 && balance + coins < 0) return clearer(refuse('insufficient_coins', details), coins);
+  return balance + coins > MAX_BALANCE ? clearer(refuse('balance_limit', details), coins) : undefined;
+}
 
 const isLarge = (coins: number, { SUPPORT_ADJUST_COINS }: OperatorServices['config']): boolean => Math.abs(coins) > SUPPORT_ADJUST_COINS;
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { refuse } from '../errors.ts';
 import type { ConsoleSession } from '../server/identity/server-keys.ts';
-import type { Operation, OperatorServices } from './operation.ts';
+import type { Confirm, Operation, OperatorServices } from './operation.ts';
 
 type Asked = Pick<Operation, 'name' | 'cannotBeUndone' | 'handsOutSecret'>;
 
@@ -27,14 +27,18 @@ export function needsKey({ cannotBeUndone, handsOutSecret }: Omit<Asked, 'name'>
  */
 export function confirmedIn(
   { says, confirmedUntil }: ConsoleSession,
+  isPerson: boolean,
   declared: Asked,
   input: Readonly<Record<string, unknown>>,
   { now }: OperatorServices,
-): (question: string) => Promise<void> {
+): Confirm {
   return async (question) => {
     if (needsKey(declared) && confirmedUntil <= now()) {
       const why = declared.cannotBeUndone === true ? 'cannot be undone' : 'hands out a secret';
-      throw refuse('forbidden', { message: `This ${why}: type your key once more.`, needs: 'key' });
+      throw refuse('forbidden', {
+        message: `This ${why}: ${isPerson ? 'prove once more that it is you' : 'type your key once more'}.`,
+        needs: 'key',
+      });
     }
     const seen = nameOfQuestion(declared, input, question);
     if (says !== seen)

@@ -13,9 +13,9 @@ import { kick, pardon } from './kick.ts';
 import { listAccounts } from './list-accounts.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
-import { perform, type Confirm, type Operation, type OperatorServices } from './operation.ts';
+import { perform, type Confirm, type Operation, type Operator, type OperatorServices } from './operation.ts';
 import { confirmedIn } from './confirmation.ts';
-import type { ServerKey } from '../server/identity/server-keys.ts';
+import { operatorOf, type ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
 import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
@@ -26,6 +26,7 @@ import { find } from './find-account.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
 import { removeSignIn } from './remove-sign-in.ts';
 import { endSession, signOut } from './sign-out.ts';
+import { showTimeline } from './timeline.ts';
 import {
   addWebhook,
   disableWebhook,
@@ -34,6 +35,7 @@ import {
   listWebhooks,
   removeWebhook,
   repeatDelivery,
+  repeatFailed,
   replayWebhook,
   rotateWebhook,
   showWebhook,
@@ -46,6 +48,7 @@ export const operations: readonly Operation[] = [
   show,
   showHistory,
   showEvents,
+  showTimeline,
   explain,
   adjust,
   grantMany,
@@ -84,6 +87,7 @@ export const operations: readonly Operation[] = [
   removeWebhook,
   listDeliveries,
   repeatDelivery,
+  repeatFailed,
   replayWebhook,
   listLog,
   exportLog,
@@ -130,7 +134,7 @@ export function endpointOf(declared: Operation): Endpoint<OperatorServices> {
       } = call as unknown as Call<object | undefined, object | undefined, object | undefined, undefined>;
       if (key === undefined) return refuseWithoutKey();
       const given = { ...ofPath, ...query, ...body };
-      const confirm = key.console && confirmedIn(key.console, declared, given, services);
+      const confirm = key.console && confirmedIn(key.console, key.isPerson === true, declared, given, services);
       return performWith(key, declared, given, services, confirm, () => meta.isOver);
     },
   };
@@ -149,7 +153,12 @@ export async function performWith(
   confirm?: Confirm,
   isGone: () => boolean = () => false,
 ): Promise<object | Refusal> {
-  return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key, isGone }, confirm);
+  return perform(declared, input, services, { ...operatorWith(key), isGone }, confirm);
+}
+
+/** The operator with a key, or in a session of the console. */
+export function operatorWith(key: ServerKey): Operator {
+  return { by: operatorOf(key), role: key.role ?? 'admin', key };
 }
 
 function fieldsOf(shape: z.ZodObject, takes: (name: string) => boolean): z.ZodObject {

@@ -13,6 +13,8 @@ interface Typed {
   readonly label?: string;
   /** What the page fills in before a person types. */
   readonly initial?: string;
+  /** The field is a time, or a day of it (`span.ts`). */
+  readonly isTime?: boolean;
   /** The page has buttons for times this many days ahead. */
   readonly daysAhead?: readonly number[];
 }
@@ -29,7 +31,7 @@ export interface Field extends Typed {
   readonly name: string;
   readonly isRequired: boolean;
   readonly description: string;
-  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  readonly type: 'string' | 'integer' | 'boolean' | 'array' | 'object';
   readonly format?: 'date-time' | 'date';
   readonly choices?: readonly string[];
   readonly minimum?: number;

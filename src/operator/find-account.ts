@@ -26,7 +26,7 @@ const Sought = z
   .string()
   .max(LONGEST)
   .trim()
-  .min(2, 'Must be 2 to 1,000 characters')
+  .min(1, 'Must be 1 to 1,000 characters')
   .refine((text) => !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), 'Must hold no control characters')
   .meta({
     description:

@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { rateLimited, type Refusal } from '../errors.ts';
+import { rateLimited, Refusal } from '../errors.ts';
 import { CoinKey, Coins, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
+import type { Share } from './coin-limits.ts';
 import { GRANT_GROUP } from './grant-pace.ts';
 import { countsOf, grantGroup, grantOutcomes, previewWithKey, type Granted, type GrantTerms } from './grants.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
@@ -74,6 +76,7 @@ export const grantMany = operation({
     `curl -s $base/v1/admin/coins/grant-many -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' ` +
     `-d '{"entries":[{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","coins":20}],"key":"comp-2026-11","reason":"outage of 3 November"}'`,
   async prepare({ entries, key, reason, dryRun = false }, services, { by, key: serverKey }) {
+    const { config } = services;
     const resultsOf = (outcomes: readonly Granted[]) =>
       outcomes.map((outcome, index) => ({ account: entries[index]!.account, ...outcome }));
     const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
@@ -83,7 +86,23 @@ export const grantMany = operation({
       return Array.isArray(preview) ? { reply: { results: resultsOf(preview) } } : preview;
     }
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };
+    // By the account that gets the coins, so that guests of one account do not have a sum each.
+    const accounts =
+      config.TWO_PERSON_COINS === undefined ? [] : await paced(grants, services, (group) => previewWithKey(group, key, services));
+    if (accounts instanceof Refusal) return accounts;
+    const shareOf = ({ movedTo }: Pick<Granted, 'movedTo'>, index: number): Share => [
+      movedTo ?? entries[index]!.account,
+      entries[index]!.coins,
+    ];
     return {
+      coins: {
+        name: `grant ${key} ${hash('sha256', JSON.stringify(grants), 'base64url')}`,
+        shares: entries.flatMap((_, index) => {
+          const account = accounts[index] ?? UNMOVED;
+          return account.outcome === 'replayed' ? [] : [shareOf(account, index)];
+        }),
+        changed: ({ results }) => results.flatMap((result, index) => (result.outcome === 'granted' ? [shareOf(result, index)] : [])),
+      },
       question: `Grant ${coins} coins in sum to ${entries.length} accounts? Key: ${key}. Reason: ${reason}`,
       what: { accounts: entries.length, coins, key },
       why: reason,
@@ -95,6 +114,9 @@ export const grantMany = operation({
     };
   },
 });
+
+/** Of an account that was not looked at. */
+const UNMOVED: Granted = { outcome: 'granted' };
 
 /** Works through the items in groups, at the pace of the process. @returns Refusal `rate_limited` while too many grants wait */
 async function paced<Item>(

@@ -55,9 +55,9 @@ export const listAccounts = operation({
     banned: is('Accounts that are banned, or not.'),
     debt: is('Accounts that owe coins, or not.'),
     createdFrom: Day.optional().meta({ description: 'Created on this day (UTC) or later.' }),
-    createdTo: Day.optional().meta({ description: 'Created before this day.' }),
+    createdTo: Day.optional().meta({ description: 'Created on this day (UTC) or earlier.' }),
     seenFrom: Day.optional().meta({ description: 'Last seen on this day or later.' }),
-    seenTo: Day.optional().meta({ description: 'Last seen before this day.' }),
+    seenTo: Day.optional().meta({ description: 'Last seen on this day or earlier.' }),
     limit: Limit,
     cursor: z.string().regex(CURSOR, 'Must be the nextCursor of an earlier page').optional().meta(AFTER_A_PAGE),
   }),
@@ -127,6 +127,6 @@ function fits(summary: Summary, { kind, banned, debt, createdFrom, createdTo, se
   if (banned !== undefined && (state === 'banned') !== (banned === 'true')) return false;
   if (debt !== undefined && (debtCoins !== undefined) !== (debt === 'true')) return false;
   if (createdFrom !== undefined && createdOn < createdFrom) return false;
-  if (createdTo !== undefined && createdOn >= createdTo) return false;
-  return (seenFrom === undefined || seenOn >= seenFrom) && (seenTo === undefined || seenOn < seenTo);
+  if (createdTo !== undefined && createdOn > createdTo) return false;
+  return (seenFrom === undefined || seenOn >= seenFrom) && (seenTo === undefined || seenOn <= seenTo);
 }

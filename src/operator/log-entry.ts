@@ -8,7 +8,10 @@ export const ShownLogEntry = z
   .object({
     number: z.number().int().meta({ description: 'Rises by one with every entry.' }),
     at: z.iso.datetime(),
-    by: z.string().meta({ description: '`user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key.' }),
+    by: z.string().meta({
+      description:
+        '`user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key, `person:<id>` of a sign-in to the console.',
+    }),
     action: z.string(),
     what: Details,
     why: z.string(),

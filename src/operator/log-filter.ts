@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { KEY_PREFIX } from '../features/coins/entry-origin.ts';
+import { People, PERSON_ID } from '../server/identity/people.ts';
+import { KEY_PREFIX } from '../server/identity/server-keys.ts';
 import { operatorGrantKeys } from '../features/coins/operator-history.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account } from './named-accounts.ts';
 import type { OperatorServices } from './operation.ts';
+import { spanFields, spanOf } from './span.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
 
 /** A time in a query. */
@@ -18,7 +20,8 @@ export const logFilterFields = {
       'moved into the account are under the accountId of the guest.',
   }),
   operator: z.string().min(1).max(64).optional().meta({
-    description: 'Changes by this operator: `user@host`, the name given by `--by`, `key:<id>`, or the whole name of a key.',
+    description:
+      'Changes by this operator: `user@host`, the name given by `--by`, `key:<id>`, `person:<id>`, or the whole name of a key or a person.',
     example: 'key:ab12cd34',
   }),
   action: z
@@ -29,8 +32,7 @@ export const logFilterFields = {
       description: 'Changes of this kind, such as `accounts ban`, or of all kinds of a group, such as `accounts`.',
       example: 'accounts ban',
     }),
-  from: Time.optional().meta({ description: 'Not before this time.' }),
-  to: Time.optional().meta({ description: 'Before this time.' }),
+  ...spanFields('Changes'),
 };
 
 type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
@@ -62,12 +64,12 @@ export async function searchLog(
   services: OperatorServices,
   isGone: () => boolean = () => false,
 ): Promise<LogPage> {
-  const [from, to] = [filter.from, filter.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
+  const { from, to } = spanOf(filter);
   const { account } = filter;
   // The entry of a grant to many accounts does not name them. But their ledgers have its key.
   const grantKeys =
     account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, services)).accountId, services.scripts);
-  const operators = filter.operator === undefined ? [] : [filter.operator, ...(await keysCalled(filter.operator, services))];
+  const operators = filter.operator === undefined ? [] : [filter.operator, ...(await operatorsCalled(filter.operator, services))];
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
   let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, services) : before;
@@ -87,11 +89,15 @@ export async function searchLog(
   return { entries: found, next };
 }
 
-/** The operators with keys of this name, including keys that have ended, because a rotated key keeps its name. */
-async function keysCalled(name: string, { scripts }: OperatorServices): Promise<string[]> {
-  if (name.startsWith(KEY_PREFIX)) return [];
-  const keys = await new ServerKeyChanges(scripts, Date.now).operators();
-  return keys.filter((key) => key.name.toLowerCase() === name.toLowerCase()).map(({ id }) => `${KEY_PREFIX}${id}`);
+/** The operators of this name: people, and keys, including keys that have ended, because a rotated key keeps its name. */
+async function operatorsCalled(name: string, { scripts }: OperatorServices): Promise<string[]> {
+  if (name.startsWith(KEY_PREFIX) || PERSON_ID.test(name)) return [];
+  const [keys, people] = await Promise.all([new ServerKeyChanges(scripts, Date.now).operators(), new People(scripts).all()]);
+  const all = [
+    ...keys.map((key) => ({ name: key.name, by: KEY_PREFIX + key.id })),
+    ...people.map((person) => ({ name: person.name, by: person.id })),
+  ];
+  return all.filter((operator) => operator.name.toLowerCase() === name.toLowerCase()).map(({ by }) => by);
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set();
@@ -106,7 +112,11 @@ function fits(
 ): boolean {
   if ((from !== undefined && entry.at < from) || (to !== undefined && entry.at >= to)) return false;
   if (action !== undefined && entry.action !== action && !entry.action.startsWith(`${action} `)) return false;
-  if (operators.length > 0 && ![entry.by, ...entry.by.split(' as ')].some((name) => operators.includes(name))) return false;
+  if (
+    operators.length > 0 &&
+    ![entry.by, ...entry.by.split(' as '), String(entry.what['approvedBy'])].some((name) => operators.includes(name))
+  )
+    return false;
   if (entry.action === 'coins grant' && grantKeys.has(String(entry.what['key']))) return true;
   return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
 }

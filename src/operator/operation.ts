@@ -9,11 +9,14 @@ import type { EventReader } from '../features/events/event-log.ts';
 import type { Hooks } from '../features/webhooks/hooks.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
+import { PERSON_ID } from '../server/identity/people.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
 import { refuseBeyondGame, refuseOtherGame, type Reach, type ServerKey } from '../server/identity/server-keys.ts';
 import type { GrantPace } from './grant-pace.ts';
 import { shownLogEntry, type ShownLogEntry } from './log-entry.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
+import { limitsOf, withinLimits, type CountedCoins, type LimitedOperator, type Limits, type LimitServices } from './coin-limits.ts';
+import { provesNoChange } from './proves-no-change.ts';
 import { readRoom } from './room-facts.ts';
 import type { Part } from './shown/cells.ts';
 
@@ -72,6 +75,10 @@ export interface Change<Reply> {
   readonly question?: string;
   /** The figure of a large change, which the page lets a person type before it. */
   readonly typed?: TypedFigure | undefined;
+  /** The refusal that the change would get now. The page shows it in place of the question; the change itself decides later. */
+  readonly foreseen?: Refusal | undefined;
+  /** The coins that the change adds or removes, which bounds of operators count. A change without them has no bounds. */
+  readonly coins?: CountedCoins<Reply>;
   /** The object of the change or read, for the log. Contains no secrets. */
   readonly what: Details;
   readonly why: string;
@@ -89,14 +96,14 @@ export interface TypedFigure {
   readonly figure: number;
 }
 
-/** Asks a person before a change. Throws to stop it. */
-export type Confirm = (question: string, typed: TypedFigure | undefined) => Promise<void>;
+/** Asks a person before a change. Throws to stop it. @param limits what the person should know of the bounds of coins, in sentences */
+export type Confirm = (question: string, limits: readonly string[]) => Promise<void>;
 
 /** The services that operations may take. `config` has only settings that operators set for the tool too. */
 export type OperatorServices = HoldingServices & {
   /** Also gives its games, and the period of a game's seasons. */
   readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
-  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'SUPPORT_DAILY_COINS' | 'STORE' | 'OPENID_PROVIDERS'>;
+  readonly config: LimitServices['config'] & Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'STORE' | 'OPENID_PROVIDERS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
   readonly bans: Pick<Services['bans'], 'ban' | 'unban'>;
@@ -109,8 +116,10 @@ export type OperatorServices = HoldingServices & {
 
 /** The operator who reads or changes. */
 export interface Operator {
-  /** `user@host` or `<name> as user@host` for the tool, `key:<id>` for a server key. */
+  /** `user@host` or `<name> as user@host` for the tool, `key:<id>` for a server key, `person:<id>` for a sign-in to the console. */
   readonly by: string;
+  /** The second person who said yes to this change (`two-person/`). */
+  readonly approvedBy?: string;
   readonly role: Role;
   /** Set for requests over HTTP, and for the tool with OPERATOR_KEY. A key of one game reaches the boards and rooms of that game only. */
   readonly key?: ServerKey;
@@ -163,26 +172,58 @@ export const Ticket = CoinKey.meta({
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
  */
 export async function perform<Reply extends object>(
-  { name, role, roleFor, reach, prepare }: Performable,
+  declared: Performable,
   input: unknown,
   services: OperatorServices,
   operator: Operator,
   confirm?: Confirm,
 ): Promise<Performed<Reply> | Refusal> {
+  const judged = await judge<Reply>(declared, input, services, operator);
+  if (judged instanceof Refusal) return judged;
+  if ('reply' in judged) return judged.reply;
+  const { change, limits } = judged;
+  if (limits.refusal !== undefined) return limits.refusal;
+  if (change.question !== undefined) await confirm?.(change.question, limits.sentences);
+  const { coins, act } = change;
+  const { by, approvedBy } = operator;
+  const work = coins === undefined ? act : () => withinLimits(coins, limitedBy(operator), services, act);
+  const { reply, logged } = await recorded(
+    { action: declared.name, by, ...change, what: { ...change.what, approvedBy }, act: work },
+    services,
+  );
+  return reply instanceof Refusal ? reply : { ...reply, logged };
+}
+
+/** A change that an operator may make, with what the bounds of coins say of it now. Or the reply of a read. */
+export type Judged<Reply> = { readonly reply: Reply } | { readonly change: Change<Reply>; readonly limits: Limits };
+
+/**
+ * Checks everything about a change, and changes nothing. A refusal by the bounds of coins is in `limits`: a second person may approve it.
+ * @returns Refusal as `perform`
+ * @throws Refusal `store_unavailable`
+ */
+export async function judge<Reply extends object>(
+  { role, roleFor, reach, prepare }: Performable,
+  input: unknown,
+  services: OperatorServices,
+  operator: Operator,
+): Promise<Judged<Reply> | Refusal> {
   const least = roleFor?.(input as never, services.config) ?? role;
   if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
   const beyond = await beforeChange(refuseBeyond(reach, input as object, services, operator));
   if (beyond !== undefined) return beyond;
   type Prepare = (input: unknown, services: OperatorServices, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
   const prepared = await beforeChange((prepare as Prepare)(input, services, operator));
-  if (prepared instanceof Refusal) return prepared;
-  if ('reply' in prepared) return prepared.reply;
-  if (prepared.question !== undefined) await confirm?.(prepared.question, prepared.typed);
-  const { reply, logged } = await recorded({ action: name, by: operator.by, ...prepared }, services);
-  return reply instanceof Refusal ? reply : { ...reply, logged };
+  if (prepared instanceof Refusal || 'reply' in prepared) return prepared;
+  const limits = prepared.coins === undefined ? UNLIMITED : await beforeChange(limitsOf(prepared.coins, limitedBy(operator), services));
+  return { change: prepared, limits };
 }
 
-type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { readonly prepare: unknown };
+const UNLIMITED: Limits = { sentences: [], refusal: undefined };
+
+const limitedBy = ({ by, role, approvedBy }: Operator): LimitedOperator => ({ by, role, approvedBy, isPerson: PERSON_ID.test(by) });
+
+export type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { readonly prepare: unknown };
 
 /** A room that does not exist is left to the operation. */
 async function refuseBeyond(
@@ -207,7 +248,14 @@ export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
  * @throws as `perform`
  */
 export async function recorded<Reply>(
-  { action, by, what, why, act, noted }: Omit<Change<Reply>, 'question'> & { readonly action: string; readonly by: string },
+  {
+    action,
+    by,
+    what,
+    why,
+    act,
+    noted,
+  }: Omit<Change<Reply>, 'question' | 'coins' | 'foreseen'> & { readonly action: string; readonly by: string },
   services: Pick<OperatorServices, 'scripts' | 'now'>,
 ): Promise<{ readonly reply: Reply | Refusal; readonly logged?: z.input<typeof ShownLogEntry> }> {
   const change = { action, by, what: given(what), why };
@@ -240,11 +288,6 @@ export function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 const refusedAs = ({ code }: Refusal): Outcome => ({ word: 'refused', code });
-
-/** Whether the error is a refusal, or an error with which Redis refuses a script before it runs. */
-export function provesNoChange(error: unknown): boolean {
-  return error instanceof Refusal ? error.details['outcome'] !== 'unknown' : redisFailure(error) === 'not_applied';
-}
 
 function outcomeOf(error: Error): Outcome {
   if (error instanceof Refusal && provesNoChange(error)) return refusedAs(error);

@@ -1,5 +1,6 @@
 import type { Auditor, Finding, Probe } from '../consistency/auditor.ts';
-import { CORRECTED_KEYS } from './daily-correction-limit.ts';
+import { CORRECTED_KEYS } from './coin-limits.ts';
+import { ANSWER_KEYS, isAnswer, isRequest, REQUEST_KEYS } from './two-person/requests.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 
 const subject = (): string => `key ${OPERATOR_LOG}`;
@@ -25,6 +26,18 @@ export function operatorLogAuditor(operated: ReadonlyMap<string, string>): Audit
         },
       },
       { pattern: CORRECTED_KEYS, type: 'hash', life: 'ends' },
+      {
+        pattern: REQUEST_KEYS,
+        type: 'hash',
+        life: 'lasts',
+        texts: { what: 'request', isRight: isRequest, kind: 'unreadable_log', subject },
+      },
+      {
+        pattern: ANSWER_KEYS,
+        type: 'hash',
+        life: 'lasts',
+        texts: { what: 'answer to a request', isRight: isAnswer, kind: 'unreadable_log', subject },
+      },
     ],
     last: (probe) => checkLogged(operated, probe),
   };

@@ -44,6 +44,8 @@ export async function playersNamed(
   const wanted = plain(text);
   if (wanted === '') return { players: [], next: undefined };
   const [, from = '', place = '0'] = PLAYERS_CURSOR.exec(cursor) ?? [];
+  // Most names contain a given letter, so a single one finds only those who are called so.
+  const farthest = [...wanted].length === 1 ? 0 : 2;
   const found: (NamedPlayer & { readonly distance: number })[] = [];
   const order = games.toSorted();
   let index = from === '' ? 0 : order.findIndex((game) => game >= from);
@@ -56,7 +58,8 @@ export async function playersNamed(
       const player = playerEntry.parse(entry);
       if (player === undefined) continue;
       const distance = distanceOf(plain(player.name), wanted);
-      if (distance !== undefined) found.push({ game, playerId, accountId: player.accountId, name: player.name, distance });
+      if (distance !== undefined && distance <= farthest)
+        found.push({ game, playerId, accountId: player.accountId, name: player.name, distance });
     }
     at = next;
     if (next === '0') index++;

@@ -13,9 +13,9 @@ import { holdings } from '../holdings.ts';
 import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { accountReplyOf, Answering, type AccountReply } from './account-reply.ts';
 import { Account } from './named-accounts.ts';
-import { Time } from './log-filter.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
+import { spanFields, spanOf } from './span.ts';
 import { more, table } from './shown/cells.ts';
 import { accountParts, headOf, ledger } from './shown/shown-account.ts';
 
@@ -33,6 +33,15 @@ export const showHistory = operation({
     limit: Limit,
     cursor: LedgerCursor.optional().meta(AFTER_A_PAGE),
     type: z.enum(ENTRY_TYPES).optional().meta({ description: 'Entries of this type.' }),
+    coins: z
+      .string()
+      .regex(/^[-+]?\d{1,13}$/, 'Must be whole coins such as 50, +50 or -50')
+      .optional()
+      .meta({
+        description: 'Entries of this many coins: `+50` added, `-50` removed, `50` either.',
+        example: '50',
+        typed: { word: 'COINS' },
+      }),
     key: z.string().min(1).max(255).optional().meta({ description: 'Entries with this key: of one operation, or of a merge.' }),
     origin: z
       .string()
@@ -44,20 +53,19 @@ export const showHistory = operation({
         example: 'key:ab12cd34',
         typed: { label: 'By' },
       }),
-    from: Time.optional().meta({ description: 'Not before this time.' }),
-    to: Time.optional().meta({ description: 'Before this time.' }),
+    ...spanFields('Entries'),
   }),
   reply: z.object({ ...Answering, entries: z.array(OperatorLedgerEntry), nextCursor: z.string().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/history -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ accountId, movedFrom, entries, nextCursor }) => [headOf(accountId, movedFrom), table(ledger, entries), ...more(nextCursor)],
-  async prepare({ accountId, limit, cursor = '', type, key, origin, ...times }, services) {
+  async prepare({ accountId, limit, cursor = '', type, key, coins, origin, ...times }, services) {
     const account = await followed(accountId, services);
     if (account instanceof Refusal) return account;
-    const [from, to] = [times.from, times.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
-    const isSearch = [type, key, origin, from, to].some((value) => value !== undefined);
+    const { from, to } = spanOf(times);
+    const isSearch = [type, key, coins, origin, from, to].some((value) => value !== undefined);
     const page = isSearch
-      ? await searchLedger(account.accountId, { type, key, origin, from, to }, cursor, limitOf(limit), services.scripts)
+      ? await searchLedger(account.accountId, { type, key, coins, origin, from, to }, cursor, limitOf(limit), services.scripts)
       : await operatorHistory(account.accountId, cursor, limitOf(limit), services.scripts);
     return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...page } };
   },

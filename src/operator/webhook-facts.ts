@@ -41,9 +41,19 @@ export const Webhook = z
     }),
     lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'Likewise: start of the last successful attempt.' }),
     lastFailure: z
-      .object({ at: z.iso.datetime(), event: z.string(), status: z.number().int().optional(), error: z.string().optional() })
+      .object({
+        at: z.iso.datetime(),
+        event: z.string(),
+        status: z.number().int().optional(),
+        error: z.string().optional(),
+        answer: z.string().optional(),
+        nextAt: z.iso.datetime().optional(),
+      })
       .optional()
-      .meta({ description: 'Likewise: the last failed attempt.' }),
+      .meta({
+        description: 'Likewise: the last failed attempt, with the first characters of the answer and the time of the next attempt.',
+      }),
+    failing: z.boolean().optional().meta({ description: 'Likewise: accounts wait after failures, or the last attempt has failed.' }),
   })
   .meta({ id: 'Webhook' });
 
@@ -64,6 +74,11 @@ export const Delivery = z
           'dropped the event before it was delivered.',
         example: 'timeout',
       }),
+    answer: z.string().optional().meta({ description: 'The first 200 characters of an answer that is no success.' }),
+    nextAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'When the next attempt begins, unless another event of the account is tried first.' }),
     durationMs: z.number().int().meta({ example: 31 }),
   })
   .meta({ id: 'WebhookDelivery' });
@@ -103,7 +118,13 @@ export async function shownWhole(hook: ListedHook, { hooks, events, now }: Opera
     ...(delivered === undefined ? {} : { lastDeliveredAt: isoTime(delivered.at)! }),
     ...(failed === undefined
       ? {}
-      : { lastFailure: { at: isoTime(failed.at)!, event: failed.event, status: failed.status, error: failed.error } }),
+      : {
+          lastFailure: {
+            ...{ at: isoTime(failed.at)!, event: failed.event, status: failed.status, error: failed.error },
+            ...{ answer: failed.answer, nextAt: isoTime(failed.nextAt) },
+          },
+        }),
+    failing: hook.waitingAccounts > 0 || (failed?.at ?? 0) > (delivered?.at ?? 0),
   };
 }
 

@@ -5,7 +5,7 @@ import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
 import { placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
-import { KEPT_ATTEMPTS } from '../features/webhooks/model.ts';
+import { ALL_FAILED, KEPT_ATTEMPTS } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { changesOf, OptionalReason } from './subject-change.ts';
@@ -103,7 +103,11 @@ export const listDeliveries = operation({
     const hook = await find(id, services);
     if (hook instanceof Refusal) return hook;
     const attempts = await services.hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS));
-    return { reply: { deliveries: attempts.map(({ position: _, at, ...attempt }) => ({ ...attempt, at: isoTime(at)! })) } };
+    return {
+      reply: {
+        deliveries: attempts.map(({ position: _, at, nextAt, ...attempt }) => ({ ...attempt, at: isoTime(at)!, nextAt: isoTime(nextAt) })),
+      },
+    };
   },
 });
 
@@ -274,6 +278,45 @@ export const repeatDelivery = hookChange({
         const word = await hooks.askAgain(id, { event, position: found.position });
         if (word === 'full') return refuse('webhooks_full', { message: 'As many events as possible wait to be sent again.' });
         return word === 'asked' ? { id, event } : refuse('webhook_not_found');
+      },
+    };
+  },
+});
+
+export const repeatFailed = hookChange({
+  verb: 'repeat-failed',
+  operationId: 'repeatFailedDeliveries',
+  title: 'Repeat all failed',
+  role: 'support',
+  costly: true,
+  summary: 'Tries all failed deliveries of a webhook again, within a second or two.',
+  description:
+    'Accounts whose event failed no longer wait for their next attempt. Of the events that were given up, those among the last ' +
+    `${KEPT_ATTEMPTS} failed attempts are sent again too, outside the order of their accounts.`,
+  reply: z.object({ id: HookId, waitingAccounts: z.int(), givenUp: z.int() }),
+  errors: ['webhooks_full'],
+  body: { reason: 'the receiver is mended, ticket 4711' },
+  shown: ({ waitingAccounts, givenUp }) => [
+    `The service tries ${waitingAccounts} waiting accounts and ${givenUp} events that were given up, within a second or two, if it runs.`,
+  ],
+  async plan(hook, _, { hooks }) {
+    const { id, waitingAccounts } = hook;
+    const attempts = await hooks.attempts(id, 2 * KEPT_ATTEMPTS);
+    const delivered = new Set(attempts.filter(({ outcome }) => outcome === 'delivered').map(({ event }) => event));
+    const lost = attempts.filter(({ outcome, event, error }) => outcome === 'given_up' && error !== 'expired' && !delivered.has(event));
+    const givenUp = new Map(lost.map(({ event, position }) => [event, position]));
+    if (waitingAccounts === 0 && givenUp.size === 0) return { reply: { id, waitingAccounts, givenUp: 0 } };
+    return {
+      question: `Try the events of ${waitingAccounts} waiting accounts, and ${givenUp.size} events that were given up, at ${hook.url} again?`,
+      what: { url: placeOf(hook.url) },
+      noted: (reply) => ({ waitingAccounts: reply.waitingAccounts, givenUp: reply.givenUp }),
+      async act() {
+        for (const [event, position] of [[ALL_FAILED, 0] as const, ...givenUp]) {
+          const word = await hooks.askAgain(id, { event, position });
+          if (word === 'full') return refuse('webhooks_full', { message: 'As many events as possible wait to be sent again.' });
+          if (word === 'none') return refuse('webhook_not_found');
+        }
+        return { id, waitingAccounts, givenUp: givenUp.size };
       },
     };
   },

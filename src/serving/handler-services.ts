@@ -38,6 +38,7 @@ import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { AppleRevocation, revocationSettings } from '../stores/openid/apple-revocation.ts';
+import { ConsoleSignIn } from '../operator/sign-in/console-sign-in.ts';
 import { Providers } from '../stores/openid/providers.ts';
 import { nameOfProvider, providersOf } from '../stores/openid/provider-table.ts';
 import { UserEventCounts } from '../stores/openid/user-event.ts';
@@ -52,6 +53,7 @@ import type { RedisClock } from '../redis/redis-clock.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { ConsoleSessions } from '../server/identity/console-sessions.ts';
+import { SealedTexts } from '../server/identity/sealed-texts.ts';
 import { KeyRing } from '../server/identity/key-ring.ts';
 import { Sessions } from '../server/identity/sessions.ts';
 import { TokenSigner } from '../server/identity/signed-token.ts';
@@ -126,6 +128,17 @@ export function servicesOf(
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, providerName, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   const coinTotals = new CoinTotals(metrics);
+  const signIns = config.CONSOLE_SIGN_IN;
+  const consoleSignIn =
+    signIns.length === 0
+      ? undefined
+      : new ConsoleSignIn({
+          rows: signIns,
+          signer: tokens,
+          sealed: new SealedTexts(options.sessionKeys, 'coinop:console'),
+          allowsLoopbackHttp: !config.production,
+          ...{ scripts, log, now, wallClock, monotonic },
+        });
   const seatBudgets = new SeatBudgets(monotonic);
   const liveCounts = new LiveCounts();
   liveCounts.addTo(metrics);
@@ -167,7 +180,8 @@ export function servicesOf(
     seasons: new Seasons({ scripts, bookings, log, now }),
     keySecret,
     serverKeys,
-    consoleSessions: new ConsoleSessions({ signer: tokens, keys: serverKeys, scripts, now }),
+    consoleSessions: new ConsoleSessions({ signer: tokens, keys: serverKeys, scripts, now, vouching: consoleSignIn }),
+    consoleSignIn,
     moves,
     deletions: new DeletionJournal({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     bans: new BanJournal({ scripts, catalogue, config, holdings: held, log, now }),

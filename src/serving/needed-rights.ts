@@ -161,7 +161,8 @@ const KEYS: Rights['keys'] = {
     ...behind('room:CODE', ':leases :ticket:id'),
     '{served:0}',
     '{operator-log}',
-    ...behind('operator-log', ':corrected:2026-01-01'),
+    ...behind('operator-log', `:corrected:2026-01-01 :requests:person:${'0'.repeat(16)} :answers`),
+    ...behind(`console:person:${'0'.repeat(16)}`, `:asking:${'0'.repeat(22)}`),
     '{server-keys}',
     ...behind('server-keys', ':used'),
     '{webhooks}',
@@ -169,6 +170,8 @@ const KEYS: Rights['keys'] = {
     ...[...DUE, 'purchases:unowned', 'tombstones'].map((queue) => `{${queue}:0}`),
     ...[
       'console:12345678',
+      'console-people',
+      `console-state:${'0'.repeat(43)}`,
       'device:id',
       'given-names',
       'nonce:id',

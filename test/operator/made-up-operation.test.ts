@@ -100,7 +100,7 @@ test('the tool has its words, flags and help, checks them before Redis is opened
   } as unknown as Tool;
   const { text, json } = await planned(line)(tool);
   expect(asked).toEqual([`Greet ${accountId} 3 times, warm, in en and fr, after 2026-11-22T12:00:00Z? Reason: a birthday`]);
-  expect(text).toBe(`Account id  ${accountId}\nGreeted at  2026-11-22 12:00\nPaid coins  3\nIs loud     no`);
+  expect(text).toBe(`Account id  ${accountId}\nGreeted at  2026-11-22 12:00:00\nPaid coins  3\nIs loud     no`);
   expect(json).toMatchObject({ accountId, paidCoins: 3, logged: { action: 'players greet', by: 'ada@ops-1', why: 'a birthday' } });
 });
 

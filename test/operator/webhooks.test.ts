@@ -72,7 +72,7 @@ describe('a webhook', () => {
     };
     expect((await read(`/${id}/deliveries`)).deliveries).toEqual([delivery]);
     await eventually(async () => (await read(`/${id}`)).webhook.lagSeconds === 0);
-    const whole = { ...webhook, delivering: true, lagSeconds: 0, lastDeliveredAt: time };
+    const whole = { ...webhook, delivering: true, failing: false, lagSeconds: 0, lastDeliveredAt: time };
     const shown = [await read(`/${id}`), await read('')];
     expect(shown).toEqual([
       { ok: true, webhook: whole },
@@ -147,6 +147,37 @@ describe('a webhook', () => {
     const failing = (await read(`/${id}`)).webhook;
     expect(failing).toMatchObject({ lastDeliveredAt: time, lastFailure: { at: time, status: 503 } });
     expect(receiver.received.map(({ headers: sent }) => sent['webhook-id'])).toContain(failing.lastFailure.event);
+  });
+
+  test('that fails says so at the first failure, with what the endpoint says and when it is tried again, and one act repeats all failed', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = (_, response) => void response.writeHead(500).end(`no\u001b[31m\n such   table ${'x'.repeat(5000)}`);
+    const { id } = await change('', { url: receiver.url, types: ['account.banned'] });
+    expect(await change(`/${id}/repeat-failed`)).toEqual({ ok: true, id, waitingAccounts: 0, givenUp: 0 });
+    await eventually(async () => (await read(`/${id}`)).webhook.delivering);
+    for (let count = 0; count < 3; count++) await desk.change(`/accounts/${await credit()}/ban`, {});
+    await eventually(async () => (await read(`/${id}`)).webhook.waitingAccounts === 3);
+    const { webhook } = await read(`/${id}`);
+    const answer = `no [31m such table ${'x'.repeat(200)}`.slice(0, 200);
+    expect(webhook).toMatchObject({ failing: true, state: 'active', lastFailure: { status: 500, answer, nextAt: time } });
+    expect(Date.parse(webhook.lastFailure.nextAt)).toBeGreaterThan(Date.parse(webhook.lastFailure.at));
+    const { deliveries } = await read(`/${id}/deliveries`);
+    expect(deliveries[0]).toMatchObject({ outcome: 'failed', answer, nextAt: time });
+    // After the second failure the next attempt is five minutes away.
+    service.advance(6000);
+    await eventually(
+      async () => (await read(`/${id}/deliveries`)).deliveries.filter(({ attempt }: { attempt: number }) => attempt === 2).length === 3,
+    );
+    receiver.answer = (_, response) => void response.writeHead(204).end();
+    expect(await change(`/${id}/repeat-failed`)).toMatchObject({ id, waitingAccounts: 3, givenUp: 0 });
+    await eventually(async () => (await read(`/${id}`)).webhook.failing === false);
+    const delivered = (await read(`/${id}/deliveries`)).deliveries.filter(({ outcome }: { outcome: string }) => outcome === 'delivered');
+    expect(delivered.map(({ attempt }: { attempt: number }) => attempt)).toEqual([3, 3, 3]);
+    expect(delivered[0].answer).toBeUndefined();
+    await change(`/${id}/disable`);
+    await redis.hset(hookKeys.waiting(id), 'a'.repeat(22), '{"steps":"1","failedSince":1,"attempts":1,"nextAt":1}');
+    await redis.rpush(hookKeys.asked(id), ...Array<string>(1000).fill('{}'));
+    expect((await change(`/${id}/repeat-failed`)).error.code).toBe('webhooks_full');
   });
 
   test('gets an event again if an operator repeats it, and all events since a time if an operator replays them', async () => {

@@ -33,10 +33,14 @@ export async function examineRevocation(config: Config, diagnosis: Diagnosis, se
   );
 }
 
-/** Examines the providers of OPENID_PROVIDERS: whether this machine reaches their keys, and whether the clocks agree. */
-export async function examineSignIns({ OPENID_PROVIDERS, production }: Config, diagnosis: Diagnosis): Promise<void> {
+/** Examines the providers of players and of operators: whether this machine reaches their keys, and whether the clocks agree. */
+export async function examineSignIns({ OPENID_PROVIDERS, CONSOLE_SIGN_IN, production }: Config, diagnosis: Diagnosis): Promise<void> {
+  const rows = [
+    ...OPENID_PROVIDERS.map(({ name, issuer }) => ({ name, issuer, setting: 'OPENID_PROVIDERS', page: 'docs/sign-ins.md' })),
+    ...CONSOLE_SIGN_IN.map(({ name, issuer }) => ({ name, issuer, setting: 'CONSOLE_SIGN_IN', page: 'docs/console.md' })),
+  ];
   await Promise.all(
-    OPENID_PROVIDERS.map(async ({ name, issuer }) => {
+    rows.map(async ({ name, issuer, setting, page }) => {
       try {
         const { keys, date } = await probeIssuer(issuer, !production);
         diagnosis.fact(`sign-in ${name}`, `${issuer}, ${keys} keys`);
@@ -51,7 +55,7 @@ export async function examineSignIns({ OPENID_PROVIDERS, production }: Config, d
         diagnosis.find('warning', 'issuer_unreachable', {
           text: `The keys of the provider ${name} cannot be fetched: ${(error as Error).message}.`,
           cost: 'Its users cannot sign in (503 app_store_unavailable).',
-          mend: `Open ${issuer.replace(/\/$/, '')}/.well-known/openid-configuration from this machine: the issuer in OPENID_PROVIDERS must be the one in it (docs/sign-ins.md).`,
+          mend: `Open ${issuer.replace(/\/$/, '')}/.well-known/openid-configuration from this machine: the issuer in ${setting} must be the one in it (${page}).`,
         });
       }
     }),

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { MAX_REASON_LENGTH, plainText } from '../../accounts/plain-text.ts';
 import { invalid, type Refusal } from '../../errors.ts';
-import { KEY_PREFIX, nameOfOperator, originOfOperator, type OperatorName } from './entry-origin.ts';
+import { KEY_PREFIX } from '../../server/identity/server-keys.ts';
+import { nameOfOperator, originOfOperator, type OperatorName } from './entry-origin.ts';
 import { CoinKey, entryLetters, MAX_BALANCE } from './model.ts';
 import { appendForOperator, type Booked, type OperatorEntryServices } from './operator-entry.ts';
 

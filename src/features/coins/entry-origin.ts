@@ -1,4 +1,4 @@
-import type { ServerKey } from '../../server/identity/server-keys.ts';
+import { KEY_PREFIX, operatorOf as nameOf, type ServerKey } from '../../server/identity/server-keys.ts';
 import { entryLetters } from './model.ts';
 
 /**
@@ -11,14 +11,11 @@ import { entryLetters } from './model.ts';
  * The origin is not part of the operation: a server that repeats an operation with another server key gets a replay.
  */
 export interface EntryOrigin {
-  /** `key:<id>` of a server key, else the operator's name. */
+  /** `key:<id>` of a server key, the id of a person, else the operator's name. */
   readonly by: string;
   /** An operator's reason. A server key gives none. */
   readonly reason?: string;
 }
-
-/** The prefix of `by` for an entry of a server key. Names of operators cannot begin with this prefix. */
-export const KEY_PREFIX = 'key:';
 
 export function originOfKey({ id }: Pick<ServerKey, 'id'>): string {
   return `k${id}`;
@@ -29,10 +26,10 @@ export function originOfOperator({ by, reason }: Required<EntryOrigin>): string 
 }
 
 /** An operator: a name, or the server key that the operator uses. */
-export type OperatorName = string | Pick<ServerKey, 'id'>;
+export type OperatorName = string | Pick<ServerKey, 'id' | 'isPerson'>;
 
 export function nameOfOperator(operator: OperatorName): string {
-  return typeof operator === 'object' ? KEY_PREFIX + operator.id : operator;
+  return typeof operator === 'object' ? nameOf(operator) : operator;
 }
 
 /** @param text the origin as an entry has it. A text that cannot be parsed becomes `by` unchanged. */

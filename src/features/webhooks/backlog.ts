@@ -201,14 +201,14 @@ export class Backlog {
 
   /**
    * To be called when an event failed. Its account then waits for the next attempt.
-   * @returns false if the event is given up, because its time is over: the caller must then call `settle`
+   * @returns when the next attempt begins, in milliseconds since 1970. Undefined if the event is given up, because its time is over: the
+   * caller must then call `settle`
    */
-  fail({ lane, attempt }: Job, now: number, retryAfterMs: number | undefined): boolean {
+  fail({ lane, attempt }: Job, now: number, retryAfterMs: number | undefined): number | undefined {
     const failedSince = lane.retry?.failedSince || now;
     const nextAt = nextAttemptAt(failedSince, now, retryAfterMs);
-    if (nextAt === undefined) return false;
-    this.#retryAt(lane, { failedSince, attempts: attempt, nextAt, triedAt: now });
-    return true;
+    if (nextAt !== undefined) this.#retryAt(lane, { failedSince, attempts: attempt, nextAt, triedAt: now });
+    return nextAt;
   }
 
   /** To be called when an event was not sent, because the log could not be read. Its account waits for `waitMs` milliseconds. */
@@ -216,7 +216,7 @@ export class Backlog {
     this.#retryAt(lane, { failedSince: 0, attempts: 0, triedAt: now, ...lane.retry, nextAt: now + waitMs });
   }
 
-  /** To be called when the endpoint accepts events again. All waiting accounts are due at once. */
+  /** To be called when the endpoint accepts events again, or an operator wants it. All waiting accounts are due at once. */
   retryAll(now: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.retry === undefined) continue;

@@ -6,7 +6,7 @@ import type { EventRecord } from '../events/model.ts';
 import { Backlog, type Job } from './backlog.ts';
 import { note, waitingOf, type HeldHook } from './delivery-state.ts';
 import { EndpointHealth } from './endpoint-health.ts';
-import { parseHook, secretsOf, typesOf, type Attempted, type EventSource, type HookRecord } from './model.ts';
+import { ALL_FAILED, parseHook, secretsOf, typesOf, type Attempted, type EventSource, type HookRecord } from './model.ts';
 import type { HookPlaces, RequestPlaces } from './request-places.ts';
 import { isDelivered, type Attempt, type Sender } from './sender.ts';
 import type { SharedLogReader } from './shared-log-reader.ts';
@@ -245,9 +245,9 @@ export class HookDelivery {
     const endedAt = now();
     const isSuccess = attempt !== undefined && isDelivered(attempt);
     if (attempt?.status === 410) this.#goneAt = endedAt;
-    const isKept = attempt !== undefined && !isSuccess && backlog.fail(job, endedAt, attempt.retryAfterMs);
-    if (!isKept) backlog.settle(job, endedAt);
-    const outcome = isSuccess ? 'delivered' : isKept ? 'failed' : 'given_up';
+    const nextAt = attempt === undefined || isSuccess ? undefined : backlog.fail(job, endedAt, attempt.retryAfterMs);
+    if (nextAt === undefined) backlog.settle(job, endedAt);
+    const outcome = isSuccess ? 'delivered' : nextAt === undefined ? 'given_up' : 'failed';
     const told = attempt?.status === undefined ? { error: attempt?.error ?? 'expired' } : { status: attempt.status };
     this.#attempts.push({
       event: event?.id ?? '',
@@ -257,6 +257,8 @@ export class HookDelivery {
       attempt: job.attempt,
       outcome,
       ...told,
+      ...(attempt?.answer === undefined ? {} : { answer: attempt.answer }),
+      ...(nextAt === undefined ? {} : { nextAt }),
       durationMs: attempt?.durationMs ?? 0,
     });
     counts.counted(this.id, outcome);
@@ -275,7 +277,8 @@ export class HookDelivery {
     if (this.#backlog === undefined) return;
     for (const text of asked.slice(this.#askedDone)) {
       const { event, position } = JSON.parse(text) as { event: string; position: number };
-      if (!this.#backlog.ask(event, position, this.#options.now())) return;
+      if (event === ALL_FAILED) this.#backlog.retryAll(this.#options.now());
+      else if (!this.#backlog.ask(event, position, this.#options.now())) return;
       this.#askedDone++;
       this.#noteSoon(0);
     }

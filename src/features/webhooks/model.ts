@@ -99,8 +99,15 @@ export interface Attempted {
   readonly status?: number;
   /** Why the endpoint gave no status: a word of `sender.ts`, or `expired` if the log dropped the event before it was delivered. */
   readonly error?: string;
+  /** The first characters of the answer, if it is no success. */
+  readonly answer?: string;
+  /** When the next attempt begins, in milliseconds since 1970. Undefined: there is none. */
+  readonly nextAt?: number;
   readonly durationMs: number;
 }
+
+/** Stands for an event where an operator wants all failed deliveries repeated now. */
+export const ALL_FAILED = '*';
 
 /** A position in the log of events (`features/events/log.ts`). */
 export type Position = number;

@@ -12,7 +12,10 @@ import { signatures } from './signature.ts';
 /** How long an attempt may take, in milliseconds: lookup of the name, connection, request and the whole answer. */
 export const ANSWER_MS = 10_000;
 
-/** The most bytes of an answer's body, which the service ignores. A receiver that sends more is no endpoint for webhooks. */
+/** The most characters of a failed answer that operators see: a page of an error names its reason at the top. */
+const SHOWN_CHARACTERS = 200;
+
+/** The most bytes of an answer's body. The service ignores what a success says. A receiver that sends more is no endpoint for webhooks. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 
 /** An idle connection is closed after this many milliseconds. Many servers close it after 5 s, and announce this time. */
@@ -38,6 +41,8 @@ export interface Attempt {
   readonly status?: number;
   readonly error?: FailureWord;
   readonly durationMs: number;
+  /** The first characters of an answer that is no success, for people. */
+  readonly answer?: string;
   /** The wait that the answer's Retry-After asks for, in milliseconds. */
   readonly retryAfterMs?: number;
 }
@@ -185,7 +190,9 @@ function answerTo(request: ClientRequest, body: string, now: () => number): Prom
     request.once('error', reject);
     request.once('response', (response: IncomingMessage) => {
       let sizeBytes = 0;
+      const first: Buffer[] = [];
       response.on('data', (chunk: Buffer) => {
+        if (sizeBytes < 4 * SHOWN_CHARACTERS) first.push(chunk);
         sizeBytes += chunk.length;
         if (sizeBytes > MOST_ANSWER_BYTES) request.destroy(new AnswerTooLarge());
       });
@@ -194,11 +201,22 @@ function answerTo(request: ClientRequest, body: string, now: () => number): Prom
       response.once('close', () => reject(Object.assign(new Error('broke off'), { code: 'HPE_BROKE_OFF' })));
       response.once('end', () => {
         const retryAfterMs = retryAfter(response.headers['retry-after'], now());
-        resolve({ status: response.statusCode!, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+        const status = response.statusCode!;
+        const answer = isDelivered({ status, durationMs: 0 }) ? '' : shownAnswer(Buffer.concat(first));
+        resolve({ status, ...(answer === '' ? {} : { answer }), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
       });
     });
     request.end(body);
   });
+}
+
+/** Without control characters and line breaks. */
+function shownAnswer(bytes: Buffer): string {
+  const text = bytes
+    .subarray(0, 4 * SHOWN_CHARACTERS)
+    .toString()
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, ' ');
+  return [...text.trim()].slice(0, SHOWN_CHARACTERS).join('');
 }
 
 /** The word for an error. The error's own text may contain the URL, so it is not passed on. */

@@ -3,22 +3,12 @@ import { endpoint } from '../../declare.ts';
 import { invalid, Refusal } from '../../errors.ts';
 import { check } from '../../server/http/request-data.ts';
 import { needsKey, nameOfQuestion } from '../confirmation.ts';
-import { performWith, refuseWithoutKey } from '../endpoints.ts';
-import type { OperatorServices, TypedFigure } from '../operation.ts';
+import { operatorWith, refuseWithoutKey } from '../endpoints.ts';
+import { judge, type OperatorServices } from '../operation.ts';
 import { changes } from './offered.ts';
 
 /** Room for the longest body of an operation, plus its name. */
-const BODY_BYTES = 129 * 1024;
-
-/** Thrown to stop an operation at its question. */
-class Question extends Error {
-  readonly typed: TypedFigure | undefined;
-
-  constructor(question: string, typed: TypedFigure | undefined) {
-    super(question);
-    this.typed = typed;
-  }
-}
+const BODY_BYTES = 130 * 1024;
 
 /** Runs an operation up to its question: it checks and counts everything, and changes nothing. */
 export const ask = endpoint({
@@ -26,7 +16,7 @@ export const ask = endpoint({
   path: '/console/ask',
   caller: 'none',
   keyScope: 'admin',
-  // `perform` checks the operation.
+  // `judge` checks the operation.
   reach: 'own',
   summary: 'Describes a change in a sentence, and checks whether the operator may make it.',
   keyedBodyBytes: BODY_BYTES,
@@ -38,6 +28,12 @@ export const ask = endpoint({
     seen: z.string().optional(),
     /** The figure that a person types before the change. */
     typed: z.object({ what: z.string(), figure: z.number() }).optional(),
+    /** What the operator should know of the bounds of coins, a sentence each. */
+    limits: z.array(z.string()).optional(),
+    /** Why a second person has to say yes. The operator may ask for it by `requests ask`. */
+    secondPerson: z.string().optional(),
+    /** The coins that the operator may still change alone within 24 hours. Left out: any. */
+    leftAlone: z.number().optional(),
     cannotBeUndone: z.boolean(),
     needsKey: z.boolean(),
   }),
@@ -50,15 +46,20 @@ export const ask = endpoint({
     if (declared === undefined) return invalid('operation', 'Is no change of operators');
     const given = check(declared.input, input)!;
     const asks = { cannotBeUndone: declared.cannotBeUndone === true, needsKey: needsKey(declared) };
-    try {
-      const done = await performWith(key, declared, given, services, async (question, typed) => {
-        throw new Question(question, typed);
-      });
-      return done instanceof Refusal ? done : asks;
-    } catch (error) {
-      if (!(error instanceof Question)) throw error;
-      const { message: question, typed } = error;
-      return { question, typed, seen: nameOfQuestion(declared, given, question), ...asks };
-    }
+    const judged = await judge(declared, given, services, operatorWith(key));
+    if (judged instanceof Refusal) return judged;
+    if ('reply' in judged) return asks;
+    const { refusal, sentences, leftAlone } = judged.limits;
+    const isForTwo = refusal?.details['needs'] === 'second_person';
+    if (refusal !== undefined && !(isForTwo && key.isPerson === true)) return refusal;
+    const { question, typed, foreseen } = judged.change;
+    if (foreseen !== undefined) return foreseen;
+    if (question === undefined) return asks;
+    return {
+      ...{ question, typed, seen: nameOfQuestion(declared, given, question), ...asks },
+      ...(sentences.length === 0 ? {} : { limits: [...sentences] }),
+      ...(leftAlone === undefined ? {} : { leftAlone }),
+      ...(refusal === undefined ? {} : { secondPerson: refusal.message }),
+    };
   },
 });

@@ -4,6 +4,8 @@ import type { Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import { endpointOf } from '../endpoints.ts';
 import { consoleKeyOperations } from '../server-keys.ts';
+import { beginSignIn, finishSignIn, showProviders } from '../sign-in/endpoints.ts';
+import { requestOperations } from '../two-person/request-operations.ts';
 import { ask } from './ask.ts';
 import { figures, operatorNames } from './figures.ts';
 import { Offers } from './offered.ts';
@@ -16,11 +18,14 @@ import { sessionEndpoints } from './session.ts';
  */
 export const consoleApi = (): readonly Endpoint<Services>[] => [
   page,
+  showProviders,
+  beginSignIn,
+  finishSignIn,
   ...sessionEndpoints(new Offers()),
   ask,
   figures,
   operatorNames,
-  ...consoleKeyOperations.map(endpointOf),
+  ...[...consoleKeyOperations, ...requestOperations].map(endpointOf),
 ];
 
 /** The endpoints of the console with these settings. */

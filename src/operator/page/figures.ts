@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { endpoint, type Services, type ScriptServices } from '../../declare.ts';
 import { ServerKeyChanges } from '../../server/identity/server-key-changes.ts';
+import { People } from '../../server/identity/people.ts';
+import { KEY_PREFIX } from '../../server/identity/server-keys.ts';
 import { revision } from '../../web/revision.ts';
 import { version } from '../../web/version.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
@@ -69,19 +71,19 @@ function valuesOf(text: string): ReadonlyMap<string, number> {
   return sums;
 }
 
-/** The names of operators' keys, for entries of the log. All operators see these names; other keys and their rights only an admin sees. */
+/** The names of operators, for entries of the log. All operators see these names; other keys and all rights only an admin sees. */
 export const operatorNames = endpoint({
   method: 'GET',
   path: '/console/operators',
   caller: 'none',
   keyScope: 'admin',
-  summary: 'The names of the keys of operators, for the console.',
+  summary: 'The names of operators by their keys and sign-ins, for the console.',
   reply: z.object({ operators: z.array(z.object({ id: z.string(), name: z.string() })) }),
   errors: ['server_only', 'forbidden'],
   example: '',
   async handle({ key }, { scripts, now }: ScriptServices) {
     if (key === undefined) return refuseWithoutKey();
-    const keys = await new ServerKeyChanges(scripts, now).operators();
-    return { operators: keys.map(({ id, name }) => ({ id, name })) };
+    const [keys, people] = await Promise.all([new ServerKeyChanges(scripts, now).operators(), new People(scripts).all()]);
+    return { operators: [...keys.map(({ id, name }) => ({ id: KEY_PREFIX + id, name })), ...people.map(({ id, name }) => ({ id, name }))] };
   },
 });

@@ -3,8 +3,9 @@ import { operations } from '../endpoints.ts';
 import { fieldsOf, type Field } from '../fields.ts';
 import { isChange, type Operation } from '../operation.ts';
 import { consoleKeyOperations } from '../server-keys.ts';
+import { requestOperations } from '../two-person/request-operations.ts';
 
-const all: readonly Operation[] = [...operations, ...consoleKeyOperations];
+const all: readonly Operation[] = [...operations, ...consoleKeyOperations, ...requestOperations];
 
 /** The changes that the console offers. A search is a POST too: it would run at a question without its turn among costly requests. */
 export const changes = all.filter(isChange);
@@ -20,14 +21,25 @@ export interface Offered {
   readonly path: string;
   readonly isChange: boolean;
   readonly handsOutSecret: boolean;
+  readonly cannotBeUndone: boolean;
   readonly fields: readonly Field[];
 }
 
 export function offered(declared: Operation): Offered {
-  const { name, summary, description = '', path, handsOutSecret = false } = declared;
+  const { name, summary, description = '', path, handsOutSecret = false, cannotBeUndone = false } = declared;
   const command = name.replace(/^\S+ /, '').replaceAll('-', ' ');
   const { title = command.replace(/^./, (letter) => letter.toUpperCase()) } = declared;
-  return { name, title, summary, description, path, isChange: isChange(declared), handsOutSecret, fields: fieldsOf(declared) };
+  return {
+    name,
+    title,
+    summary,
+    description,
+    path,
+    isChange: isChange(declared),
+    handsOutSecret,
+    cannotBeUndone,
+    fields: fieldsOf(declared),
+  };
 }
 
 /** The operations as the page gets them. Each is made once, when an operator signs in who may run it. */

@@ -5,25 +5,31 @@ import { refuse, Refusal } from '../../errors.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { consoleCookie } from '../../server/identity/console-sessions.ts';
 import { roles } from '../../server/identity/roles.ts';
-import type { ServerKey } from '../../server/identity/server-keys.ts';
+import { operatorOf, type ServerKey } from '../../server/identity/server-keys.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
-import type { Offered, Offers } from './offered.ts';
+import { changes, type Offered, type Offers } from './offered.ts';
 
 /** The operator who is signed in to the console. */
 const SignedIn = z.object({
+  /** As the log names the operator. */
+  by: z.string(),
   keyId: z.string(),
   name: z.string(),
+  /** Of a person: the provider of the sign-in. */
+  provider: z.string().optional(),
   role: z.enum(roles),
   game: z.string().optional(),
   /** The operations that the operator may run, with their fields. */
   operations: z.array(z.custom<Offered>()),
+  /** The names of all changes, for the filter of the log. */
+  actions: z.array(z.string()),
   endsAt: z.iso.datetime().optional(),
   confirmedUntil: z.iso.datetime().optional(),
 });
 
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
-type ConsoleServices = Pick<Services, 'consoleSessions'>;
+type ConsoleServices = Pick<Services, 'consoleSessions' | 'consoleSignIn'>;
 
 const confirm = endpoint({
   method: 'POST',
@@ -42,7 +48,7 @@ const confirm = endpoint({
     if (key === undefined || key.console !== undefined) return refuseWithoutKey();
     const held = consoleSessions.heldBy(meta.cookie, meta.cookieScope.secure);
     if (held === undefined) return refuse('bad_key', { message: 'This session of the console has ended: sign in again.', isOver: true });
-    if (held.keyId !== key.id) return refuse('forbidden', { message: 'This is another key than the one you signed in with.' });
+    if (held.operator !== key.id) return refuse('forbidden', { message: 'This is another key than the one you signed in with.' });
     const confirmedUntil = await consoleSessions.confirm(key.id, held);
     return confirmedUntil instanceof Refusal ? confirmedUntil : { confirmedUntil: iso(confirmedUntil) };
   },
@@ -69,12 +75,14 @@ const signOut = endpoint({
 
 /** The endpoints of sessions. @param offers gives the operations that the operator of a session may run */
 export function sessionEndpoints(offers: Offers) {
-  const signedIn = ({ id, name, role = 'admin', game }: ServerKey) => ({
+  const signedIn = ({ id, isPerson = false, name, role = 'admin', game }: ServerKey) => ({
+    by: operatorOf({ id, isPerson }),
     keyId: id,
     name,
     role,
     ...(game === undefined ? {} : { game }),
     operations: offers.to({ role, game }),
+    actions: changes.map(({ name: action }) => action),
   });
 
   /** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
@@ -89,14 +97,16 @@ export function sessionEndpoints(offers: Offers) {
     emptyBody: true,
     body: z.object({}),
     reply: SignedIn,
-    errors: ['server_only'],
+    errors: ['server_only', 'forbidden'],
     example: '',
     async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
       if (key === undefined || key.console !== undefined) return refuseWithoutKey();
+      if (consoleSessions.takesPeople)
+        return refuse('forbidden', { message: 'People sign in by a provider here: a server key is for machines, and gives no session.' });
       const { secure } = meta.cookieScope;
       const before = consoleSessions.heldBy(meta.cookie, secure);
       const { token, endsAt, confirmedUntil } = await consoleSessions.start(key);
-      if (before !== undefined) await consoleSessions.end(before.keyId, before);
+      if (before !== undefined) await consoleSessions.end(before.operator, before);
       const reply = { ...signedIn(key), endsAt: iso(endsAt), confirmedUntil: iso(confirmedUntil) };
       return new Reply(reply, { cookies: [consoleCookie(token, secure)] });
     },
@@ -112,11 +122,13 @@ export function sessionEndpoints(offers: Offers) {
     reply: SignedIn,
     errors: ['server_only'],
     example: '',
-    handle({ key }) {
+    async handle({ key }, { consoleSignIn }: ConsoleServices) {
       if (key === undefined) return refuseWithoutKey();
       const { console: session } = key;
+      const person = key.isPerson === true ? await consoleSignIn?.people.find(key.id) : undefined;
       return {
         ...signedIn(key),
+        ...(person === undefined ? {} : { name: person.name, provider: person.provider }),
         ...(session === undefined ? {} : { endsAt: iso(session.endsAt), confirmedUntil: iso(session.confirmedUntil) }),
       };
     },

@@ -5,7 +5,7 @@
 export type Cell = string | number | undefined | Kind | readonly Cell[];
 
 interface Kind {
-  readonly kind: 'time' | 'second' | 'coins' | 'account' | 'by' | 'name' | 'code' | 'strong' | 'good' | 'waiting' | 'link';
+  readonly kind: 'time' | 'coins' | 'account' | 'by' | 'name' | 'code' | 'strong' | 'good' | 'waiting' | 'link';
   readonly text: string;
   /** Of a link: words of the page's address. */
   readonly to?: readonly string[];
@@ -55,10 +55,8 @@ const of =
   (value: string | number | undefined): Cell =>
     value === undefined ? undefined : { kind, text: String(value) };
 
-/** An ISO 8601 time, to the minute. */
+/** An ISO 8601 time, shown to the second. */
 export const time = of('time');
-/** As `time`, to the second. */
-export const second = of('second');
 export const coins = of('coins');
 export const strong = of('strong');
 export const account = of('account');

@@ -14,7 +14,6 @@ import {
   joined,
   link,
   name,
-  second,
   some,
   state,
   strong,
@@ -126,7 +125,7 @@ export const ledger: Listing<ShownAccount['history'][number]> = {
   title: 'Ledger',
   none: 'No such entry.',
   columns: {
-    'At (UTC)': ({ at }) => second(at),
+    'At (UTC)': ({ at }) => time(at),
     Type: ({ type }) => type,
     Coins: (entry) => coins(entry.coins),
     Balance: ({ balanceAfterCoins }) => coins(balanceAfterCoins),
@@ -219,7 +218,7 @@ export const events: Listing<z.output<typeof Event>> = {
   title: 'Events',
   none: 'No event of this account in this part of the log.',
   columns: {
-    'At (UTC)': ({ at }) => second(at),
+    'At (UTC)': ({ at }) => time(at),
     Number: ({ number }) => number,
     Event: ({ type }) => type,
     Data: ({ data }) => detailsOf(data),

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ShownLogEntry } from '../log-entry.ts';
-import { account, by, detailsOf, second, state, type Cell, type Listing } from './cells.ts';
+import { account, by, detailsOf, state, time, type Cell, type Listing } from './cells.ts';
 
 export type LogEntry = z.output<typeof ShownLogEntry>;
 
@@ -22,7 +22,7 @@ export const logEntries: Listing<LogEntry> = {
   none: 'No such change.',
   columns: {
     No: ({ number }) => String(number),
-    'At (UTC)': ({ at }) => second(at),
+    'At (UTC)': ({ at }) => time(at),
     By: (entry) => by(entry.by),
     Change: ({ action }) => action,
     Of: objectOf,

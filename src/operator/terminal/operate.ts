@@ -46,8 +46,8 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
       return async (tool) => {
         if (!needsNoService && (changes || (takesReason && flags['reason'] !== undefined))) await tool.checkData();
         const account = isOfAccount ? { accountId: await accountOf(who, tool) } : {};
-        const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.services, tool.operator, (question) =>
-          tool.confirm(question),
+        const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.services, tool.operator, (question, limits) =>
+          tool.confirm([...limits, question].join('\n')),
         );
         if (reply instanceof Refusal) {
           if (!needsNoService) await tool.checkData();

@@ -1,4 +1,4 @@
-import { minute, type Cell, type Facts, type Part } from '../shown/cells.ts';
+import type { Cell, Facts, Part } from '../shown/cells.ts';
 
 /**
  * Escapes characters that could control a terminal: control characters (escape sequences begin with one), and characters that reverse or
@@ -105,7 +105,7 @@ const second = (iso: string): string => iso.slice(0, 19).replace('T', ' ');
 export function textOf(cell: Cell): string {
   if (cell === undefined) return '';
   if (typeof cell !== 'object') return String(cell);
-  if ('kind' in cell) return cell.kind === 'time' ? minute(cell.text) : cell.kind === 'second' ? second(cell.text) : cell.text;
+  if ('kind' in cell) return cell.kind === 'time' ? second(cell.text) : cell.text;
   return cell.map(textOf).join('');
 }
 

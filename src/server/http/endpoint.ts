@@ -206,6 +206,8 @@ export interface RequestMeta {
   readonly origin: string;
   /** The attributes of the cookies that the answer sets. */
   readonly cookieScope: CookieScope;
+  /** Whether the page of the console sent the request (`isFromConsole`). */
+  readonly isFromConsole: boolean;
   /** Whether nothing more can be sent: the client has gone, or the request was answered at its deadline. */
   readonly isOver: boolean;
   /** Waits for news by calling `wait`. A costly request lets other costly requests run while it waits. */

@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
+import { isFromConsole } from '../identity/console-sessions.ts';
 import type { CookieScope } from '../identity/cookies.ts';
+import type { Origins } from '../identity/origin.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
@@ -139,6 +141,7 @@ export function withoutInstallId(body: unknown): unknown {
 
 interface MetaOptions {
   readonly addresses: ClientAddresses;
+  readonly origins: Pick<Origins, 'isOwn'>;
   /** Whether cookies are marked Secure even if the request arrived over plain http. */
   readonly secureCookies: boolean;
   readonly sameSite: CookieScope['sameSite'];
@@ -214,6 +217,10 @@ export class ExchangeMeta implements RequestMeta {
   get cookieScope(): CookieScope {
     const { sameSite, secureCookies } = this.#options;
     return { sameSite, secure: secureCookies || this.#isOverTls, held: this.cookie };
+  }
+
+  get isFromConsole(): boolean {
+    return isFromConsole(this.#exchange.headers, this.#options.origins);
   }
 
   get isOver(): boolean {

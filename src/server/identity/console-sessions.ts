@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -6,6 +7,8 @@ import { cookieValue } from './cookies.ts';
 import { refuseBadKey } from './key-check.ts';
 import { BadKey, type KeyRing } from './key-ring.ts';
 import type { Origins } from './origin.ts';
+import { PERSON_ID } from './people.ts';
+import { roles, type Role } from './roles.ts';
 import type { ConsoleSession, ServerKey } from './server-keys.ts';
 import type { TokenSigner } from './signed-token.ts';
 
@@ -18,28 +21,45 @@ export const CONFIRMED_MS = 300_000;
 /** The most open sessions of one server key. A further sign-in ends the oldest session, so that the holder of a key cannot fill Redis. */
 const MOST_SESSIONS = 20;
 
+/** Milliseconds after which the provider of a person is asked for the person's groups again. */
+export const ASK_EVERY_MS = 900_000;
+
+/** Milliseconds for which one process may ask the provider of a session, while the others wait. Longer than the provider may take. */
+const ASKING_MS = 12_000;
+
+/** Milliseconds between two looks at whether another process has asked. */
+const WAIT_MS = 100;
+
 /**
- * The Redis key of a hash: the id of each session of a server key → when the session ends, and until when its operator counts as having
- * typed the key.
+ * The Redis key of a hash: the id of each session of a server key or a person → when the session ends, and until when its operator counts as
+ * having typed the key. For a person also when the provider was last asked, and with what it can be asked again, encrypted.
+ * @param operator the id of the key or of the person
  */
-export const consoleSessionsKey = (keyId: string): string => `{console:${keyId}}`;
+export const consoleSessionsKey = (operator: string): string => `{console:${operator}}`;
+
+/** The Redis key of a text that is there while a process asks the provider of a session. */
+const askingKey = (operator: string, session: string): string => `${consoleSessionsKey(operator)}:asking:${session}`;
+
+/** The keys of all sessions, for the audit. */
+export const CONSOLE_KEYS = /^\{console:(?:person:[a-z0-9]{16}|[a-z0-9]{8})\}$/;
+export const ASKING_KEYS = /^\{console:person:[a-z0-9]{16}\}:asking:[\w-]{22}$/;
 
 const startScript = defineScript({
   file: new URL('start-console-session.lua', import.meta.url),
   keys: ['sessions'],
-  args: ['id', 'endsAt', 'confirmedUntil', 'most'],
+  args: ['id', 'endsAt', 'confirmedUntil', 'asked', 'most'],
   answers: ['started'],
 });
 
 /**
  * Tells whether a session of the console is open, and until when its operator may make changes that cannot be undone. Answers
- * open(confirmed_until), ended.
+ * open(confirmed_until, asked_at, held), ended. A session of a key has '' in place of the last two.
  */
 const readScript = defineScript({
   name: 'identity/read-console-session',
-  lua: `local ends, confirmed = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) (%d+)$')
+  lua: `local ends, confirmed, asked_at, held = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) (%d+) ?(%d*) ?(%S*)$')
     if not ends or tonumber(ends) <= tonumber(now) then return {'ended'} end
-    return {'open', confirmed}`,
+    return {'open', confirmed, asked_at, held}`,
   keys: ['sessions'],
   args: ['id'],
   answers: ['open', 'ended'],
@@ -49,13 +69,37 @@ const readScript = defineScript({
 /** Notes that an operator in a session of the console has typed the server key once more. */
 const confirmScript = defineScript({
   name: 'identity/confirm-console-session',
-  lua: `local ends = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) ')
+  lua: `local ends, asked = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) %d+(.*)$')
     if not ends or tonumber(ends) <= tonumber(now) then return {'ended'} end
-    redis.call('HSET', sessions, id, ends .. ' ' .. confirmed_until)
+    redis.call('HSET', sessions, id, ends .. ' ' .. confirmed_until .. asked)
     return {'confirmed'}`,
   keys: ['sessions'],
   args: ['id', 'confirmedUntil'],
   answers: ['confirmed', 'ended'],
+});
+
+/** Lets one process ask the provider of a session. */
+const askScript = defineScript({
+  name: 'identity/ask-for-console-session',
+  lua: `if redis.call('SET', asking, '1', 'NX', 'PX', asking_ms) then return {'ask'} end
+    return {'asked'}`,
+  keys: ['asking'],
+  args: ['askingMs'],
+  answers: ['ask', 'asked'],
+});
+
+/** Notes what a provider has said of the person of a session: '' ends the session. Without anything said the next process asks. */
+const saidScript = defineScript({
+  name: 'identity/note-console-session',
+  lua: `local before = redis.call('HGET', sessions, id)
+    if said == 'ended' then redis.call('HDEL', sessions, id)
+    elseif said ~= '' and before then redis.call('HSET', sessions, id, string.match(before, '^%d+ %d+') .. ' ' .. said) end
+    redis.call('DEL', asking)
+    return {'noted'}`,
+  keys: ['sessions', 'asking'],
+  args: ['id', 'said'],
+  answers: ['noted'],
+  durable: true,
 });
 
 /** Ends a session of the console. Does nothing if the session has ended already. */
@@ -83,13 +127,26 @@ export interface ConsoleRequest {
 
 /** What a session cookie of the console says, once its signature was verified. */
 interface Held {
-  readonly keyId: string;
+  /** The id of the server key or of the person. */
+  readonly operator: string;
   readonly id: string;
   readonly role: string;
   readonly endsAt: number;
 }
 
+/** Asks the provider of a person who is signed in. */
+export interface Vouching {
+  /**
+   * @param held what the session keeps for this question
+   * @returns undefined if the provider does not vouch for the person any more
+   * @throws Refusal while the provider does not answer
+   */
+  again(person: string, held: string): Promise<{ readonly role: Role | undefined; readonly held: string } | undefined>;
+}
+
 interface ConsoleSessionsOptions {
+  /** Undefined: operators type server keys into the page. Else only people sign in, and typed keys give no session. */
+  readonly vouching?: Vouching | undefined;
   readonly signer: TokenSigner;
   readonly keys: Pick<KeyRing, 'isKnown' | 'byId'>;
   readonly scripts: ScriptRunner;
@@ -98,17 +155,27 @@ interface ConsoleSessionsOptions {
 }
 
 /**
- * The sessions of operators who typed a key into the console.
+ * The sessions of operators who typed a key into the console, or who signed in by a provider of CONSOLE_SIGN_IN.
  *
  * The cookie is a signed token with the id of the key and of the session. So a forged cookie costs no trip to Redis, and the request counts
  * against the limits of the key before its body is read. The signed token does not prove that the session is open. A hash in Redis lists
  * the open sessions, so that a sign-out also ends a copy of the cookie. A session that Redis loses has ended.
+ *
+ * The provider of a person is asked again by the first request after ASK_EVERY_MS. Until it has answered, the session gives access to
+ * nothing.
  */
 export class ConsoleSessions {
   readonly #options: ConsoleSessionsOptions;
+  /** The questions to providers that are under way, by session. */
+  readonly #asking = new Map<string, Promise<Refusal | undefined>>();
 
   constructor(options: ConsoleSessionsOptions) {
     this.#options = options;
+  }
+
+  /** Whether people sign in by a provider, so that the page takes no server keys. */
+  get takesPeople(): boolean {
+    return this.#options.vouching !== undefined;
   }
 
   /**
@@ -122,13 +189,22 @@ export class ConsoleSessions {
     if (!isFromConsole(request, origins)) return undefined;
     if (cookieValue(request.cookie, cookieName(secure)) === undefined) return undefined;
     const { keys } = this.#options;
-    if (!keys.isKnown) return refuse('store_unavailable', { message: 'The server keys were not read yet: try again.', retryAfterMs: 1000 });
     const held = this.heldBy(request.cookie, secure);
+    const isOfPerson = held !== undefined && PERSON_ID.test(held.operator);
+    if (held !== undefined && isOfPerson !== this.takesPeople) return refuseEnded();
+    if (!isOfPerson && !keys.isKnown)
+      return refuse('store_unavailable', { message: 'The server keys were not read yet: try again.', retryAfterMs: 1000 });
     if (held === undefined) return refuseEnded();
-    const key = keys.byId(held.keyId);
+    const { id, endsAt, role, operator } = held;
+    const session = { id, endsAt, says: request.console, confirmedUntil: 0 };
+    if (isOfPerson) {
+      const known = roles.find((each) => each === role);
+      if (known === undefined) return refuseEnded();
+      return { id: operator, isPerson: true, name: operator, scopes: ['admin'], role: known, game: undefined, console: session };
+    }
+    const key = keys.byId(operator);
     if (key instanceof BadKey) return refuseBadKey(key);
-    if (key.role !== held.role) return refuseEnded();
-    return { ...key, console: { id: held.id, endsAt: held.endsAt, says: request.console, confirmedUntil: 0 } };
+    return key.role === role ? { ...key, console: session } : refuseEnded();
   }
 
   /**
@@ -140,27 +216,93 @@ export class ConsoleSessions {
     const claims = signer.verify('console', cookieValue(cookies, cookieName(secure)) ?? '', now());
     if (claims === undefined) return undefined;
     const [role = '', id = ''] = claims.id.split('.');
-    return { keyId: claims.subject, id, role, endsAt: claims.expiresAt };
+    return { operator: claims.subject, id, role, endsAt: claims.expiresAt };
   }
 
   /** The key, with the state of its session as Redis has it, or the refusal if the session has ended. */
   async confirmed(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
-    const { scripts } = this.#options;
-    const [word, confirmedUntil] = await scripts.run(readScript, { sessions: consoleSessionsKey(key.id) }, { id: session.id });
-    return word === 'open' ? { ...key, console: { ...session, confirmedUntil: Number(confirmedUntil) } } : refuseEnded();
+    const found = await this.#read(key.id, session.id);
+    if (found === undefined) return refuseEnded();
+    if (found.askedAt !== undefined && this.#options.now() >= found.askedAt + ASK_EVERY_MS) {
+      const refusal = await this.#askOnce(key, session.id);
+      if (refusal !== undefined) return refusal;
+    }
+    return { ...key, console: { ...session, confirmedUntil: found.confirmedUntil } };
+  }
+
+  async #read(operator: string, id: string) {
+    const keys = { sessions: consoleSessionsKey(operator) };
+    const [word, confirmedUntil, askedAt = '', held = ''] = await this.#options.scripts.run(readScript, keys, { id });
+    if (word === 'ended') return undefined;
+    return { confirmedUntil: Number(confirmedUntil), askedAt: askedAt === '' ? undefined : Number(askedAt), held };
+  }
+
+  /** As `#ask`, at most once at a time in this process: a view sends many requests together. */
+  #askOnce(key: ServerKey, id: string): Promise<Refusal | undefined> {
+    let under = this.#asking.get(id);
+    if (under === undefined) {
+      under = this.#ask(key, id).finally(() => this.#asking.delete(id));
+      this.#asking.set(id, under);
+    }
+    return under;
+  }
+
+  /**
+   * Asks the provider for the role of a person. If another process asks, waits for it: a provider may give each refresh token only once.
+   * @returns the refusal if the session ended, or nobody has an answer yet
+   */
+  async #ask(key: ServerKey, id: string): Promise<Refusal | undefined> {
+    const { scripts, vouching, now } = this.#options;
+    const [sessions, asking] = [consoleSessionsKey(key.id), askingKey(key.id, id)];
+    for (let waited = 0; waited < ASKING_MS; waited += WAIT_MS) {
+      const found = await this.#read(key.id, id);
+      if (found === undefined) return refuseEnded();
+      if (now() < found.askedAt! + ASK_EVERY_MS) return undefined;
+      const [word] = await scripts.run(askScript, { asking }, { askingMs: ASKING_MS });
+      if (word === 'ask') {
+        const note = (said: string) => scripts.run(saidScript, { sessions, asking }, { id, said });
+        try {
+          const answer = await vouching?.again(key.id, found.held);
+          // As with a key, a session ends with its role.
+          const stays = answer !== undefined && answer.role === key.role;
+          await note(stays ? `${now()} ${answer.held}` : 'ended');
+          return stays ? undefined : refuseEnded();
+        } catch (error) {
+          await note('');
+          if (!(error instanceof Refusal)) throw error;
+          if (error.code !== 'app_store_unavailable') return refuseEnded();
+          return refuse('store_unavailable', { message: 'The provider of your sign-in does not answer: try again.', retryAfterMs: 1000 });
+        }
+      }
+      await pause(WAIT_MS);
+    }
+    return refuse('store_unavailable', { message: 'The provider of your sign-in does not answer: try again.', retryAfterMs: 1000 });
   }
 
   /**
    * Starts a session. The key was just typed, so the session is confirmed for CONFIRMED_MS.
    * @returns its token, its end and the end of the confirmation, in milliseconds since 1970
    */
-  async start({ id: keyId, role = 'admin' }: ServerKey): Promise<{ token: string; endsAt: number; confirmedUntil: number }> {
+  start({ id, role = 'admin' }: Pick<ServerKey, 'id' | 'role'>): Promise<Started> {
+    return this.#start(id, role, this.#options.now() + CONFIRMED_MS, '');
+  }
+
+  /**
+   * Starts a session of a person whose groups a provider has just named.
+   * @param authenticatedAt when the person last proved the identity at the provider, in milliseconds since 1970. Undefined: not known
+   * @param held with what the provider can be asked again
+   */
+  startOf(person: string, role: Role, authenticatedAt: number | undefined, held: string): Promise<Started> {
+    return this.#start(person, role, (authenticatedAt ?? -CONFIRMED_MS) + CONFIRMED_MS, ` ${this.#options.now()} ${held}`);
+  }
+
+  async #start(operator: string, role: Role, confirmed: number, asked: string): Promise<Started> {
     const { scripts, signer, now } = this.#options;
     const [id, issuedAt] = [randomBytes(16).toString('base64url'), now()];
-    const [endsAt, confirmedUntil] = [issuedAt + CONSOLE_SESSION_MS, issuedAt + CONFIRMED_MS];
-    const args = { id, endsAt, confirmedUntil, most: MOST_SESSIONS };
-    await scripts.run(startScript, { sessions: consoleSessionsKey(keyId) }, args);
-    const token = signer.sign('console', { subject: keyId, id: `${role}.${id}`, issuedAt, expiresAt: endsAt });
+    const [endsAt, confirmedUntil] = [issuedAt + CONSOLE_SESSION_MS, Math.max(0, Math.min(confirmed, issuedAt + CONFIRMED_MS))];
+    const args = { id, endsAt, confirmedUntil, asked, most: MOST_SESSIONS };
+    await scripts.run(startScript, { sessions: consoleSessionsKey(operator) }, args);
+    const token = signer.sign('console', { subject: operator, id: `${role}.${id}`, issuedAt, expiresAt: endsAt });
     return { token, endsAt, confirmedUntil };
   }
 
@@ -168,17 +310,23 @@ export class ConsoleSessions {
    * Notes that the operator typed the key once more.
    * @returns until when changes that cannot be undone are allowed, in milliseconds since 1970, or the refusal if the session has ended
    */
-  async confirm(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
+  async confirm(operator: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
     const { scripts, now } = this.#options;
     const confirmedUntil = now() + CONFIRMED_MS;
     const args = { id: session.id, confirmedUntil };
-    const [word] = await scripts.run(confirmScript, { sessions: consoleSessionsKey(keyId) }, args);
+    const [word] = await scripts.run(confirmScript, { sessions: consoleSessionsKey(operator) }, args);
     return word === 'confirmed' ? confirmedUntil : refuseEnded();
   }
 
-  async end(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<void> {
-    await this.#options.scripts.run(endScript, { sessions: consoleSessionsKey(keyId) }, { id: session.id });
+  async end(operator: string, session: Pick<ConsoleSession, 'id'>): Promise<void> {
+    await this.#options.scripts.run(endScript, { sessions: consoleSessionsKey(operator) }, { id: session.id });
   }
+}
+
+interface Started {
+  readonly token: string;
+  readonly endsAt: number;
+  readonly confirmedUntil: number;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
+import { parsePerson, PERSON_ID } from './people.ts';
 import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
 
 const subject = (_parts: readonly string[], id: string): string => `server key ${id}`;
@@ -24,6 +25,18 @@ export const serverKeyAuditor: Auditor = {
       type: 'hash',
       texts: { what: 'last use', isRight: (text) => /^\d{1,15}$/.test(text), kind: 'wrong_use', subject },
       check: (_parts, probe) => checkUses(probe),
+    },
+    {
+      pattern: /^\{console-people\}$/,
+      type: 'hash',
+      life: 'lasts',
+      texts: {
+        what: 'record',
+        isRight: (text, id) => PERSON_ID.test(id) && parsePerson(text) !== undefined,
+        counted: 'people of the console',
+        kind: 'unreadable_key',
+        subject: (_parts, id) => `person ${id}`,
+      },
     },
   ],
 };

@@ -10,6 +10,11 @@ export type Scope = (typeof scopes)[number];
 export interface ServerKey {
   /** The id of the key. It is no secret: logs, the ledger and lists of keys show it. */
   readonly id: string;
+  /**
+   * True: no key, but a person who is signed in to the console by a provider of CONSOLE_SIGN_IN. The id is that of the person
+   * (`people.ts`), and the role comes from the person's groups.
+   */
+  readonly isPerson?: boolean;
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** The role of the key's operator. Undefined without the scope admin. */
@@ -19,6 +24,12 @@ export interface ServerKey {
   /** The session of the console by whose cookie the request named the key. Undefined: the request has the key itself. */
   readonly console?: ConsoleSession;
 }
+
+/** The prefix of the operator's name for an operator with a key. Names of other operators cannot begin with this prefix. */
+export const KEY_PREFIX = 'key:';
+
+/** The name of an operator in the operators' log and in ledgers: `key:<id>`, or the id of a person. */
+export const operatorOf = ({ id, isPerson = false }: Pick<ServerKey, 'id' | 'isPerson'>): string => (isPerson ? id : KEY_PREFIX + id);
 
 /**
  * Which data a server key of one game reaches by an endpoint or an operation. The endpoint or operation declares it; without a declaration

@@ -5,7 +5,7 @@ import type { SessionKey } from '../../config.ts';
 import { compactJws, jwsPart } from './compact-jws.ts';
 
 /** The kinds of signed tokens. The token names its kind as audience, so that a token of one kind is not accepted as another kind. */
-export type TokenAudience = 'session' | 'device' | 'deletion' | 'merge' | 'ticket' | 'console';
+export type TokenAudience = 'session' | 'device' | 'deletion' | 'merge' | 'ticket' | 'console' | 'console_sign_in';
 
 export interface TokenClaims {
   subject: string;

@@ -1,7 +1,7 @@
 -- Starts a session of the console. Removes the sessions of the same server key that have ended, and its oldest session if there are too
 -- many.
 -- KEYS sessions
--- ARGV id, ends_at, confirmed_until, most
+-- ARGV id, ends_at, confirmed_until, asked ('' : of a key), most
 -- Answers started
 local open = {}
 local fields = redis.call('HGETALL', sessions)
@@ -15,6 +15,6 @@ for place = 1, #fields, 2 do
 end
 table.sort(open, function(one, other) return one[1] < other[1] end)
 for place = 1, #open - tonumber(most) + 1 do redis.call('HDEL', sessions, open[place][2]) end
-redis.call('HSET', sessions, id, ends_at .. ' ' .. confirmed_until)
+redis.call('HSET', sessions, id, ends_at .. ' ' .. confirmed_until .. asked)
 redis.call('PEXPIRE', sessions, tonumber(ends_at) - tonumber(now))
 return {'started'}

@@ -28,7 +28,7 @@ const MAX_FRESH_SECONDS = 86_400;
 const KEPT_MS = 86_400_000;
 
 /** How long a discovery document is used without another fetch, in milliseconds. */
-const DISCOVERED_MS = 3_600_000;
+export const DISCOVERED_MS = 3_600_000;
 
 /**
  * A JWK set, reduced to the RSA and P-256 signing keys with a `kid`. A set without any is refused as a fault: the service then keeps the
@@ -44,7 +44,18 @@ const KeySet = z
   .refine((keys) => keys.length > 0, 'holds no signing key with a kid');
 
 /** The fields of a discovery document that the service needs (OpenID Connect Discovery 1.0, section 3). */
-const Discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
+const Discovery = z.object({
+  issuer: z.string(),
+  jwks_uri: z.string(),
+  authorization_endpoint: z.string().optional(),
+  token_endpoint: z.string().optional(),
+  userinfo_endpoint: z.string().optional(),
+  scopes_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+});
+
+/** An issuer's discovery document. Of its URLs only `jwks_uri` was checked. */
+export type Discovered = z.output<typeof Discovery>;
 
 /** Where the keys of an issuer are: at a URL, or where the issuer's discovery document says. */
 export type KeySource = { readonly keysUrl: () => string } | { readonly issuer: string; readonly allowsLoopbackHttp: boolean };
@@ -145,26 +156,26 @@ export class IssuerKeys {
     if ('keysUrl' in source) return source.keysUrl();
     const now = this.#options.monotonic();
     if (this.#discovered !== undefined && now < this.#discovered.until) return this.#discovered.keysUrl;
-    const keysUrl = await discover(source.issuer, source.allowsLoopbackHttp);
+    const { jwks_uri: keysUrl } = await discover(source.issuer, source.allowsLoopbackHttp);
     this.#discovered = { keysUrl, until: now + DISCOVERED_MS };
     return keysUrl;
   }
 }
 
-/** Finds the URL of an issuer's JWK set. @throws Fault if its discovery document cannot be fetched, or is another issuer's */
-async function discover(issuer: string, allowsLoopbackHttp: boolean): Promise<string> {
+/** Fetches an issuer's discovery document. @throws Fault if it cannot be fetched, or is another issuer's */
+export async function discover(issuer: string, allowsLoopbackHttp: boolean): Promise<Discovered> {
   const { text } = await answerOf(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const { data } = Discovery.safeParse(parseJson(text));
   if (data === undefined) throw new Fault('no discovery document');
   // An issuer must not stand in for another one (OpenID Connect Discovery 1.0, section 4.3).
   if (data.issuer !== issuer) throw new Fault('the discovery document of another issuer');
   if (!isFetchable(data.jwks_uri, allowsLoopbackHttp)) throw new Fault('jwks_uri must be https');
-  return data.jwks_uri;
+  return data;
 }
 
 /** For the doctor: fetches the keys of an issuer once. @throws Fault */
 export async function probeIssuer(issuer: string, allowsLoopbackHttp: boolean): Promise<{ keys: number; date: string | undefined }> {
-  const { headers, text } = await answerOf(await discover(issuer, allowsLoopbackHttp));
+  const { headers, text } = await answerOf((await discover(issuer, allowsLoopbackHttp)).jwks_uri);
   return { keys: keysIn(text).length, date: headers.date };
 }
 

@@ -100,10 +100,7 @@ function rowProblems({ OPENID_PROVIDERS: rows, production }: Config): string[] {
     const earlier = rows.slice(0, index);
     if (fixed.some((row) => row.name === name) || TAKEN_NAMES.includes(name)) return [`names a provider ${name}: this name is taken`];
     if (earlier.some((row) => row.name === name)) return [`names two providers ${name}`];
-    if (!isIssuer(issuer, !production))
-      return [
-        `has an issuer ${issuer} that is not an https URL without query and fragment${production ? '' : ' (http on this machine is one)'}`,
-      ];
+    if (!isIssuer(issuer, !production)) return [`has an issuer ${issuer} that is not ${issuerRule(production)}`];
     if (fixed.some(({ issuers }) => issuers.some((other) => isSame(issuer, other))))
       return [`has the issuer ${issuer} of a provider that has settings of its own`];
     return earlier.some((row) => isSame(issuer, row.issuer)) ? [`has two providers with the issuer ${issuer}`] : [];
@@ -111,12 +108,22 @@ function rowProblems({ OPENID_PROVIDERS: rows, production }: Config): string[] {
   return problems.map((problem) => `OPENID_PROVIDERS ${problem}`);
 }
 
-function isIssuer(text: string, allowsLoopbackHttp: boolean): boolean {
+/** What an issuer must be. */
+export const issuerRule = (production: boolean): string =>
+  `an https URL without query and fragment${production ? '' : ' (http on this machine is one)'}`;
+
+export function isIssuer(text: string, allowsLoopbackHttp: boolean): boolean {
   return isFetchable(text, allowsLoopbackHttp) && !/[?#]/.test(text);
 }
 
+/** Whether players sign in with this issuer, or may once the settings name a client id of it. */
+export function isOfPlayers(issuer: string, { OPENID_PROVIDERS }: Pick<Config, 'OPENID_PROVIDERS'>): boolean {
+  const theirs = [...Object.values(builtIn).flatMap(({ issuers }) => [...issuers]), ...OPENID_PROVIDERS.map((row) => row.issuer)];
+  return theirs.some((other) => isSame(issuer, other));
+}
+
 /** Whether two issuers are one, in different spellings. Google's tokens may name their issuer without a scheme. */
-function isSame(one: string, other: string): boolean {
+export function isSame(one: string, other: string): boolean {
   const plain = (text: string): string => (URL.parse(text)?.href ?? `https://${text}/`).replace(/\/+$/, '');
   return plain(one) === plain(other);
 }

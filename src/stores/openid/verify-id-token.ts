@@ -11,7 +11,7 @@ import type { IssuerKeys } from './issuer-keys.ts';
 const TOLERANCE_SECONDS = 60;
 
 /** A `sub` is at most 255 ASCII characters (OpenID Connect Core 1.0, section 2). No known issuer has blanks in it. */
-const Claims = z.object({
+const Claims = z.looseObject({
   sub: z.string().regex(/^[\x21-\x7e]{1,255}$/),
   aud: z.union([z.string(), z.array(z.string())]),
   azp: z.unknown().optional(),

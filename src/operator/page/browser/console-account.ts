@@ -1,13 +1,40 @@
 import { admin, Failed, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
-import { filterOf, type Filter } from './console-fields.ts';
+import { aroundLink, filterOf, type Filter } from './console-fields.ts';
 import { draw, facts, link, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
 import { moveButton } from './console-lists.ts';
 import * as shown from '../../shown/shown-account.ts';
 import type { ShownAccount } from '../../account-reply.ts';
 import { logEntries } from '../../shown/shown-log.ts';
+import { timeline } from '../../shown/shown-timeline.ts';
 import { make } from '../../../web/browser/dom.ts';
 import { browserOf } from '../../../web/browser/user-agent.ts';
+
+/** The life of an account in one list, with a filter to the second. */
+export async function timelineView(asked: Asked): Promise<Shown> {
+  const {
+    words: [id = ''],
+    signal,
+  } = asked;
+  const words = ['accounts', id, 'timeline'];
+  const { form, sent, typed } = filterOf('accounts timeline', words, asked);
+  const { accountId, moments, nextTo } = await admin(`/accounts/${encodeURIComponent(id)}/timeline`, { ...sent, limit: '100' }, signal);
+  return {
+    title: `Timeline of ${accountId}`,
+    parts: [
+      link(['accounts', accountId], 'The account'),
+      form,
+      section(
+        'What happened',
+        listed(timeline, moments, {
+          ...(nextTo === undefined ? {} : { none: 'Nothing so far: something older may follow.' }),
+          act: ({ at }) => aroundLink(accountId, at),
+        }),
+        row(nextTo === undefined ? '' : link(words, 'Older', { ...typed, to: nextTo as string })),
+      ),
+    ],
+  };
+}
 
 /** All of an account on one screen. */
 export async function accountView(asked: Asked): Promise<Shown> {
@@ -36,6 +63,7 @@ export async function accountView(asked: Asked): Promise<Shown> {
     name: account.givenName?.name ?? account.boards.scores[0]?.name,
     title: `Account ${account.accountId}`,
     parts: [
+      link([...words, 'timeline'], 'Its life as one timeline'),
       ...(account.movedFrom === undefined
         ? []
         : [make('p', { className: 'lead', textContent: `${account.movedFrom} moved into this account.` })]),
@@ -60,7 +88,7 @@ export async function accountView(asked: Asked): Promise<Shown> {
         }),
       ),
       section('Sessions', sessions(account, asked), row(change('sign-out'))),
-      section('Ledger', ledger(page, words, ledgerFilter, cursor)),
+      section('Ledger', ledger(page, accountId, words, ledgerFilter, cursor)),
       section(
         'Saves',
         listed(shown.saves, account.saves, {
@@ -100,6 +128,7 @@ function name(account: ShownAccount): HTMLElement {
 
 function ledger(
   { entries, nextCursor }: Answer,
+  accountId: string,
   words: readonly string[],
   { form, typed }: Filter,
   cursor: string | undefined,
@@ -108,7 +137,10 @@ function ledger(
     'div',
     {},
     form,
-    listed(shown.ledger, entries, nextCursor === undefined ? {} : { none: 'No such entry so far: older ones may follow.' }),
+    listed(shown.ledger, entries, {
+      ...(nextCursor === undefined ? {} : { none: 'No such entry so far: older ones may follow.' }),
+      act: ({ at }) => aroundLink(accountId, at),
+    }),
     row(
       cursor === undefined ? '' : link(words, 'Newest', typed),
       nextCursor === undefined ? '' : link(words, 'Older', { ...typed, cursor: nextCursor }),

@@ -2,12 +2,17 @@ import type { Offered } from '../offered.ts';
 
 /** The operator who is signed in to the console. */
 export interface Operator {
-  readonly keyId: string;
+  /** As the log names the operator. */
+  readonly by: string;
+  /** The provider of the sign-in. Undefined: the operator typed a key. */
+  readonly provider?: string;
   readonly name: string;
   readonly role: Role;
   readonly game?: string;
   /** The operations that the operator may run. */
   readonly operations: readonly Offered[];
+  /** The names of all changes, for the filter of the log. */
+  readonly actions: readonly string[];
   /** When the session ends. */
   readonly endsAt?: string;
 }

@@ -2,7 +2,7 @@ import { admin, call, Failed, type Operator } from './console-calls.ts';
 import type { Field } from '../../fields.ts';
 import type { TypedFigure } from '../../operation.ts';
 import type { Offered } from '../offered.ts';
-import { fieldLabel, inputOf, timeOf, type Input } from './console-fields.ts';
+import { fieldLabel, inputOf, isTime as isTimeField, timeOf, type Input } from './console-fields.ts';
 import {
   alertOf,
   button,
@@ -16,9 +16,11 @@ import {
   type Asked,
   type Part,
   type Shown,
+  zonedTime,
+  zoneName,
 } from './console-parts.ts';
 import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
-import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
+import { proofOf } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 /** Fields that the view knows. The dialog asks for the others. */
@@ -30,27 +32,43 @@ interface Question {
   /** What the page sends with the change. The service refuses the change if the question has changed since. */
   readonly seen: string;
   readonly typed?: TypedFigure;
+  /** What the operator should know of the bounds of coins. */
+  readonly limits?: readonly string[];
   readonly cannotBeUndone: boolean;
   readonly needsKey: boolean;
+}
+
+/** What the dialog sends: the change, or the request that a second person says yes to it. */
+interface Sent {
+  readonly change: Offered;
+  readonly input: Readonly<Record<string, unknown>>;
 }
 
 /**
  * A button that opens the dialog of a change. Nothing if the operator may not make it.
  * @param label for a screen reader, where several rows have the same button
  */
-export function changeButton(name: string, target: Target, { operator, again }: Asking, label = ''): HTMLButtonElement | '' {
+export function changeButton(
+  name: string,
+  target: Target,
+  { operator, again }: Asking,
+  label = '',
+  title?: string,
+): HTMLButtonElement | '' {
   const change = operator.operations.find((each) => each.name === name);
   if (change === undefined) return '';
-  const made = button(change.title, () => new Dialog(change, target, operator, again).open());
-  if (label !== '') made.setAttribute('aria-label', `${change.title} ${label}`);
+  const text = title ?? change.title;
+  const made = button(text, () => new Dialog(change, target, operator, again).open(), change.cannotBeUndone ? 'small danger' : 'small');
+  if (label !== '') made.setAttribute('aria-label', `${text} ${label}`);
   return made;
 }
 
 /** Every change that the operator may make, for those that no other view offers. */
 export async function changesView(asked: Asked): Promise<Shown> {
-  // A list of objects has no input.
+  // An object and a list of objects have no input.
   const changes = asked.operator.operations.filter(
-    ({ isChange, fields }) => isChange && fields.every(({ type, choices }) => type !== 'array' || choices !== undefined),
+    ({ isChange, fields }) =>
+      isChange && fields.every(({ type, choices }) => type !== 'object' && (type !== 'array' || choices !== undefined)),
   );
   const groupOf = (name: string): string => name.split(' ')[0]!;
   return {
@@ -74,6 +92,7 @@ class Dialog {
   readonly #reason = input('reason', '', { required: true, maxLength: 120 });
   readonly #typed: readonly TypedField[];
   readonly #hasKey: boolean;
+  #sent: Sent;
   #hasHappened = false;
 
   constructor(change: Offered, target: Target, operator: Operator, changed: () => void) {
@@ -81,6 +100,7 @@ class Dialog {
     this.#target = target;
     this.#operator = operator;
     this.#changed = changed;
+    this.#sent = { change, input: {} };
     this.#hasKey = change.fields.some(({ name }) => name === 'key');
     this.#typed = change.fields.filter(({ name }) => !(name in target) && name !== 'key' && name !== 'reason').map(typedField);
   }
@@ -133,8 +153,10 @@ class Dialog {
     onSubmit(form, async () => {
       said.textContent = '';
       try {
+        this.#sent = this.#own;
         const asked = await this.#ask();
-        if (asked.question === undefined) said.textContent = 'There is nothing to change.';
+        if (asked.secondPerson !== undefined) await this.#askSecond(asked.secondPerson);
+        else if (asked.question === undefined) said.textContent = 'There is nothing to change.';
         else this.#showQuestion(asked as Question);
       } catch (error) {
         said.textContent = (error as Error).message;
@@ -160,8 +182,21 @@ class Dialog {
     return sentence + end('Ticket');
   }
 
-  #ask(): Promise<Partial<Question>> {
-    return call('/console/ask', { body: { operation: this.#change.name, input: this.#input } }) as Promise<Partial<Question>>;
+  get #own(): Sent {
+    return { change: this.#change, input: this.#input };
+  }
+
+  #ask(): Promise<Partial<Question> & { readonly secondPerson?: string }> {
+    const { change, input } = this.#sent;
+    return call('/console/ask', { body: { operation: change.name, input } });
+  }
+
+  /** Asks for the yes of a second person in place of the change. @param why that is needed */
+  async #askSecond(why: string): Promise<void> {
+    const change = this.#operator.operations.find(({ name }) => name === 'requests ask')!;
+    this.#sent = { change, input: { operation: this.#change.name, input: this.#input, reason: this.#input['reason'] } };
+    const asked = (await this.#ask()) as Question;
+    this.#showQuestion({ ...asked, limits: [why] });
   }
 
   /** @param problem why the question is shown again */
@@ -169,18 +204,19 @@ class Dialog {
     const { question, cannotBeUndone, needsKey, typed: asked } = asks;
     const said = alertOf(problem);
     const typed = asked && input('typed', '', { required: true, inputMode: 'numeric' });
-    const key = needsKey ? keyInput() : undefined;
+    const proof = needsKey ? proofOf(this.#operator) : undefined;
     const form = make(
       'form',
       { className: 'stack' },
       make('p', { className: 'question', textContent: this.#inWords(question) }),
       ...this.#typed.flatMap(({ note }) => (note === undefined ? [] : [make('p', { className: 'hint', textContent: note() })])),
+      ...(asks.limits ?? []).map((sentence) => make('p', { className: 'hint', textContent: sentence })),
       ...(cannotBeUndone ? [make('p', { className: 'warning', textContent: 'This cannot be undone.' })] : []),
       ...(typed === undefined ? [] : [field(`Type ${asked!.figure}, ${asked!.what}`, typed)]),
-      ...(key === undefined ? [] : [field(SIGN_IN_KEY, key)]),
+      ...(proof === undefined ? [] : [proof.part]),
       said,
       this.#row(
-        make('button', { type: 'submit', className: 'primary', textContent: this.#change.title }),
+        make('button', { type: 'submit', className: 'primary', textContent: this.#sent.change.title }),
         button('Back', () => this.#showForm(), ''),
       ),
     );
@@ -191,14 +227,14 @@ class Dialog {
         return typed.focus();
       }
       try {
-        if (key !== undefined) await confirmKey(key);
+        await proof?.confirm();
         await this.#send(asks, said);
       } catch (error) {
         said.textContent = (error as Error).message;
       }
     });
     this.#show(form);
-    (typed ?? key ?? form.querySelector<HTMLElement>('.primary'))?.focus();
+    (typed ?? proof?.first ?? form.querySelector<HTMLElement>('.primary'))?.focus();
   }
 
   /** Sends the change. If the answer is lost, searches the log for the change, and sends it once more if it is not there. */
@@ -206,8 +242,8 @@ class Dialog {
     const before = (await this.#newest())?.number ?? 0;
     for (let tries = 1; ; tries++) {
       try {
-        const input = this.#input;
-        const path = this.#change.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));
+        const { change, input } = this.#sent;
+        const path = change.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));
         const reply = await call(path, { body: input, says: asks.seen });
         return this.#showDone(reply.logged as LogEntry | undefined, tries, (reply.secret ?? reply.token) as string | undefined);
       } catch (error) {
@@ -237,7 +273,7 @@ class Dialog {
   }
 
   get #operation(): Record<string, string> {
-    return { operator: `key:${this.#operator.keyId}`, action: this.#change.name };
+    return { operator: this.#operator.by, action: this.#sent.change.name };
   }
 
   /** The operator's newest entry of this kind. */
@@ -302,10 +338,10 @@ interface TypedField {
 }
 
 function typedField(declared: Field): TypedField {
-  const { name, type, format, daysAhead, description } = declared;
+  const { name, type, daysAhead, description } = declared;
   const label = fieldLabel(declared);
   const typed = inputOf(declared, 'none');
-  const isTime = format === 'date-time';
+  const isTime = isTimeField(declared);
   const hint = description.replaceAll('`', '') + (type === 'array' ? ' With commas between them.' : '');
   const value = (): unknown => {
     const text = typed.value.trim();
@@ -323,19 +359,16 @@ function typedField(declared: Field): TypedField {
 
 const DAY_MS = 86_400_000;
 
-const minuteOf = (at: number): string => new Date(at).toISOString().slice(0, 16);
-
 /** Buttons that fill a time in. */
 function daysFor(time: Input, ahead: readonly number[]): HTMLElement {
   const buttons = ahead.map((days) =>
-    button(days === 1 ? 'in 1 day' : `in ${days} days`, () => (time.value = minuteOf(Date.now() + days * DAY_MS))),
+    button(days === 1 ? 'in 1 day' : `in ${days} days`, () => (time.value = zonedTime(new Date(Date.now() + days * DAY_MS)))),
   );
   return make('div', { className: 'row' }, ...buttons);
 }
 
 /** Begin and end of a change's effect. */
 function spanTo({ value }: Input): string {
-  const now = minuteOf(Date.now());
-  const end = value === '' ? 'without an end' : `until ${value.slice(0, 16).replace('T', ' ')} (UTC)`;
-  return `From now, ${now.replace('T', ' ')} (UTC), ${end}.`;
+  const end = value === '' ? 'without an end' : `until ${value.replace('T', ' ')} (${zoneName()})`;
+  return `From now, ${zonedTime(new Date()).replace('T', ' ')} (${zoneName()}), ${end}.`;
 }

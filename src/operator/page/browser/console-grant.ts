@@ -1,4 +1,4 @@
-import { call, Failed, type Answer } from './console-calls.ts';
+import { call, Failed, type Answer, type Operator } from './console-calls.ts';
 import { accountsOf, csvLine } from './console-file.ts';
 import {
   accountLink,
@@ -17,7 +17,7 @@ import {
   type Shown,
 } from './console-parts.ts';
 import { GrantRows, type GrantRow, type NamedAccount } from '../../shown/grant-rows.ts';
-import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
+import { proofOf } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 /** The most that one call takes. The service grants to a thousand accounts a second, so a run can be stopped about once a second. */
@@ -30,7 +30,7 @@ interface Terms {
 }
 
 /** Coins for many accounts: preview, type the number of accounts, and grant in parts. The same key gives each account the coins once. */
-export async function grantView({ signal }: Asked): Promise<Shown> {
+export async function grantView({ signal, operator }: Asked): Promise<Shown> {
   const file = make('input', { type: 'file', accept: '.csv,text/csv,text/plain' });
   const text = make('textarea', { rows: 8, spellcheck: false, placeholder: 'accountId\nBQ5v1mHk2nYtZ8cXw0aLpR' });
   file.addEventListener('change', () => void file.files?.[0]?.text().then((read) => (text.value = read)));
@@ -62,7 +62,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
     said.textContent = '';
     try {
       const terms = { coins: Number(amount.value), key: key.value.trim(), reason: reason.value.trim().normalize('NFC') };
-      const bulk = new Bulk(await accountsOf(text.value), terms, result, signal);
+      const bulk = new Bulk(await accountsOf(text.value), terms, result, signal, operator);
       await bulk.check();
     } catch (error) {
       said.textContent = (error as Error).message;
@@ -76,15 +76,21 @@ class Bulk {
   readonly #terms: Terms;
   readonly #place: HTMLElement;
   readonly #signal: AbortSignal;
+  readonly #operator: Operator;
+  /** What the service says of the operator's bounds of coins. */
+  #limits: readonly string[] = [];
+  /** Whether a second person has to say yes to the grant as a whole. */
+  #isForTwo = false;
   #isStopped = false;
   /** Whether an answer was lost: then replays may be grants of this page. */
   #isUnsure = false;
 
-  constructor(accounts: readonly NamedAccount[], terms: Terms, place: HTMLElement, signal: AbortSignal) {
+  constructor(accounts: readonly NamedAccount[], terms: Terms, place: HTMLElement, signal: AbortSignal, operator: Operator) {
     this.#rows = new GrantRows(accounts);
     this.#terms = terms;
     this.#place = place;
     this.#signal = signal;
+    this.#operator = operator;
   }
 
   /** Reads every account, and changes nothing. */
@@ -97,7 +103,18 @@ class Bulk {
       this.#rows.preview(part, results);
       progress(from + part.length);
     }
+    await this.#judge();
     this.#showPreview();
+  }
+
+  /** Asks for the bounds of the operator, before anything is granted. The bound of one person holds for the grant as a whole. */
+  async #judge(): Promise<void> {
+    const rows = this.#rows.of('to_grant');
+    if (rows.length === 0) return;
+    const input = this.#bodyOf(rows.slice(0, AT_ONCE), false);
+    const { limits = [], leftAlone, secondPerson } = await call('/console/ask', { body: { operation: 'coins grant', input } });
+    this.#limits = limits;
+    this.#isForTwo = secondPerson !== undefined || (leftAlone !== undefined && rows.length * this.#terms.coins > leftAlone);
   }
 
   #showPreview(): void {
@@ -105,19 +122,29 @@ class Bulk {
     const apart = this.#apart;
     const { coins } = this.#terms;
     const typed = input('typed', '', { required: true, inputMode: 'numeric' });
-    const key = keyInput();
+    const proof = proofOf(this.#operator);
     const said = alertOf('');
     const form = make(
       'form',
       { className: 'stack' },
-      make('p', { className: 'warning', textContent: 'A grant cannot be undone at once: each account would need a correction.' }),
+      ...this.#limits.map((sentence) => make('p', { className: 'hint', textContent: sentence })),
+      make('p', {
+        className: 'warning',
+        textContent: this.#isForTwo
+          ? 'This needs the yes of a second person, within a day: under Requests. Nothing is granted before.'
+          : 'A grant cannot be undone at once: each account would need a correction.',
+      }),
       field(`Type ${rows.length}, the accounts`, typed),
-      field(SIGN_IN_KEY, key),
+      ...(this.#isForTwo ? [] : [proof.part]),
       said,
       make(
         'div',
         { className: 'row' },
-        make('button', { type: 'submit', className: 'primary', textContent: `Grant ${shownCoins(coins * rows.length)} coins` }),
+        make('button', {
+          type: 'submit',
+          className: 'primary',
+          textContent: `${this.#isForTwo ? 'Ask for the yes to' : 'Grant'} ${shownCoins(coins * rows.length)} coins`,
+        }),
       ),
     );
     onSubmit(form, async () => {
@@ -127,7 +154,8 @@ class Bulk {
         return typed.focus();
       }
       try {
-        await confirmKey(key);
+        if (this.#isForTwo) return await this.#askSecond(rows);
+        await proof.confirm();
       } catch (error) {
         return void (said.textContent = (error as Error).message);
       }
@@ -198,6 +226,22 @@ class Bulk {
       problem = (error as Error).message;
     }
     this.#showEnd(rows, problem);
+  }
+
+  /** Asks for the yes of a second person: a request for each part, because a call takes so many accounts. */
+  async #askSecond(rows: readonly GrantRow[]): Promise<void> {
+    const ids: string[] = [];
+    for (let from = 0; from < rows.length; from += AT_ONCE) {
+      const input = { operation: 'coins grant', input: this.#bodyOf(rows.slice(from, from + AT_ONCE), false), reason: this.#terms.reason };
+      const { seen } = await call('/console/ask', { body: { operation: 'requests ask', input } });
+      const { request } = await call('/console/requests', { body: input, says: seen as string });
+      ids.push(request.id as string);
+    }
+    this.#show(
+      'Asked',
+      make('p', { textContent: 'Another person finds this under Requests. Nobody has got coins yet.' }),
+      facts([['Requests', ids.join(', ')]]),
+    );
   }
 
   /** Sends a part, and repeats it if the answer was lost: accounts that already have the coins are replays. */

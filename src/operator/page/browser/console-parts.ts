@@ -24,12 +24,35 @@ export interface Shown {
   readonly parts: readonly Part[];
 }
 
-/** A time of the service, in UTC, in the format of its log. */
-function timeOf(iso: string, length: number): Part {
-  return make('time', { dateTime: iso, textContent: iso.slice(0, length).replace('T', ' '), title: `${iso} (UTC)` });
+/** The zone in which the page shows and takes times: UTC, or that of the browser. Addresses always have UTC. */
+let isLocal = false;
+
+export function showLocalTimes(local: boolean): void {
+  isLocal = local;
 }
 
-export const time = (iso: string | undefined): Part => (iso === undefined ? '–' : timeOf(iso, 16));
+/** `UTC`, or the zone of the browser, such as `Europe/Berlin`. */
+export const zoneName = (local = isLocal): string => (local ? Intl.DateTimeFormat().resolvedOptions().timeZone : 'UTC');
+
+/** A time in the zone of the page, to the second, as an input of a time takes it: `2026-11-22T12:00:00`. */
+export function zonedTime(at: Date): string {
+  const shifted = isLocal ? at.getTime() - at.getTimezoneOffset() * 60_000 : at.getTime();
+  return new Date(shifted).toISOString().slice(0, 19);
+}
+
+/** The time that an input in the zone of the page has. Undefined: none. */
+export function timeTyped(text: string): Date | undefined {
+  const at = new Date(isLocal || text === '' ? text : `${text}Z`);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+/** A time of the service, to the second. */
+export function time(iso: string | undefined): Part {
+  if (iso === undefined) return '–';
+  return make('time', { dateTime: iso, textContent: zonedTime(new Date(iso)).replace('T', ' '), title: `${iso} (UTC)` });
+}
+
+const zoned = (name: string): string => name.replace('(UTC)', `(${zoneName()})`);
 
 /** Draws what a reply shows. */
 export function draw(cell: Cell): Part {
@@ -39,9 +62,7 @@ export function draw(cell: Cell): Part {
   const { kind, text, to = [], query = {} } = cell;
   switch (kind) {
     case 'time':
-      return timeOf(text, 16);
-    case 'second':
-      return timeOf(text, 19);
+      return time(text);
     case 'coins':
       return coins(Number(text));
     case 'strong':
@@ -126,7 +147,7 @@ export function facts(pairs: readonly (readonly [name: string, value: Cell | Nod
   const rows = pairs
     .filter(([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0))
     .map(([name, value]) =>
-      make('div', {}, make('dt', { textContent: name }), make('dd', {}, value instanceof Node ? value : draw(value))),
+      make('div', {}, make('dt', { textContent: zoned(name) }), make('dd', {}, value instanceof Node ? value : draw(value))),
     );
   return make('dl', { className: 'facts' }, ...rows);
 }
@@ -144,7 +165,7 @@ export function table(
   const heads = columns.map((name, index) =>
     name === ''
       ? make('td')
-      : make('th', { scope: 'col', className: isNumber[index] === true ? 'number' : '', textContent: name.replace('#', '') }),
+      : make('th', { scope: 'col', className: isNumber[index] === true ? 'number' : '', textContent: zoned(name.replace('#', '')) }),
   );
   const lines = rows.map((cells) =>
     make('tr', {}, ...cells.map((cell, index) => make('td', { className: isNumber[index] === true ? 'number' : '' }, cell ?? '–'))),
@@ -162,13 +183,13 @@ export function table(
 let operatorNames: ReadonlyMap<string, string> = new Map();
 
 export function nameOperators(operators: readonly { readonly id: string; readonly name: string }[]): void {
-  operatorNames = new Map(operators.map(({ id, name }) => [`key:${id}`, name]));
+  operatorNames = new Map(operators.map(({ id, name }) => [id, name]));
 }
 
-/** The operator of an entry; a key is shown by its name: `anna (6h6uhn9b)`. */
+/** The operator of an entry, with the name: `anna (6h6uhn9b)`. */
 export function operatorText(by: string): string {
   const name = operatorNames.get(by);
-  return name === undefined ? by : `${name} (${by.slice('key:'.length)})`;
+  return name === undefined ? by : `${name} (${by.replace(/^\w+:/, '')})`;
 }
 
 /** Whether the ticket was used before, so that nothing changed. */
@@ -238,13 +259,14 @@ export const asking: { said: HTMLElement | undefined } = { said: undefined };
 type Field = readonly [label: string, input: HTMLInputElement | HTMLSelectElement];
 
 /** A form that leads to another address. If the view there is refused, the form stays with the typed text. */
-export function addressForm(fields: readonly Field[], addressOf: () => string): HTMLFormElement {
+export function addressForm(fields: readonly Field[], addressOf: () => string, ...more: readonly Part[]): HTMLFormElement {
   const said = alertOf('');
   const form = make(
     'form',
     { className: 'row filter' },
     ...fields.map(([label, input]) => field(label, input)),
     make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
+    ...more,
     said,
   );
   form.addEventListener('submit', (event) => {

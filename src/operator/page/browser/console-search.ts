@@ -23,6 +23,7 @@ async function find(who: string, cursor?: string): Promise<Answer> {
  */
 export async function searchFrom(typed: string): Promise<string> {
   const who = typed.trim();
+  last = undefined;
   if (who === '') return hashOf([]);
   const found = await find(who);
   const { accounts, purchases, rooms, keys, nextCursor } = found;

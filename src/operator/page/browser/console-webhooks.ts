@@ -12,6 +12,24 @@ export async function webhooksView(asked: Asked): Promise<Shown> {
   };
 }
 
+const TRIES = 20;
+const BETWEEN_TRIES_MS = 500;
+
+/** After a repetition the view is shown again once it has the outcome, which a process of the service needs a moment for. */
+function repeating(id: string, event: string, asked: Asked): Asked {
+  const since = Date.now();
+  const again = async (): Promise<void> => {
+    for (let tries = 0; tries < TRIES && !asked.signal.aborted; tries++) {
+      const { deliveries } = await admin(`/webhooks/${encodeURIComponent(id)}/deliveries`, { limit: '20' }, asked.signal);
+      const isThere = (deliveries as Answer[]).some((delivery) => delivery.event === event && Date.parse(delivery.at) >= since);
+      if (isThere) break;
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS));
+    }
+    asked.again();
+  };
+  return { ...asked, again: () => void again().catch(() => asked.again()) };
+}
+
 /** A webhook, the outcome of its last deliveries, and its changes. */
 export async function webhookView(asked: Asked): Promise<Shown> {
   const {
@@ -28,12 +46,13 @@ export async function webhookView(asked: Asked): Promise<Shown> {
       section(
         'What it is',
         facts(webhookFacts(webhook)),
+        webhook.failing === true ? row(change('repeat-failed')) : '',
         row(change(webhook.state === 'disabled' ? 'enable' : 'disable'), change('replay'), change('rotate'), change('remove', toList)),
       ),
       section(
         'Last deliveries',
         listed(allDeliveries, deliveries as Answer[], {
-          act: ({ event }) => changeButton('webhooks repeat', { id, event }, asked, `the event ${event}`),
+          act: ({ event }) => changeButton('webhooks repeat', { id, event }, repeating(id, event, asked), `the event ${event}`),
         }),
       ),
     ],

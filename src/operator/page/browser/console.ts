@@ -1,13 +1,25 @@
-import { accountView } from './console-account.ts';
+import { accountView, timelineView } from './console-account.ts';
 import { call, Failed, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
 import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { keysView } from './console-keys.ts';
-import { alertOf, asking, drawFor, hashOf, link, nameOperators, type Asked, type Shown } from './console-parts.ts';
+import {
+  alertOf,
+  asking,
+  drawFor,
+  hashOf,
+  link,
+  nameOperators,
+  showLocalTimes,
+  zoneName,
+  type Asked,
+  type Shown,
+} from './console-parts.ts';
+import { confirmedView, requestsView, whyView } from './console-requests.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { changesView } from './console-change.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
-import { signInView } from './console-sign-in.ts';
+import { signInView, whyOf } from './console-sign-in.ts';
 import { webhooksView, webhookView } from './console-webhooks.ts';
 import { byId, make, onPress, onSubmit } from '../../../web/browser/dom.ts';
 
@@ -16,7 +28,10 @@ type View = (asked: Asked) => Promise<Shown>;
 const views: Readonly<Record<string, View>> = {
   '': searchView,
   found: foundView,
-  accounts: (asked) => (asked.words.length === 0 ? accountsView(asked) : accountView(asked)),
+  accounts(asked) {
+    if (asked.words.length === 0) return accountsView(asked);
+    return asked.words[1] === 'timeline' ? timelineView(asked) : accountView(asked);
+  },
   boards: (asked) => (asked.words.length === 0 ? boardsView(asked) : boardView(asked)),
   rooms: (asked) => (asked.words.length === 0 ? roomsView(asked) : roomView(asked)),
   purchases: (asked) => (asked.words.length === 0 ? purchasesView(asked) : purchaseView(asked)),
@@ -26,6 +41,9 @@ const views: Readonly<Record<string, View>> = {
   webhooks: (asked) => (asked.words.length === 0 ? webhooksView(asked) : webhookView(asked)),
   health: figuresView,
   changes: changesView,
+  requests: requestsView,
+  confirmed: confirmedView,
+  why: whyView,
 };
 
 const main = byId('main');
@@ -61,6 +79,7 @@ async function show(): Promise<void> {
     if (mine.signal.aborted) return;
     shownAt = location.hash;
     put(shown);
+    markPlace(name);
   } catch (error) {
     if (mine.signal.aborted) return;
     if (said?.isConnected !== true || isEnd(error)) return fail(error);
@@ -88,6 +107,13 @@ function decoded(word: string): string {
   }
 }
 
+/** Marks the link of the place that is shown. */
+function markPlace(name: string): void {
+  for (const place of byId('bar').querySelectorAll('nav a'))
+    if (place.getAttribute('href') === hashOf([name])) place.setAttribute('aria-current', 'page');
+    else place.removeAttribute('aria-current');
+}
+
 let titleBefore = '';
 
 function put({ title, name, parts }: Shown): void {
@@ -107,8 +133,12 @@ function signedOut(why = ''): void {
   for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
   operator = undefined;
   byId('bar').replaceChildren();
-  put(signInView(signedIn, why));
-  main.querySelector('input')?.focus();
+  void signInView(signedIn, why).then((shown) => {
+    // The operator may have signed in meanwhile, in another tab.
+    if (operator !== undefined) return;
+    put(shown);
+    main.querySelector<HTMLElement>('input, .primary')?.focus();
+  });
 }
 
 function signedIn(who: Operator): void {
@@ -150,6 +180,10 @@ function bar(who: Operator): Node[] {
     } catch (error) {
       if (isEnd(error)) return fail(error);
       said.textContent = (error as Error).message;
+      // What is shown would seem to be what was found.
+      shownBy.abort();
+      history.replaceState(undefined, '', hashOf(['found']));
+      put({ title: 'Nothing was found', parts: [make('p', { className: 'lead', textContent: (error as Error).message })] });
       search.focus();
       search.select();
     }
@@ -161,6 +195,7 @@ function bar(who: Operator): Node[] {
     ['rooms', 'Rooms', true],
     ['purchases', 'Purchases', who.game === undefined],
     ['log', 'Log', who.game === undefined],
+    ['requests', 'Requests', who.provider !== undefined],
     ['grant', 'Bulk grant', may('coins grant')],
     ['webhooks', 'Webhooks', who.game === undefined],
     ['keys', 'Keys', may('keys create')],
@@ -178,12 +213,26 @@ function bar(who: Operator): Node[] {
     history.replaceState(undefined, '', hashOf([]));
     signedOut('You are signed out.');
   });
-  return [form, said, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, out)];
+  return [form, said, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, zone(), out)];
+}
+
+/** Tells UTC and the zone of the browser apart, in which all times of the page are then shown and typed. */
+function zone(): HTMLElement {
+  const made = make('select', { name: 'zone' }, make('option', { value: 'utc', textContent: 'UTC' }));
+  if (zoneName(true) !== 'UTC') made.append(make('option', { value: 'local', textContent: zoneName(true) }));
+  made.setAttribute('aria-label', 'Zone of all times');
+  made.addEventListener('change', () => {
+    showLocalTimes(made.value === 'local');
+    void show();
+  });
+  return made;
 }
 
 addEventListener('hashchange', () => void show());
 try {
   signedIn((await call('/console/session')) as Operator);
 } catch (error) {
-  signedOut((error as Failed).code === 'lost' ? (error as Failed).message : '');
+  const [, word = ''] = /^#\/why\/(\w+)$/.exec(location.hash) ?? [];
+  if (word !== '') history.replaceState(undefined, '', hashOf([]));
+  signedOut((error as Failed).code === 'lost' ? (error as Failed).message : whyOf(word));
 }

@@ -1,0 +1,43 @@
+import { call, type Answer } from './console-calls.ts';
+import { changeButton } from './console-change.ts';
+import { operatorText, row, section, listed, type Asked, type Shown } from './console-parts.ts';
+import { whyOf } from './console-sign-in.ts';
+import { requests as shown } from '../../shown/shown-requests.ts';
+import { make } from '../../../web/browser/dom.ts';
+
+/** Requests for the yes of a second person: open ones with the answers that the operator may give, and those of the last days. */
+export async function requestsView(asked: Asked): Promise<Shown> {
+  const { requests } = await call('/console/requests', { signal: asked.signal });
+  const open = (requests as Answer[]).filter(({ state }) => state === 'open');
+  const over = (requests as Answer[]).filter(({ state }) => state !== 'open');
+  return {
+    title: 'Requests',
+    parts: [
+      section(
+        'Waiting for a second person',
+        listed(shown, open, {
+          none: 'Nobody waits for a yes.',
+          act({ id, by, coins }) {
+            const label = `${coins} coins, asked by ${operatorText(by)}`;
+            const isOwn = by === asked.operator.by;
+            return row(
+              isOwn ? '' : changeButton('requests approve', { id }, asked, label),
+              changeButton('requests refuse', { id }, asked, label, isOwn ? 'Withdraw' : undefined),
+            );
+          },
+        }),
+      ),
+      section('Of the last days', listed(shown, over)),
+    ],
+  };
+}
+
+/** To which the tab leads in which the operator has proved the identity. */
+export async function confirmedView(): Promise<Shown> {
+  return { title: 'It is you', parts: [make('p', { className: 'lead', textContent: 'Close this tab, and go on in the other one.' })] };
+}
+
+/** To which a sign-in leads that failed in a browser with a session. */
+export async function whyView({ words: [word = ''] }: Asked): Promise<Shown> {
+  return { title: 'That did not work', parts: [make('p', { className: 'lead', textContent: whyOf(word) })] };
+}
