@@ -323,23 +323,82 @@ describe.skipIf(noBrowser)('the console', () => {
       await shows(page, 'tr', /accounts ban.*ticket 9/);
       expect(desk.clicks).toBe(1);
       await desk.press('Log');
-      // An installId is refused before it is in the address, and the form stays, as it does if the service refuses its request.
-      for (const [filter, said] of [
-        [{ account: installId }, 'it is a secret'],
-        [{ account: '', action: 'No such' }, 'accounts ban'],
-      ] as const) {
-        await desk.fill(filter, 'main');
-        await desk.press('Show');
-        await shows(page, '.filter .problem', said);
-        expect(page.url().endsWith('#/log')).toBe(true);
-      }
-      await desk.fill({ operator: 'zoë, admin', action: 'accounts ban' }, 'main');
+      // An installId is refused before it is in the address, and the form stays.
+      await desk.fill({ account: installId }, 'main');
+      await desk.press('Show');
+      await shows(page, '.filter .problem', 'it is a secret');
+      expect(page.url().endsWith('#/log')).toBe(true);
+      await desk.fill({ account: '', operator: 'zoë, admin' }, 'main');
+      await page.selectOption('main [name=action]', 'accounts ban');
       await desk.press('Show');
       await shows(page, 'td', accountId);
       await shows(page, 'td', `Zoë, admin (${id})`);
       const saved = page.waitForEvent('download');
       await desk.press('Export as CSV');
       expect(readFileSync((await (await saved).path())!, 'utf8')).toContain(accountId);
+    });
+
+    extra(
+      '"what happened then": a timeline to the second, in the zone of the browser too, and a filter that the service refuses stays',
+      async () => {
+        const desk = await open('support', { timezoneId: 'Asia/Dubai' });
+        const { page } = desk;
+        const { installId, accountId } = await aPlayer();
+        await desk.search(installId);
+        await desk.fill({ coins: 'many' }, 'main');
+        await desk.press('Show');
+        await shows(page, '.filter .problem', 'whole coins');
+        expect(page.url()).toMatch(new RegExp(`#/accounts/${accountId}$`));
+        const [entry] = (await shown(accountId)).history;
+        await desk.press(/^What else happened around/);
+        await shows(page, 'h1', `Timeline of ${accountId}`);
+        await shows(page, 'tr', /coins.*credit welcome/);
+        const second = (at: number): string => new Date(at).toISOString().slice(0, 19);
+        const at = Date.parse(entry.at);
+        await shows(page, 'td', second(at).replace('T', ' '));
+        expect(await page.inputValue('[name=from]')).toBe(second(at - 120_000));
+        expect(page.url()).toContain(encodeURIComponent(`${second(at + 120_000)}Z`));
+        await page.selectOption('[name=zone]', 'local');
+        // Four hours ahead of UTC.
+        const there = (time: number): string => second(time + 14_400_000);
+        await shows(page, 'th', 'At (Asia/Dubai)');
+        await shows(page, 'td', there(at).replace('T', ' '));
+        expect(await page.inputValue('[name=from]')).toBe(there(at - 120_000));
+        // The last second belongs to the span, and a day to its end.
+        await page.fill('[name=from]', there(at));
+        await page.fill('[name=to]', there(at));
+        await desk.press('Show');
+        await shows(page, 'tr', /coins.*credit welcome/);
+        expect(page.url()).toContain(encodeURIComponent(`${second(at)}Z`));
+        for (const preset of ['Last hour', 'Today']) {
+          await desk.press(preset);
+          await shows(page, 'tr', /coins.*credit welcome/);
+        }
+        expect(await axeProblems(page)).toEqual([]);
+        await desk.press('Log');
+        await shows(page, 'nav [aria-current=page]', 'Log');
+      },
+    );
+
+    extra('after a search that finds nothing, or is refused, nothing of the last account is shown', async () => {
+      const desk = await open('support');
+      const { installId, accountId } = await aPlayer();
+      for (const wrong of ['nosuchplayer-at-all', '\u{1}']) {
+        await desk.search(installId);
+        await desk.search(wrong, /was found/);
+        expect(await desk.page.content()).not.toContain(accountId);
+      }
+    });
+
+    extra('a correction that the account would refuse is refused before it is made', async () => {
+      const desk = await open('support');
+      const { installId, accountId } = await aPlayer();
+      await desk.search(installId);
+      await desk.press('Correct the balance');
+      await desk.fill({ ticket: 'ticket-1', reason: 'test', coins: '-101' });
+      await desk.press('What will happen?', 'dialog');
+      await shows(desk.page, 'dialog .problem', 'would leave -1');
+      expect((await shown(accountId)).history).toHaveLength(1);
     });
 
     extra('"cheater on a board": the entry is removed once its score and the key were typed, and the player banned', async () => {

@@ -48,6 +48,11 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   'the fullest account: POST /v1/purchases': { server: 3000, reason: 'the same' },
   'the fullest account: POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
   'the fullest account, for operators: GET /v1/admin/accounts/{accountId}': { server: 9000, redis: 9000, reason: 'shows 50 rooms' },
+  'the fullest account, for operators: GET /v1/admin/accounts/{accountId}/timeline': {
+    server: 20_000,
+    redis: 25_000,
+    reason: 'reads the ledger, the log, the events and the account, one after the other',
+  },
   [LISTS]: { server: BOUND, redis: 5000, reason: 'looks at 1,000 rooms, and counts as five requests' },
   [MERGES]: { server: 2000, reason: 'parses the patch and the state, 1,500 members together, and answers with the room of 43 KB' },
   'a long body of a grant to many': { server: 12_000, reason: 'parses 128 KiB, of a key that may grant coins' },

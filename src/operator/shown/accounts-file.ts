@@ -9,11 +9,21 @@ export interface NamedLine {
   readonly text: string;
 }
 
+/** The accounts of a file. */
+export interface NamedLines {
+  readonly lines: readonly NamedLine[];
+  /** Names of the columns that are not read, for people: a column of coins would otherwise seem to count. */
+  readonly unread: readonly string[];
+}
+
 /** A file does not fit. The message quotes nothing of a line, which may be an installId. */
 export class UnfitFile extends Error {}
 
-/** Most characters of a line. Other columns may hold notes. */
-const MOST_LINE = 4096;
+/** Most characters of a row. Other columns may hold notes. */
+const MOST_ROW = 4096;
+
+/** Most characters of the name of a column in a message. */
+const MOST_NAME = 40;
 
 /** Most problems that one message names. */
 const TOLD = 5;
@@ -31,29 +41,40 @@ const COLUMNS: Readonly<Record<string, Kind>> = {
   install_id: 'installId',
 };
 
+/** How spreadsheets damage ids: a long number is rounded, a text that begins like a formula becomes an error, a narrow column is filled. */
+const DAMAGED = /^(?:[-+]?\d+(?:[.,]\d+)?E[-+]?\d+|#(?:NAME\?|REF!|VALUE!|N\/A|NUM!|DIV\/0!|NULL!|#+))$/i;
+
+/** A spreadsheet, and the report of a grant, put an apostrophe in front of a text that begins like a formula. */
+const GUARDED = /^'(?=[-+=@])/;
+
 /**
- * Reads CSV (RFC 4180) with one account per line: in a column `accountId` or `installId`, or, without a header, accountIds in the first
- * column. Columns are separated by commas, semicolons or tabs.
+ * Reads CSV (RFC 4180) with one account per row: in a column `accountId` or `installId`, or, without a header, accountIds in the first
+ * column. Columns are separated by commas, semicolons or tabs; Excel's first line `sep=;` may say by which. A quoted text may have line
+ * breaks. Rows without any text are skipped.
  * @param file its name in messages
  * @param beyond what to do with a file of more than `most` accounts
  * @throws UnfitFile that names the lines that do not fit
  */
-export function namedLines(text: string, file: string, { most, beyond }: { readonly most: number; readonly beyond: string }): NamedLine[] {
+export function namedLines(text: string, file: string, { most, beyond }: { readonly most: number; readonly beyond: string }): NamedLines {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
+  const [, told] = /^"?sep=([,;\t])"?\s*$/i.exec(lines[0]!) ?? [];
+  if (told !== undefined) lines[0] = '';
   const firstLine = lines.findIndex((line) => line.trim() !== '');
   if (firstLine === -1) throw new UnfitFile(`${file} is empty.`);
-  const separator = /[,;\t]/.exec(lines[firstLine]!.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
-  const head = cellsOf(lines[firstLine]!, separator);
-  if (typeof head === 'string') throw new UnfitFile(`${file}: line ${firstLine + 1} ${head}.`);
-  const { column, kind, hasHeader } = columnOf(head, `${file}: line ${firstLine + 1}`);
+  const separator = told ?? /[,;\t]/.exec(lines[firstLine]!.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
+  const head = rowAt(lines, firstLine, separator);
+  if (typeof head.cells === 'string') throw new UnfitFile(`${file}: line ${firstLine + 1} ${head.cells}.`);
+  const { column, kind, hasHeader } = columnOf(head.cells, `${file}: line ${firstLine + 1}`);
   const named: NamedLine[] = [];
   const problems: string[] = [];
-  for (let index = firstLine + (hasHeader ? 1 : 0); index < lines.length; index++) {
-    if (lines[index]!.trim() === '') continue;
-    const cells = cellsOf(lines[index]!, separator);
-    const problem = problemOf(cells, head.length, column, kind);
-    if (problem !== undefined) problems.push(`line ${index + 1} ${problem}`);
-    else named.push({ line: index + 1, kind, text: (cells as string[])[column]!.trim() });
+  for (let index = hasHeader ? head.next : firstLine; index < lines.length;) {
+    const line = index + 1;
+    const { cells, next } = rowAt(lines, index, separator);
+    index = next;
+    if (typeof cells !== 'string' && cells.every((cell) => cell.trim() === '')) continue;
+    const problem = problemOf(cells, head.cells.length, column, kind);
+    if (problem !== undefined) problems.push(`line ${line} ${problem}`);
+    else named.push({ line, kind, text: textOf((cells as string[])[column]!) });
     if (named.length > most) throw new UnfitFile(`${file} names more than ${most} accounts: ${beyond}.`);
   }
   if (problems.length > 0) {
@@ -61,7 +82,21 @@ export function namedLines(text: string, file: string, { most, beyond }: { reado
     throw new UnfitFile(`${file}: ${problems.slice(0, TOLD).join('; ')}${others > 0 ? `; and ${others} more lines do not fit` : ''}.`);
   }
   if (named.length === 0) throw new UnfitFile(`${file} names no account.`);
-  return named;
+  const unread = hasHeader ? head.cells.filter((_, index) => index !== column).map((name) => name.trim().slice(0, MOST_NAME)) : [];
+  return { lines: named, unread: unread.filter((name) => name !== '') };
+}
+
+const textOf = (cell: string): string => cell.trim().replace(GUARDED, '');
+
+/** The row that begins in a line, and the index of the line behind it. A quoted text may go on over several lines. */
+function rowAt(lines: readonly string[], first: number, separator: string): { readonly cells: string[] | string; readonly next: number } {
+  let row = lines[first]!;
+  for (let next = first + 1; ; next++) {
+    const cells = cellsOf(row, separator);
+    if (cells !== UNENDED) return { cells, next };
+    if (next >= lines.length || row.length + lines[next]!.length > MOST_ROW) return { cells, next: first + 1 };
+    row += `\n${lines[next]}`;
+  }
 }
 
 function columnOf(head: readonly string[], where: string): { column: number; kind: Kind; hasHeader: boolean } {
@@ -81,16 +116,20 @@ function problemOf(cells: readonly string[] | string, columns: number, column: n
   if (typeof cells === 'string') return cells;
   if (cells.length !== columns) return `has ${columnsText(cells.length)}, and the first line ${columnsText(columns)}`;
   const { format, problem } = FORMATS[kind];
-  return format.test(cells[column]!.trim()) ? undefined : problem;
+  const text = textOf(cells[column]!);
+  if (DAMAGED.test(text)) return 'has an id that a spreadsheet has damaged, such as 1.2E+19 or #NAME?: export the ids again, as text';
+  return format.test(text) ? undefined : problem;
 }
 
 function columnsText(count: number): string {
   return count === 1 ? '1 column' : `${count} columns`;
 }
 
-/** The cells of a line, or its problem. */
+const UNENDED = 'has a quote that does not end';
+
+/** The cells of a row, or its problem. */
 function cellsOf(line: string, separator: string): string[] | string {
-  if (line.length > MOST_LINE) return `has more than ${MOST_LINE} characters`;
+  if (line.length > MOST_ROW) return `has more than ${MOST_ROW} characters`;
   const cells: string[] = [];
   for (let at = 0; at <= line.length;) {
     if (line[at] !== '"') {
@@ -100,8 +139,8 @@ function cellsOf(line: string, separator: string): string[] | string {
       at = end + 1;
       continue;
     }
-    const [whole, text = ''] = /^"((?:[^"]|"")*)"/.exec(line.slice(at)) ?? [];
-    if (whole === undefined) return 'has a quote that does not end';
+    const [whole, text = ''] = /^"((?:[^"]|"")*)"(?!")/.exec(line.slice(at)) ?? [];
+    if (whole === undefined) return UNENDED;
     cells.push(text.replaceAll('""', '"'));
     at += whole.length;
     if (at === line.length) break;

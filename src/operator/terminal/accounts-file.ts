@@ -10,14 +10,21 @@ const MOST_ACCOUNTS = 1_000_000;
 const MOST_BYTES = 256 * 1024 * 1024;
 
 /** @throws Failure that names the lines that do not fit */
-export function readAccountsFile(path: string): NamedAccount[] {
+export function readAccountsFile(path: string): NamedFile {
   return accountsIn(textOf(path), path);
 }
 
-export function accountsIn(text: string, path: string): NamedAccount[] {
+export interface NamedFile {
+  readonly accounts: readonly NamedAccount[];
+  /** Names of the columns that are not read. */
+  readonly unread: readonly string[];
+}
+
+export function accountsIn(text: string, path: string): NamedFile {
   try {
-    const lines = namedLines(text, path, { most: MOST_ACCOUNTS, beyond: 'cut it into several files' });
-    return lines.map(({ line, kind, text: named }) => ({ line, accountId: kind === 'accountId' ? named : accountIdOf(named) }));
+    const { lines, unread } = namedLines(text, path, { most: MOST_ACCOUNTS, beyond: 'cut it into several files' });
+    const accounts = lines.map(({ line, kind, text: named }) => ({ line, accountId: kind === 'accountId' ? named : accountIdOf(named) }));
+    return { accounts, unread };
   } catch (error) {
     throw error instanceof UnfitFile ? new Failure(error.message) : error;
   }

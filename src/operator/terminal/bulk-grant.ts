@@ -17,6 +17,8 @@ export interface BulkTerms {
   readonly reason: string;
   /** The name of the file, for the log. */
   readonly file: string;
+  /** Names of the columns of the file that are not read. */
+  readonly unread: readonly string[];
   /** The path of the report. */
   readonly report: string;
 }
@@ -130,6 +132,7 @@ export class BulkGrant {
     const planned = this.#planned;
     return facts([
       ['lines', String(this.#rows.all.length)],
+      ['columns that are not read', this.#terms.unread.join(', ')],
       ['to grant', `${planned.length} accounts × ${coins} = ${planned.length * coins} coins`],
       ['moved, so another account gets them', named(planned.filter(({ movedTo }) => movedTo !== undefined))],
       ['banned', named(this.#rows.of('banned'))],

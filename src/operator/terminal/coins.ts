@@ -35,12 +35,12 @@ export const grant: Command = {
     const path = flags['file'];
     if (path === undefined) throw new Failure(`"${NAME}" needs --file FILE.`);
     const granted = valuesOf(NAME, terms, flags, true);
-    const accounts = readAccountsFile(path);
+    const { accounts, unread } = readAccountsFile(path);
     const report = flags['report'] ?? `${path}.report.csv`;
     if (resolve(report) === resolve(path)) throw new Failure('--report must not be the file of the accounts.');
     return async (tool) => {
       await tool.checkData();
-      const bulk = new BulkGrant(accounts, { ...granted, file: basename(path), report }, tool);
+      const bulk = new BulkGrant(accounts, { ...granted, file: basename(path), unread, report }, tool);
       await bulk.check();
       return flags['dry-run'] === undefined ? bulk.run() : bulk.previewed();
     };

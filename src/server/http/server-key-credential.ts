@@ -79,7 +79,7 @@ class ServerKeyCredential implements Credential {
     // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later.
     if (this.#request.exchange.isAnswered) return redisUnavailable(false);
     // The request may have waited 10 s for its body or for the end of a move, and the key may have been revoked in that time.
-    const ended = this.key.isPerson === true ? undefined : this.#options.serverKeys.problemOf(this.key);
+    const ended = this.#options.serverKeys.problemOf(this.key);
     if (ended !== undefined) return refuseBadKey(ended);
     return accountId === undefined ? undefined : callerFrom(meta, accountId, undefined, undefined);
   }

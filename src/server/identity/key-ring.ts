@@ -129,7 +129,9 @@ export class KeyRing {
   }
 
   /** Why a key that `find` found valid is no longer valid; undefined while it is. A request may have waited since `find`. */
-  problemOf({ id }: Pick<ServerKey, 'id'>): BadKey | undefined {
+  problemOf({ id, isPerson = false }: Pick<ServerKey, 'id' | 'isPerson'>): BadKey | undefined {
+    // A person has a session and no key. `ConsoleSessions.confirmed` checks the session at each request.
+    if (isPerson) return undefined;
     const held = this.#keys?.get(id);
     // An operator's command has removed the key. That is possible only after the key's end.
     if (held === undefined) return new BadKey('unknown', id);

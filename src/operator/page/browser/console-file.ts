@@ -6,14 +6,29 @@ const MOST_LINES = 100_000;
 
 /**
  * Reads the accounts of a CSV text. An installId is a secret: only the accountId, computed here, is sent.
+ * @param progress called after each part, so that the page stays alive
  * @throws Error that names the lines that do not fit
  */
-export async function accountsOf(text: string): Promise<NamedAccount[]> {
-  const lines = namedLines(text, 'The file', { most: MOST_LINES, beyond: 'use npm run admin -- coins grant' });
-  return Promise.all(
-    lines.map(async ({ line, kind, text: named }) => ({ line, accountId: kind === 'accountId' ? named : await accountIdOf(named) })),
-  );
+export async function accountsOf(
+  text: string,
+  progress: (done: number, most: number) => Promise<void>,
+): Promise<{ readonly accounts: NamedAccount[]; readonly unread: readonly string[] }> {
+  const { lines, unread } = namedLines(text, 'The file', { most: MOST_LINES, beyond: 'use npm run admin -- coins grant' });
+  const accounts: NamedAccount[] = [];
+  for (let from = 0; from < lines.length; from += AT_ONCE) {
+    const part = lines.slice(from, from + AT_ONCE);
+    accounts.push(
+      ...(await Promise.all(
+        part.map(async ({ line, kind, text: named }) => ({ line, accountId: kind === 'accountId' ? named : await accountIdOf(named) })),
+      )),
+    );
+    await progress(accounts.length, lines.length);
+  }
+  return { accounts, unread };
 }
+
+/** Lines that are hashed at once, in some milliseconds. */
+const AT_ONCE = 2000;
 
 /** Computed as in the service: the first 132 bits of a SHA-256. */
 async function accountIdOf(installId: string): Promise<string> {

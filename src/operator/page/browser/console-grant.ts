@@ -27,6 +27,8 @@ interface Terms {
   readonly coins: number;
   readonly key: string;
   readonly reason: string;
+  /** Names of the columns of the file that are not read. */
+  readonly unread: readonly string[];
 }
 
 /** Coins for many accounts: preview, type the number of accounts, and grant in parts. The same key gives each account the coins once. */
@@ -62,7 +64,14 @@ export async function grantView({ signal, operator }: Asked): Promise<Shown> {
     said.textContent = '';
     try {
       const terms = { coins: Number(amount.value), key: key.value.trim(), reason: reason.value.trim().normalize('NFC') };
-      const bulk = new Bulk(await accountsOf(text.value), terms, result, signal, operator);
+      const reading = alertOf('');
+      result.replaceChildren(reading);
+      // A pause lets the browser draw.
+      const { accounts, unread } = await accountsOf(text.value, async (done, most) => {
+        reading.textContent = `Read ${shownCoins(done)} of ${shownCoins(most)} lines.`;
+        await new Promise((resolve) => setTimeout(resolve));
+      });
+      const bulk = new Bulk(accounts, { ...terms, unread }, result, signal, operator);
       await bulk.check();
     } catch (error) {
       said.textContent = (error as Error).message;
@@ -165,6 +174,7 @@ class Bulk {
       rows.length === 0 ? 'Nothing will change' : 'What will happen',
       facts([
         ['Lines', shownCoins(this.#rows.all.length)],
+        ['Columns that are not read', this.#terms.unread.join(', ')],
         [
           'To grant',
           make('strong', {

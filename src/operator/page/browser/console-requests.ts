@@ -1,13 +1,18 @@
 import { call, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
-import { operatorText, row, section, listed, type Asked, type Shown } from './console-parts.ts';
+import { nameOperators, operatorText, row, section, listed, type Asked, type Shown } from './console-parts.ts';
 import { whyOf } from './console-sign-in.ts';
 import { requests as shown } from '../../shown/shown-requests.ts';
 import { make } from '../../../web/browser/dom.ts';
 
 /** Requests for the yes of a second person: open ones with the answers that the operator may give, and those of the last days. */
 export async function requestsView(asked: Asked): Promise<Shown> {
-  const { requests } = await call('/console/requests', { signal: asked.signal });
+  // Another person may have signed in for the first time since this one did.
+  const [{ requests }, { operators }] = await Promise.all([
+    call('/console/requests', { signal: asked.signal }),
+    call('/console/operators', { signal: asked.signal }),
+  ]);
+  nameOperators(operators);
   const open = (requests as Answer[]).filter(({ state }) => state === 'open');
   const over = (requests as Answer[]).filter(({ state }) => state !== 'open');
   return {
