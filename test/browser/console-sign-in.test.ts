@@ -55,6 +55,7 @@ describe.skipIf(noBrowser)('the console with CONSOLE_SIGN_IN', () => {
     await ada.fill('dialog [name=typed]', '1001');
     await press(ada, /^Ask for a second person/, 'dialog');
     await shows(ada, 'dialog', 'The log has it');
+    await press(ada, 'Close', 'dialog');
     const ben = await signedIn('ben', 'admins');
     await ben.locator('[role=search]').waitFor();
     await ben.goto(`${service.url}/console#/requests`);

@@ -53,6 +53,12 @@ const problemOf = (ring: KeyRing, token: string): string => {
   return found instanceof BadKey ? found.problem : 'valid';
 };
 
+test('a person who is signed in to the console has no key that could have ended', async () => {
+  const { ring } = await ringOn();
+  expect(ring.problemOf({ id: 'person:0000000000000000', isPerson: true })).toBeUndefined();
+  expect(ring.problemOf({ id: 'person:0000000000000000' })).toMatchObject({ problem: 'unknown' });
+});
+
 /** The ring then reads the keys only after messages and subscriptions. */
 const withoutTimer = (ring: KeyRing): void => ring.close();
 
