@@ -171,6 +171,7 @@ const KEYS: Rights['keys'] = {
     ...[
       'console:12345678',
       'console-people',
+      'test-coins:2026-01-01',
       `console-state:${'0'.repeat(43)}`,
       'device:id',
       'given-names',
