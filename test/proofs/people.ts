@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, Client } from './client.ts';
-import type { History } from './history.ts';
+import { now, type History } from './history.ts';
 import { anyOf } from './place.ts';
 
 /** A sign-in of a person, and the account that it opens by the model. Undefined: it was never used, or it has ended. */
@@ -90,7 +90,7 @@ export const ADD = '/v1/account/sign-ins';
 export const ENTER = '/v1/account/store-provision';
 
 /** Sends a request: until an answer says what happened, or once. */
-export type Send = (path: string, body: object, bearer?: string) => Promise<Answer>;
+export type Send = (path: string, body: object | undefined, bearer?: string) => Promise<Answer>;
 
 export const isSettled = ({ status }: Answer): boolean => status > 0 && status < 500;
 
@@ -101,6 +101,16 @@ const MOST_TRIES = 20;
 const MOST_SIGN_INS = 40;
 
 const AGAIN_MS = 100;
+
+/** Longer than any outage. */
+const GIVE_UP_MS = 180_000;
+
+/**
+ * The service answers a request after 10 s at the latest, with an unknown outcome, and may go on working on it. On a busy machine that takes
+ * some seconds, and what it then does must not surprise the model.
+ */
+const LATE_MS = 9000;
+const ENDS_MS = 15_000;
 
 export const codeOf = ({ status, body }: Answer): string => (status === 200 ? '200' : `${status} ${body?.error?.code}`);
 
@@ -132,24 +142,36 @@ export class Person {
 
   count(what: Difference, about: object = {}): void {
     this.#world.found[what]++;
-    this.#world.history.note({ person: this.name, difference: what, ...about });
+    this.note({ difference: what, ...about });
+  }
+
+  note(line: object): void {
+    this.#world.history.note({ person: this.name, ...line });
   }
 
   differs(what: Difference, about: object): never {
     throw new Differs(what, JSON.stringify(about));
   }
 
+  /** Sends a request once. After a request that the service gave up in time, waits until the service works on it no more. */
+  readonly once: Send = async (path, body, bearer) => {
+    const sentAt = now();
+    const asking = { bearer, ...(body === undefined ? { method: 'GET' } : { method: 'POST', body }) };
+    const answer = await this.#world.client.ask(path, asking);
+    if (!isSettled(answer) && now() - sentAt > LATE_MS) await pause(ENDS_MS);
+    return answer;
+  };
+
   /** Sends until an answer says what happened. @throws Differs if none ever comes */
   readonly settle = async (path: string, body: object | undefined, bearer?: string): Promise<Answer & { readonly isRepeated: boolean }> => {
     let isRepeated = false;
-    const refused = (refusal: Answer): void => void (isRepeated ||= !isSettled(refusal));
-    const asking = { bearer, ...(body === undefined ? { method: 'GET' } : { body }) };
-    const answer = await this.#world.client.until(path, asking, { accepts: isSettled, refused });
-    if (answer === undefined) return this.differs('requests that never succeeded', { path, body });
-    return { ...answer, isRepeated };
+    for (const giveUpAt = now() + GIVE_UP_MS; now() < giveUpAt; await pause(AGAIN_MS * (1 + Math.random()))) {
+      const answer = await this.once(path, body, bearer);
+      if (isSettled(answer)) return { ...answer, isRepeated };
+      isRepeated = true;
+    }
+    return this.differs('requests that never succeeded', { path, body });
   };
-
-  readonly once: Send = (path, body, bearer) => this.#world.client.post(path, body, { bearer });
 
   /** Sends until an answer says what happened, which has to be one of these. */
   async need(path: string, body: object | undefined, bearer?: string, ...expected: string[]) {

@@ -281,7 +281,7 @@ const signedIn = (count: number) => ({ catalogue: SHOP, load: (...at) => new Sig
 const wrongMerge = (about: string, mutant: readonly Change[]): Rows[string] => ({
   ...{ ...signedIn(3000), takes: 90, place: { settings: { ...UNCOUNTED, WORKERS: '2' } }, about, mutant },
 });
-const people = { ...signedIn(ACTS), takes: 400, least: 80, fault: dying({ betweenMs: 2500, leastWork: 100 }) };
+const people = { ...signedIn(ACTS), takes: 600, least: 80, fault: dying({ betweenMs: 2500, leastWork: 100 }) };
 
 const signIns: Rows = {
   'sign-in-kill': {

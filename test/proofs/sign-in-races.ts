@@ -73,6 +73,7 @@ const circle: Act = async (person) => {
   const ids: string[] = [];
   for (const identity of [ofOne, ofOther]) ids.push((await person.signIn(identity)).body.accountId as string);
   const about = { one: one.id, other: other.id, ids, answers: merged.map(({ answer }) => codeOf(answer)) };
+  person.note({ circle: about });
   if (winners.length > 1 || (winners.length === 1 && ids.some((id) => id !== winners[0]!.id)))
     person.differs('sign-ins that opened two accounts', about);
   const home = ids[0] === ids[1] ? accounts.find(({ id }) => id === ids[0]) : undefined;

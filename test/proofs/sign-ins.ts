@@ -67,7 +67,7 @@ export class SignIns extends AtPlace implements Load {
       const other = anyOf(this.#people)!;
       if (other === person) continue;
       if ((await this.#sound(person, async () => act(person, other))) === false) continue;
-      this.stand.history.note({ person: person.name, act: name });
+      person.note({ act: name });
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
       return;
     }
