@@ -4,7 +4,7 @@ import { invalid, refuse, type Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type NewKey } from '../server/identity/server-key-changes.ts';
 import { KEY_ID } from '../server/identity/server-key-record.ts';
-import { roles, roleWord, type Role } from '../server/identity/roles.ts';
+import { mayAct, roles, roleWord, type Role } from '../server/identity/roles.ts';
 import { scopes, type Scope } from '../server/identity/server-keys.ts';
 import { ShownKey, shownKey } from './listed-key.ts';
 import { searchLog } from './log-filter.ts';
@@ -218,9 +218,24 @@ export const consoleKeyOperations: readonly Operation[] = keyOperations.map((dec
   async prepare(input, services, operator) {
     if (isChange(declared) && operator.key?.console === undefined)
       return refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' });
+    if (services.config.TWO_PERSON_COINS !== undefined && (await handsOutCoins(declared, input, services)))
+      return refuse('forbidden', {
+        message: 'With TWO_PERSON_COINS only the tool makes keys that can give coins: with one, a person could give them alone.',
+      });
     return declared.prepare(input, services, operator);
   },
 }));
+
+/** Whether the operation hands out a key with which coins can be given: of a server with the scope `coins`, or of an operator who may correct. */
+async function handsOutCoins({ name }: Operation, input: unknown, services: OperatorServices): Promise<boolean> {
+  const { id, scopes: granted = [], role } = input as { readonly id?: string; readonly scopes?: readonly Scope[]; readonly role?: Role };
+  const gives = (of: readonly Scope[], as: Role | undefined): boolean =>
+    of.includes('coins') || mayAct(as ?? (of.includes('admin') ? 'admin' : 'viewer'), 'support');
+  if (name === createKey.name) return gives(granted, role);
+  if (name !== rotateKey.name) return false;
+  const old = (await changesOf(services).list()).find((key) => key.id === id);
+  return old !== undefined && gives(old.scopes, old.role);
+}
 
 const noSuchKey = () => invalid('id', 'There is no server key with this id');
 

@@ -10,7 +10,7 @@ import { Limit, limitOf } from './page-limit.ts';
 import { show } from './show-account.ts';
 import { isIn, spanFields, spanOf, type Span } from './span.ts';
 import { detailsOf, table } from './shown/cells.ts';
-import { headOf } from './shown/shown-account.ts';
+import { headOf, typeText } from './shown/shown-account.ts';
 import { timeline as shown, TIMELINE_KINDS } from './shown/shown-timeline.ts';
 
 const Moment = z
@@ -105,7 +105,7 @@ async function coinsOf(accountId: string, { from, to }: Span, limit: number, { s
   return {
     moments: entries.map(({ at, type, key, coins, balanceAfterCoins, by, reason }) => ({
       ...{ at, kind: 'coins' as const, coins, balanceAfterCoins, by },
-      text: `${type} ${key}${reason === undefined ? '' : `: ${reason}`}`,
+      text: `${typeText({ type, coins })} ${key}${reason === undefined ? '' : `: ${reason}`}`,
     })),
     missingBefore: nextCursor === undefined ? undefined : (entries.at(-1)?.at ?? isoOf(to)),
   };

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { openCoinShop } from '../features/purchases/coins/store.ts';
+import { typeText } from '../../src/operator/shown/shown-account.ts';
+import { lifeOf } from '../../src/operator/shown/shown-purchases.ts';
 import { until } from '../features/purchases/subscription/shop.ts';
 import { forFile, freshId } from '../harness.ts';
 import { deskOf, logged } from './parts.ts';
@@ -39,4 +41,21 @@ test('stuck purchases are listed, and an operator makes the service check them a
   expect(await newest()).toMatchObject([
     { action: 'purchases look', what: { purchase: purchaseId, account: accountId }, outcome: { word: 'done' } },
   ]);
+});
+
+test('a refund that the store has reversed is called that, in the life of the purchase and in the ledger', async () => {
+  const { purchaseToken } = await shop.issue({ obfuscatedAccountId: accountId });
+  const { purchaseId } = (await shop.buy(installId, purchaseToken)).body.purchase;
+  const purchase = async () => (await read(`/purchases/${purchaseId}`)).body.purchase;
+  const textsOf = async (): Promise<string[]> => lifeOf(await purchase()).map(({ what }) => String(what));
+  await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true });
+  await until(async () => (await purchase()).takenCoins === 500);
+  expect(await textsOf()).toContain('the last refund was booked: 1 of 1 units, 500 coins in sum');
+  await shop.issue({ purchaseToken, refundedQuantity: 0, notify: true });
+  await until(async () => (await purchase()).takenCoins === 0);
+  expect(await textsOf()).toContain('the refund was reversed: no unit stays refunded, and all coins that it had taken were given back');
+  const { entries } = (await read(`/accounts/${accountId}/history?type=refund`)).body;
+  expect(entries.map(typeText)).toEqual(['refund reversed', 'refund']);
+  const { moments } = (await read(`/accounts/${accountId}/timeline?kind=coins`)).body;
+  expect(moments[0].text).toMatch(/^refund reversed /);
 });

@@ -226,6 +226,22 @@ describe('no other yes counts', () => {
   });
 });
 
+test('nobody makes a key in the console with which coins could be given alone', async () => {
+  const ada = await person('admins');
+  const fields = { name: 'mine', expiresInDays: 1, reason };
+  for (const key of [{ scopes: ['coins'] }, { scopes: ['admin'] }, { role: 'support' }, { role: 'viewer', scopes: ['rooms', 'coins'] }])
+    expect([key, (await ada.change('keys create', '/console/keys', { ...fields, ...key })).body.error]).toMatchObject([
+      key,
+      { code: 'forbidden', message: expect.stringContaining('only the tool makes keys') },
+    ]);
+  const made = await makeServerKey(service, ['coins']);
+  const rotated = await ada.change('keys rotate', `/console/keys/${made.id}/rotate`, { id: made.id, expiresInDays: 1, reason });
+  expect(rotated.body.error.code).toBe('forbidden');
+  for (const key of [{ scopes: ['rooms'] }, { role: 'viewer' }])
+    expect((await ada.change('keys create', '/console/keys', { ...fields, ...key })).status).toBe(200);
+  expect((await ada.change('keys revoke', `/console/keys/${made.id}/revoke`, { id: made.id, reason })).status).toBe(200);
+});
+
 test('the bound of a role and day holds for corrections and grants together, with a yes too', async () => {
   const [ada, ben] = [await person('economists'), await person('economists')];
   const account = await anAccount();

@@ -121,12 +121,16 @@ export const sessions: Listing<ShownAccount['sessions']['listed'][number]> = {
 export const signedOut = (count: number): string =>
   `Signed out everywhere: ${count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`}.`;
 
+/** The type of a ledger entry. A refund that gives coins is one that the store has reversed. */
+export const typeText = ({ type, coins: count }: { readonly type: string; readonly coins: number }): string =>
+  type === 'refund' && count > 0 ? 'refund reversed' : type;
+
 export const ledger: Listing<ShownAccount['history'][number]> = {
   title: 'Ledger',
   none: 'No such entry.',
   columns: {
     'At (UTC)': ({ at }) => time(at),
-    Type: ({ type }) => type,
+    Type: typeText,
     Coins: (entry) => coins(entry.coins),
     Balance: ({ balanceAfterCoins }) => coins(balanceAfterCoins),
     Key: ({ key }) => key,

@@ -10,6 +10,7 @@ export function purchaseFacts(purchase: Purchase): Facts {
   return [
     ['State', state(purchase.state, purchase.state === 'granted')],
     ['Stuck', state(stuck, false)],
+    ['What that means', MEANING[purchase.state]],
     ['Store', store],
     ['Order', orderId ?? 'without a number yet'],
     ['Product', `${quantity} × ${productId} (${sku} of ${packageName})`],
@@ -20,6 +21,13 @@ export function purchaseFacts(purchase: Purchase): Facts {
     ['Failed checks', purchase.failedLooks],
   ];
 }
+
+/** What an operator tells the buyer. */
+const MEANING: Readonly<Record<string, string>> = {
+  pending:
+    'The store does not have the money yet: the buyer pays in cash, by a slow card, or a parent has to agree. Nothing is booked before. The ' +
+    'service asks the store by itself, and books the coins once it has been paid. If the buyer no longer wants it, the store cancels it.',
+};
 
 interface Step {
   readonly at: string;
@@ -34,7 +42,10 @@ export function lifeOf(purchase: Purchase): Step[] {
     { at: grantedAt, what: `its coins were booked (${purchase.coins} in sum)` },
     {
       at: refundedAt,
-      what: `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity} units, ${takenCoins} coins in sum`,
+      what:
+        (refundedQuantity ?? 0) === 0 && takenCoins === 0
+          ? 'the refund was reversed: no unit stays refunded, and all coins that it had taken were given back'
+          : `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity} units, ${takenCoins} coins in sum`,
     },
     ...moves.map((move) => ({
       at: move.at,

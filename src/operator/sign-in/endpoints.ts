@@ -32,6 +32,8 @@ export const beginSignIn = endpoint({
   method: 'POST',
   path: '/console/sign-in',
   caller: 'none',
+  // A call may ask the provider for its discovery document.
+  creates: true,
   summary: 'Begins the sign-in of a person to the console, or with `confirm` a fresh proof of who sits at the console.',
   body: z.object({ provider: ProviderName, confirm: z.boolean().optional() }),
   reply: z.object({ address: z.string() }),

@@ -70,7 +70,8 @@ export class CodeFlow {
   readonly #client: CodeFlowClient;
   readonly #options: CodeFlowOptions;
   readonly #keys: IssuerKeys;
-  #discovered: { readonly document: Discovered; readonly until: number } | undefined;
+  /** The discovery document, or the fetch of it that is under way: however many people sign in at once, one request asks. */
+  #discovered: { readonly document: Promise<Discovered>; readonly until: number } | undefined;
 
   constructor(client: CodeFlowClient, options: CodeFlowOptions) {
     this.#client = client;
@@ -208,10 +209,11 @@ export class CodeFlow {
     return verifyIdToken(token, rules, 'code', log);
   }
 
-  async #discover(): Promise<Discovered> {
+  #discover(): Promise<Discovered> {
     const { monotonic, allowsLoopbackHttp } = this.#options;
     if (this.#discovered === undefined || monotonic() >= this.#discovered.until) {
-      const document = await discover(this.#client.issuer, allowsLoopbackHttp).catch((error: unknown) => {
+      const document = discover(this.#client.issuer, allowsLoopbackHttp).catch((error: unknown) => {
+        this.#discovered = undefined;
         throw this.#away((error as Error).message);
       });
       this.#discovered = { document, until: monotonic() + DISCOVERED_MS };

@@ -123,6 +123,14 @@ describe('nobody enters', () => {
     const headers = { origin: dark.url, 'x-console': 'look' };
     const reply = await dark.post('/console/sign-in', { provider: 'acme' }, { headers });
     expect([reply.status, reply.body.error.code]).toEqual([503, 'app_store_unavailable']);
+    // However many ask at once, one request asks the provider.
+    await using fresh = await start({ settings });
+    const before = provider.asked.filter((path) => path.startsWith('/.well-known')).length;
+    const many = Array.from({ length: 50 }, () =>
+      fresh.post('/console/sign-in', { provider: 'acme' }, { headers: { ...headers, origin: fresh.url } }),
+    );
+    expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(provider.asked.filter((path) => path.startsWith('/.well-known')).length - before).toBe(1);
   });
 });
 

@@ -58,7 +58,7 @@ export async function foundView({ again }: Asked): Promise<Shown> {
   ];
   const isNobody = accounts.length === 0 && nextCursor === undefined;
   if (isNobody && others.length === 0)
-    return { title: 'Nobody was found', parts: [make('p', { className: 'lead', textContent: 'Try another id or name of the user.' })] };
+    return { title: 'Nobody was found', parts: [make('p', { className: 'lead', textContent: whyNobody(who) })] };
   return {
     title: isNobody ? 'Found without an account' : 'Found',
     parts: [
@@ -70,6 +70,16 @@ export async function foundView({ again }: Asked): Promise<Shown> {
         : [section('Else', make('ul', { className: 'stack because' }, ...others.map((text) => make('li', {}, text))))]),
     ],
   };
+}
+
+/** What it may mean that nobody was found, and what to do. */
+function whyNobody(who: string): string {
+  if (!/^(order:|purchase:|GPA\.)/i.test(who) && !/^\d{15,16}$/.test(who)) return 'Try another id or name of the user.';
+  return (
+    'The service knows no such order. The store may not have confirmed the payment yet, the order may be of another app, or the app has never ' +
+    'sent it: ask the user to open the app while signed in, which sends bought coins again. If the coins do not come within minutes, compare ' +
+    'the number with the receipt, and look for the order in the console of the store.'
+  );
 }
 
 export async function searchView({ operator, signal }: Asked): Promise<Shown> {
