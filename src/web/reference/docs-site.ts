@@ -6,7 +6,7 @@ import { docsLayout, type DocsPage, type PageGroup } from './docs-layout.ts';
 import type { ErrorGivers } from './error-givers.ts';
 import { errorsPage } from './errors-page.ts';
 import { pageOf, type MarkdownPage } from './markdown.ts';
-import { OF_SERVICE, referencePage, referencePath, tagged, type OpenapiParts } from './reference-page.ts';
+import { OF_SERVICE, referencePage, referencePath, tagged, type OpenapiParts, type Tagged } from './reference-page.ts';
 import { searchIndex } from './search-index.ts';
 import { startPage } from './start-page.ts';
 
@@ -48,7 +48,9 @@ export function docsSite({ openapi, asyncapi, givers }: DocsSources): Record<str
   const written = files.filter(({ file }) => file.endsWith('.md'));
   const pageIn = (file: DocsFile, samplesApart: boolean): MarkdownPage =>
     pageOf(file.text, addressesFrom(file.file, files, ''), samplesApart);
-  const features = tagged(openapi).map((each) => {
+  const tags = tagged(openapi);
+  const calls = new Map(tags.map((each) => [referencePath(each.tag), callsText(each)]));
+  const features = tags.map((each) => {
     const about = written.find(({ path }) => path === referencePath(each.tag));
     return referencePage(each, openapi, about && pageIn(about, true));
   });
@@ -76,11 +78,19 @@ export function docsSite({ openapi, asyncapi, givers }: DocsSources): Record<str
   return {
     ...Object.fromEntries(pages.map((page) => [page.path, docsLayout(page, all)])),
     ...Object.fromEntries(
-      files.map((file) => (file.file.endsWith('.md') ? [`${file.path}.md`, markdownOf(file, files)] : [file.path, file.text])),
+      files.map((file) =>
+        file.file.endsWith('.md') ? [`${file.path}.md`, markdownOf(file, files) + (calls.get(file.path) ?? '')] : [file.path, file.text],
+      ),
     ),
     '/docs/search.json': JSON.stringify({ sections: searchIndex(pages) }),
     '/llms.txt': llmsText(all, written),
   };
+}
+
+/** The calls of a feature, for its Markdown: the page has them with their fields. */
+function callsText({ listed }: Tagged): string {
+  const lines = listed.map(({ method, path, operation: { summary } }) => `- \`${method} ${path}\`: ${summary}`);
+  return `\n## Calls\n\nTheir fields and errors are in /openapi.json.\n\n${lines.join('\n')}\n`;
 }
 
 function guidePage(path: string, { title: written, about, body, headings }: MarkdownPage): DocsPage {

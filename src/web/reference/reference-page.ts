@@ -43,7 +43,7 @@ interface Listed {
 }
 
 /** A tag of the OpenAPI document with its operations. */
-interface Tagged {
+export interface Tagged {
   readonly tag: string;
   readonly description: string;
   readonly listed: readonly Listed[];

@@ -111,6 +111,12 @@ describe('every link', () => {
   });
 });
 
+test('the Markdown of a feature has its example and its calls', async () => {
+  const { body } = await service.get('/docs/reference/coins.md');
+  expect(body).toMatch(/^# Coins\n[\s\S]*```html\n[\s\S]*\n## Calls\n/);
+  expect(body).toContain('- `POST /v1/coins/debit`: Removes coins, once per key');
+});
+
 test('a path of no page is refused, and shows no other file', async () => {
   for (const path of [
     '/docs/no-such',
