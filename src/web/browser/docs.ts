@@ -168,9 +168,9 @@ function markCurrent(): void {
 /** Scrolls the list of pages, if it scrolls separately, so that this link of it is in view. */
 function keepInView(link: HTMLElement): void {
   const { top, bottom } = link.getBoundingClientRect();
-  const frame = contents.getBoundingClientRect();
-  if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
-    contents.scrollTop += top - frame.top - frame.height / 2;
+  const frame = pages.getBoundingClientRect();
+  if (!contents.contains(document.activeElement) && (top < frame.top || bottom > frame.bottom))
+    pages.scrollTop += top - frame.top - frame.height / 2;
 }
 
 const ownLink = document.querySelector<HTMLElement>('#docs-pages [aria-current="page"]');
