@@ -72,11 +72,12 @@ export async function writtenKeys({ location, redis }: OwnRedis): Promise<KindKe
     // An account keeps at most ten lines.
     const collector = freshId();
     for (let index = 0; index < 12; index++) await bought(collector);
-    // A purchase that another guest takes over, and that then is replaced.
+    // A purchase that is replaced.
     const { purchaseToken } = await issue(service, { kind: 'subscription' });
     const upgrade = await issue(service, { kind: 'subscription', linkedPurchaseToken: purchaseToken });
-    for (const token of [purchaseToken, purchaseToken, upgrade.purchaseToken])
-      await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken: token });
+    const buyer = freshId();
+    for (const token of [purchaseToken, upgrade.purchaseToken])
+      await service.post('/v1/subscription/purchase', { installId: buyer, purchaseToken: token });
     await boughtCoins('pending');
     await linkedTrial();
     await paired();
