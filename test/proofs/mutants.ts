@@ -55,6 +55,36 @@ export const STATE_OF_CLIENT: readonly Change[] = [
   },
 ];
 
+/** The service believes the client's refunds: a client that says that nothing was refunded gets the coins back. */
+export const REFUND_OF_CLIENT: readonly Change[] = [
+  {
+    file: 'src/features/purchases/coins/claim-purchase.ts',
+    from: '...proofShape,',
+    to: '...proofShape, refundedQuantity: z.number().optional(),',
+  },
+  {
+    file: 'src/features/purchases/coins/claim-purchase.ts',
+    from: 'const purchase = await readSold(seller, text, undefined, traceparent);',
+    to: `const answer = await readSold(seller, text, undefined, traceparent);
+    const refundedQuantity = (body as { refundedQuantity?: number }).refundedQuantity;
+    const purchase = typeof answer === 'string' || refundedQuantity === undefined ? answer : { ...answer, refundedQuantity };`,
+  },
+];
+
+/** The id of a transaction, which is a number of 16 digits, counts as a proof of who bought. */
+export const ID_IS_PROOF: readonly Change[] = [
+  { file: 'src/features/purchases/core/proof.ts', from: 'isOpen: openProofs.includes(field)', to: 'isOpen: false' },
+];
+
+/** A refund of 33.333 percent of three units takes back no unit. */
+export const PERCENTAGE_CUT: readonly Change[] = [
+  {
+    file: 'src/stores/apple/transactions.ts',
+    from: 'const nearest = Math.round(units);',
+    to: 'return Math.trunc(units);\n  const nearest = Math.round(units);',
+  },
+];
+
 /** Each check that finds a refund takes the refunded units again, without the sum of the earlier refunds. */
 export const REFUND_BY_ADD: readonly Change[] = [
   {

@@ -29,6 +29,7 @@ export interface Stand {
     readonly turn: number;
     readonly match: string;
     readonly seed: number;
+    readonly store: 'google' | 'apple' | 'both';
     readonly 'without-suite': boolean;
     readonly 'working-tree': boolean;
   };

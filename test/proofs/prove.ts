@@ -24,6 +24,7 @@ const HELP = `npm run prove:PROOF -- [flags]
   --runs NUMBER      how often each part runs; a Cluster loses another primary each time
   --match TEXT       floods: those whose name holds the text
   --seed NUMBER      boards, apple: repeat a run
+  --store NAME       purchases: google, apple or both (the default)
   --without-suite    platforms: all but the tests
   --working-tree     platforms: the files as they lie here, instead of the last commit
 `;
@@ -52,6 +53,7 @@ const { values, positionals } = parseArgs({
     turn: { type: 'string', default: '0' },
     match: { type: 'string', default: '' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
+    store: { type: 'string', default: 'both' },
     'without-suite': { type: 'boolean', default: false },
     'working-tree': { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -60,7 +62,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const proof = positionals[0] ?? '';
-const flags: Stand['flags'] = { ...values, turn: Number(values.turn), seed: Number(values.seed) };
+const store = (['google', 'apple', 'both'] as const).find((name) => name === values.store);
+const flags: Stand['flags'] = { ...values, turn: Number(values.turn), seed: Number(values.seed), store: store ?? 'both' };
 const isWhole = values.minutes === 'Infinity';
 const endsBy = now() + Number(values.minutes) * 60_000;
 
@@ -129,7 +132,7 @@ async function proveAll(parts: readonly Part[]): Promise<boolean> {
 }
 
 async function main(): Promise<boolean> {
-  if (values.help || modules[proof] === undefined) {
+  if (values.help || modules[proof] === undefined || store === undefined) {
     console.log(`${HELP}\nThe proofs: ${Object.keys(modules).join(', ')}`);
     return values.help;
   }

@@ -4,14 +4,15 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys, entryLetters, type LedgerEntry } from '../../src/features/coins/model.ts';
 import { purchaseIdOf } from '../../src/features/purchases/core/purchase-ids.ts';
 import { sandboxRedisKeys } from '../../src/apart/sandbox/model.ts';
-import type { IssuedPurchase } from '../../src/apart/sandbox/purchase-record.ts';
 import { SANDBOX_PACKAGE_NAME } from '../../src/apart/sandbox/settings.ts';
+import type { StoreName } from '../../src/stores/stores.ts';
 import { inParallel, sum, times } from './client.ts';
 import { coinsOf, ledgerOf } from './credits.ts';
 import { now, within } from './history.ts';
 import { anyOf, type Place } from './place.ts';
 import type { Stand } from './proof.ts';
 import { AtPlace, type Load } from './scenario.ts';
+import { shops, type Shop, type SoldProduct as Sold } from './shops.ts';
 
 /** The store's id of the product. */
 export const SKU = 'coins_100';
@@ -19,11 +20,12 @@ export const SKU = 'coins_100';
 export const UNIT_COINS = 100;
 
 /** The catalogue of the scenarios. */
-export const SHOP = { apps: [], products: [{ productId: 'coins-100', coins: UNIT_COINS, stores: { google: SKU } }] };
+export const SHOP = { apps: [], products: [{ productId: 'coins-100', coins: UNIT_COINS, stores: { google: SKU, apple: SKU } }] };
 
 export interface PurchaseOptions {
   /** Number of purchases at full size. An account buys ten times. */
   readonly purchases: number;
+  readonly stores: readonly StoreName[];
   /** How long ledgers and books may differ after the last request. */
   readonly agreedWithinMs: number;
 }
@@ -34,15 +36,20 @@ const PURCHASES_AN_ACCOUNT = 10;
 const CONNECTIONS = 128;
 const MOST_UNITS = 5;
 
-/** The courses of a purchase. `unseen`: the app crashes before it sends its purchase to the service. `declined`: nobody ever pays. */
+/** The courses of a purchase. `unseen`: the app crashes before it sends its purchase to the service. `declined`: nobody ever pays. `guessed`:
+ * another account sends the store's id first, which is no secret. */
 const lives = [
   ...times(9, () => 'plain' as const),
   ...(['pending', 'declined', 'unseen', 'twice', 'stolen', 'refunded', 'refunded', 'reversed', 'canceled', 'refunded_early'] as const),
-  ...(['spent', 'spent_and_refunded'] as const),
+  ...(['spent', 'spent_and_refunded', 'guessed'] as const),
 ];
 
 interface Bought {
-  readonly token: string;
+  readonly shop: Shop;
+  /** The store's own id. */
+  readonly id: string;
+  /** What the app has got from the store. */
+  proof: object;
   readonly installId: string;
   readonly accountId: string;
   /** A reply has granted or recorded the purchase. */
@@ -86,57 +93,82 @@ export class Purchases extends AtPlace implements Load {
   }
 
   /** Has the store refund, pay or cancel a purchase, and notify the service. */
-  async #change(bought: Pick<Bought, 'token' | 'isStuck'>, change: object): Promise<void> {
-    const body = { kind: 'purchase', purchaseToken: bought.token, notify: true, ...change };
-    if ((await this.place.client.until('/sandbox/issue', { body })) === undefined) bought.isStuck = true;
+  async #change(bought: Bought, change: object): Promise<void> {
+    const { shop, id } = bought;
+    const body = { kind: 'purchase', store: shop.store, ...shop.sold('purchase', id), notify: true, ...change };
+    const changed = await this.place.client.until('/sandbox/issue', { body });
+    if (changed === undefined) bought.isStuck = true;
+    else bought.proof = shop.proofIn(changed.body);
   }
 
   async #live(number: number): Promise<void> {
-    const [life, installId] = [anyOf(lives)!, anyOf(this.#installs)!];
+    const [life, installId, shop] = [anyOf(lives)!, anyOf(this.#installs)!, shops[anyOf(this.#options.stores)!]];
     const accountId = accountIdOf(installId);
     const quantity = 1 + Math.floor(Math.random() * MOST_UNITS);
     const part = 1 + Math.floor(Math.random() * quantity);
-    const state = life === 'pending' || life === 'declined' ? 'pending' : 'purchased';
-    // A purchase that only a notification reports has to name its buyer.
-    const buyer = life === 'unseen' || Math.random() < 0.5 ? { obfuscatedAccountId: accountId } : {};
-    const body = { kind: 'purchase', productId: SKU, quantity, notify: true, state, ...buyer };
-    const sold = await this.place.client.until('/sandbox/issue', { body });
+    // Apple tells of a purchase once it is paid for.
+    const isPending = (life === 'pending' || life === 'declined') && shop.store === 'google';
+    // A purchase that only a notification reports has to name its buyer. By a guessed id nobody may get one that names none.
+    const isBound = life === 'unseen' || (life !== 'guessed' && Math.random() < 0.5);
+    if (isBound && (await this.place.client.until('/v1/account/store-ids', { method: 'GET', installId })) === undefined) return;
+    const order = {
+      kind: 'purchase',
+      store: shop.store,
+      productId: SKU,
+      quantity,
+      notify: true,
+      state: isPending ? 'pending' : 'purchased',
+    };
+    const sold = await this.place.client.until('/sandbox/issue', { body: { ...order, ...(isBound ? shop.buyer(accountId) : {}) } });
     // Without an answer the purchase may still be in the store's books.
     if (sold === undefined) return;
-    const bought: Bought = { token: sold.body.purchaseToken, installId, accountId, isShown: false, isStuck: false };
-    this.#bought.set(bought.token, bought);
+    const id = shop.idIn('purchase', sold.body);
+    const bought: Bought = { shop, id, proof: shop.proofIn(sold.body), installId, accountId, isShown: false, isStuck: false };
+    this.#bought.set(id, bought);
+    if (life === 'guessed' && shop.store === 'apple') await this.#guess(bought);
     if (life === 'refunded_early') await this.#change(bought, { refundedQuantity: part });
     if (life !== 'unseen') await Promise.all(times(life === 'twice' ? 3 : 1, () => this.#show(bought)));
     if (life === 'stolen') await this.#steal(bought);
-    if (life === 'pending') await this.#change(bought, { state: 'purchased' });
+    if (isPending && life === 'pending') await this.#change(bought, { state: 'purchased' });
     if (life.startsWith('spent'))
       await this.#send('/v1/coins/debit', { installId, coins: UNIT_COINS * quantity, key: `spend-${number}` }, 'insufficient_coins');
-    if (life === 'canceled' || life === 'declined') await this.#change(bought, { state: 'canceled' });
+    if (life === 'canceled' || (isPending && life === 'declined'))
+      await this.#change(bought, isPending ? { state: 'canceled' } : shop.takenBack(quantity));
     if (['refunded', 'reversed', 'spent_and_refunded'].includes(life)) await this.#change(bought, { refundedQuantity: part });
     if (life === 'reversed') {
       await this.#change(bought, { refundedQuantity: 0 });
       // The notification may get lost, and no list of the store has reversed refunds. A user who misses the coins opens the app.
       await this.#show(bought);
     }
-    this.stand.history.note({ life, bought });
+    this.stand.history.note({ life, bought: { ...bought, shop: shop.store } });
   }
 
-  /** @param accepted the error that ends the repetitions. @returns the last status */
-  async #send(path: string, body: object, accepted: string): Promise<number | undefined> {
-    return (await this.place.client.until(path, { body }, { accepts: (answer) => answer.body.error?.code === accepted }))?.status;
+  /** @param accepted the errors that end the repetitions. @returns the last status */
+  async #send(path: string, body: object, ...accepted: string[]): Promise<number | undefined> {
+    return (await this.place.client.until(path, { body }, { accepts: (answer) => accepted.includes(answer.body.error?.code) }))?.status;
   }
 
-  /** The client makes false claims. Only the token counts. */
+  /** The client makes false claims. Only the proof counts. */
   async #show(bought: Bought): Promise<void> {
     const lies = { state: 'purchased', productId: 'coins-100', quantity: 1000, refundedQuantity: 0, coins: 1_000_000 };
-    const body = { installId: bought.installId, store: 'google', purchaseToken: bought.token, ...lies };
-    if ((await this.place.client.until('/v1/purchases', { body })) === undefined) bought.isStuck = true;
-    else bought.isShown = true;
+    const body = { installId: bought.installId, ...bought.proof, ...lies };
+    // Only a mistake gives a purchase to another account.
+    if ((await this.#send('/v1/purchases', body, 'purchase_owned')) === 200) bought.isShown = true;
+    else bought.isStuck = true;
   }
 
-  async #steal({ token }: Bought): Promise<void> {
-    const body = { installId: this.#thief, store: 'google', purchaseToken: token };
-    if ((await this.#send('/v1/purchases', body, 'purchase_owned')) === 200) this.#stolen++;
+  async #steal({ proof }: Bought): Promise<void> {
+    if ((await this.#send('/v1/purchases', { installId: this.#thief, ...proof }, 'purchase_owned')) === 200) this.#stolen++;
+  }
+
+  /** Another account sends the id of a purchase that names no buyer, before and after the service knows it. */
+  async #guess({ id }: Bought): Promise<void> {
+    const body = { installId: this.#thief, store: 'apple', transactionId: id };
+    const accepted = ['bad_token', 'purchase_owned', 'store_unconfigured'];
+    for (const waitMs of [0, 200]) {
+      await pause(waitMs);
+      if ((await this.#send('/v1/purchases', body, ...accepted)) === 200) this.#stolen++;
+    }
   }
 
   async compare(): Promise<Record<string, number>> {
@@ -149,7 +181,7 @@ export class Purchases extends AtPlace implements Load {
     figures.report('coins granted; refunded', `${granted}; ${refunded}`);
     figures.report('all agrees after the last request, ms', Math.round(now() - startedAt));
     return {
-      'purchases that the store has lost itself': known.filter(({ token }) => !books.has(token)).length,
+      'purchases that the store has lost itself': known.filter(({ id }) => !books.has(id)).length,
       'requests that never succeeded': known.filter(({ isStuck }) => isStuck).length,
       'answers with 500': this.place.client.internalErrors,
       'purchases that another account got': this.#stolen,
@@ -157,21 +189,35 @@ export class Purchases extends AtPlace implements Load {
     };
   }
 
-  /** Sends purchases that were never sent, as an app does at its start: the store lists its user's unconsumed purchases. */
+  /**
+   * Sends purchases that were never sent, as an app does at its start: the store lists its user's unconsumed purchases. Of Apple's an app
+   * sends all: Apple lists those that were refunded too.
+   */
   async #restore(): Promise<ReadonlyMap<string, Sold>> {
     const books = await readBooks(this.place);
-    const buyers = new Map(this.#installs.map((installId) => [accountIdOf(installId), installId]));
-    for (const { token, issued } of books.values()) {
-      const accountId = issued.obfuscatedAccountId ?? '';
-      const installId = buyers.get(accountId);
+    const names = this.#installs.flatMap((each) => Object.values(shops).map((shop) => [shop.nameOf(accountIdOf(each)), each] as const));
+    const buyers = new Map(names);
+    for (const [id, { store, buyer = '' }] of books) {
+      const shop = shops[store];
+      const installId = buyers.get(buyer);
       // Of a purchase whose answer was lost nobody may know the buyer.
-      if (installId !== undefined && !this.#bought.has(token))
-        this.#bought.set(token, { token, accountId, installId, isShown: false, isStuck: false });
+      if (installId === undefined || this.#bought.has(id)) continue;
+      const accountId = accountIdOf(installId);
+      this.#bought.set(id, { shop, id, proof: shop.sold('purchase', id), installId, accountId, isShown: false, isStuck: false });
     }
-    const unseen = [...this.#bought.values()].filter(({ isShown }) => !isShown);
-    await inParallel(unseen, (bought) => this.#show(bought), CONNECTIONS);
+    const unseen = [...this.#bought.values()].filter(({ isShown, shop }) => !isShown || shop.store === 'apple');
+    await inParallel(unseen, (bought) => this.#showAgain(bought), CONNECTIONS);
     this.stand.figures.report('purchases that the client shows at its next start', unseen.length);
     return books;
+  }
+
+  async #showAgain(bought: Bought): Promise<void> {
+    const { shop, id } = bought;
+    // Apple signs a purchase anew for each device and start.
+    const body = { kind: 'purchase', store: shop.store, ...shop.sold('purchase', id) };
+    const again = shop.store === 'apple' ? await this.place.client.until('/sandbox/issue', { body }) : undefined;
+    bought.proof = shop.proofIn(again?.body ?? { purchaseToken: id });
+    await this.#show(bought);
   }
 
   /** Compares until ledgers and books agree, or until the time is up. Meanwhile each call of the store may cause random refunds. */
@@ -184,10 +230,10 @@ export class Purchases extends AtPlace implements Load {
       // Reading all books takes a minute, so the differing ones are read until they agree.
       const those = new Set(differences.accounts);
       const some = known.filter(({ accountId }) => those.has(accountId));
-      const tokens = some.map(({ token }) => token);
+      const ids = some.map(({ id }) => id);
       const agree = async (): Promise<boolean> => {
         await pause(1000);
-        return (await comparePurchases(ownedOf(some, await readBooks(this.place, tokens)), this.place)).accounts.length === 0;
+        return (await comparePurchases(ownedOf(some, await readBooks(this.place, ids)), this.place)).accounts.length === 0;
       };
       await within(giveUpAt - now(), agree);
     }
@@ -197,38 +243,29 @@ export class Purchases extends AtPlace implements Load {
 /** The purchases of each account, as the books have them. */
 function ownedOf(known: readonly Bought[], books: ReadonlyMap<string, Sold>): Map<string, Sold[]> {
   const accounts = Map.groupBy(known, ({ accountId }) => accountId);
-  return new Map([...accounts].map(([accountId, all]) => [accountId, all.flatMap(({ token }) => books.get(token) ?? [])]));
-}
-
-/** A purchase in the books of the store. */
-interface Sold {
-  readonly token: string;
-  readonly issued: IssuedPurchase;
-  readonly isConsumed: boolean;
+  return new Map([...accounts].map(([accountId, all]) => [accountId, all.flatMap(({ id }) => books.get(id) ?? [])]));
 }
 
 const AT_ONCE = 256;
 
 /**
  * The books of the sandbox, in the service's Redis. In the service, only the sandbox reads and writes them.
- * @param tokens of the wanted purchases. Default: all purchases
+ * @param ids of the wanted purchases, the store's own. Default: all purchases
  */
-async function readBooks(place: Place, tokens?: Iterable<string>): Promise<Map<string, Sold>> {
+async function readBooks(place: Place, ids?: Iterable<string>): Promise<Map<string, Sold>> {
   const books = new Map<string, Sold>();
   const pattern = sandboxRedisKeys.purchase('*');
-  const tokenIn = (key: string): string => key.slice(pattern.indexOf('*'), key.length - (pattern.length - pattern.indexOf('*') - 1));
-  const read = async (token: string): Promise<void> => {
-    const words = (await place.command('HMGET', sandboxRedisKeys.purchase(token), 'issued', 'consumedAt')) as (string | null)[];
-    const [json, consumedAt] = words;
-    if (typeof json === 'string') books.set(token, { token, issued: JSON.parse(json) as IssuedPurchase, isConsumed: consumedAt !== null });
+  const idIn = (key: string): string => key.slice(pattern.indexOf('*'), key.length - (pattern.length - pattern.indexOf('*') - 1));
+  const read = async (id: string): Promise<void> => {
+    const words = (await place.command('HMGET', sandboxRedisKeys.purchase(id), 'issued', 'consumedAt')) as (string | null)[];
+    const [json, consumedAt = null] = words;
+    if (typeof json !== 'string') return;
+    const issued = JSON.parse(json) as object;
+    const sold = Object.values(shops).flatMap((shop) => shop.productIn(id, issued, consumedAt) ?? []);
+    if (sold[0] !== undefined) books.set(id, sold[0]);
   };
-  await inParallel(tokens ?? (await place.keys(pattern)).map(tokenIn), read, AT_ONCE);
+  await inParallel(ids ?? (await place.keys(pattern)).map(idIn), read, AT_ONCE);
   return books;
-}
-
-/** The coins that the buyer keeps. */
-function keptCoins({ state, quantity, refundedQuantity }: IssuedPurchase): number {
-  return state === 'purchased' ? UNIT_COINS * (quantity - refundedQuantity) : 0;
 }
 
 /** The purchase entries of an account, by `purchaseIdOf`. */
@@ -258,18 +295,18 @@ async function comparePurchases(owned: ReadonlyMap<string, readonly Sold[]>, pla
       granted += coinsOf(all.filter(({ letter }) => letter === entryLetters.topup));
       refunded -= coinsOf(all.filter(({ letter }) => letter === entryLetters.refund));
       const before = sum(Object.values(found));
-      for (const { token, issued, isConsumed } of purchases) {
-        const own = entries.get(purchaseIdOf('google', token)) ?? [];
-        entries.delete(purchaseIdOf('google', token));
-        const [coins, due, isBooked] = [coinsOf(own), keptCoins(issued), own.length > 0];
+      for (const { store, id, units, isPaid, isFinished } of purchases) {
+        const own = entries.get(purchaseIdOf(store, id)) ?? [];
+        entries.delete(purchaseIdOf(store, id));
+        const [coins, due, isBooked] = [coinsOf(own), UNIT_COINS * units, own.length > 0];
         const isRepeated = new Set(own.map(({ key }) => key)).size < own.length;
         found['purchases booked less than they came to'] += Number(coins < due);
         found['purchases booked more than they came to'] += Number(coins > due || isRepeated);
-        found['purchases that were booked although nobody paid'] += Number(isBooked && issued.completedAt === undefined);
-        found['purchases left unconsumed'] += Number(isBooked && issued.state === 'purchased' && !isConsumed);
+        found['purchases that were booked although nobody paid'] += Number(isBooked && !isPaid);
+        found['purchases left unconsumed'] += Number(isBooked && !isFinished);
       }
       found['entries of purchases of others'] += [...entries.values()].flat().length;
-      const kept = sum(purchases.map(({ issued }) => keptCoins(issued)));
+      const kept = UNIT_COINS * sum(purchases.map(({ units }) => units));
       found['accounts with another sum than the store’s books'] += Number(coinsOf(all) !== kept);
       if (sum(Object.values(found)) > before) differing.push(accountId);
     },

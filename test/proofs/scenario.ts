@@ -34,6 +34,33 @@ export class AtPlace {
   }
 }
 
+/** Several loads at once. A fault hits the keys of the first. */
+export class Together implements Load {
+  readonly #loads: readonly Load[];
+
+  constructor(...loads: readonly Load[]) {
+    this.#loads = loads;
+  }
+
+  get keys(): readonly string[] {
+    return this.#loads[0]?.keys ?? [];
+  }
+
+  get done(): number {
+    return sum(this.#loads.map(({ done }) => done));
+  }
+
+  async run(isOver: () => boolean): Promise<void> {
+    await Promise.all(this.#loads.map((load) => load.run(isOver)));
+  }
+
+  async compare(stage: Stage): Promise<Record<string, number>> {
+    const found: Record<string, number> = {};
+    for (const load of this.#loads) Object.assign(found, await load.compare(stage));
+    return found;
+  }
+}
+
 /** Disturbs a service during a load. @returns how often it did what: each of it has to happen */
 export type Fault = (stage: Stage) => Promise<Record<string, number>>;
 

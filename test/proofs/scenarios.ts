@@ -12,7 +12,10 @@ import {
   CURSOR_BY_TIME,
   FORGOTTEN_HOLDING,
   GRANT_BEFORE_CLAIM,
+  ID_IS_PROOF,
+  PERCENTAGE_CUT,
   REFUND_BY_ADD,
+  REFUND_OF_CLIENT,
   STATE_OF_CLIENT,
   UNCHECKED_FIRST_USE,
   UNGUARDED,
@@ -21,10 +24,12 @@ import type { PlaceOptions } from './place.ts';
 import type { Part } from './proof.ts';
 import { Purchases, SHOP } from './purchases.ts';
 import { PlayedSaves } from './saves.ts';
-import { partOf, type Fault, type Scenario } from './scenario.ts';
+import { partOf, Together, type Fault, type Scenario } from './scenario.ts';
 import { CUPS, Season } from './seasons.ts';
+import { storesOf } from './shops.ts';
 import { SignIns } from './sign-ins.ts';
 import { SignOuts } from './sign-outs.ts';
+import { Subscriptions } from './subscriptions.ts';
 import { WatchedRooms } from './watched-rooms.ts';
 
 /**
@@ -190,19 +195,30 @@ const AGREED_WITHIN_MS = 90_000;
 const MISTAKE_SHOWS_MS = 30_000;
 
 const CHAOS = { SANDBOX_CHAOS: '32' };
-const sale = (purchases: number, agreedWithinMs: number) =>
-  ({ copy: HASTY, catalogue: SHOP, load: (...at) => new Purchases(...at, { purchases, agreedWithinMs }) }) satisfies Partial<Scenario>;
+/** @param only the store that has the mistake. Default: `--store` */
+const sale = (purchases: number, agreedWithinMs: number, only?: keyof typeof storesOf) =>
+  ({
+    ...{ copy: HASTY, catalogue: SHOP },
+    load(stand, place) {
+      const stores = storesOf[only ?? stand.flags.store];
+      const bought = new Purchases(stand, place, { purchases, stores, agreedWithinMs });
+      return only === undefined
+        ? new Together(bought, new Subscriptions(stand, place, { subscriptions: purchases / 4, stores, agreedWithinMs }))
+        : bought;
+    },
+  }) satisfies Partial<Scenario>;
 const sold = {
-  ...{ ...sale(10_000, AGREED_WITHIN_MS), takes: 300, least: 130 },
+  ...{ ...sale(10_000, AGREED_WITHIN_MS), takes: 360, least: 150 },
   fault: dying({ betweenMs: 3000, leastWork: 500 }),
 };
-const wrongSale = (about: string, mutant: readonly Change[]): Rows[string] => ({
-  ...{ ...sale(1000, MISTAKE_SHOWS_MS), takes: 75, place: { settings: { ...CHAOS, WORKERS: '2' } }, about, mutant },
+const wrongSale = (only: keyof typeof storesOf, about: string, mutant: readonly Change[]): Rows[string] => ({
+  ...{ ...sale(1000, MISTAKE_SHOWS_MS, only), takes: 75, place: { settings: { ...CHAOS, WORKERS: '2' } }, about, mutant },
 });
 
 const purchases: Rows = {
   'purchase-kill': {
-    about: 'coins are bought and refunded at a store in chaos, while the service, its workers and their Redis die again and again',
+    about:
+      'coins and subscriptions are bought and refunded at two stores in chaos, while the service, its workers and their Redis die again and again',
     ...{ ...sold, place: { settings: { ...CHAOS, WORKERS: '2' } } },
   },
   'purchase-failover': {
@@ -210,16 +226,34 @@ const purchases: Rows = {
     ...{ ...sold, place: { on: { replicas: 2 }, processes: 3, settings: { ...CHAOS, ...WAIT } } },
   },
   'purchase-client-state': wrongSale(
+    'google',
     'a mutant that believes the state that the client sends: the checks find coins that nobody paid for',
     STATE_OF_CLIENT,
   ),
   'purchase-refund-add': wrongSale(
+    'google',
     'a mutant that takes refunded units again at each check: the checks find coins that are missing',
     REFUND_BY_ADD,
   ),
   'purchase-grant-first': wrongSale(
+    'google',
     'a mutant that grants before it records the owner: the checks find coins of a thief',
     GRANT_BEFORE_CLAIM,
+  ),
+  'purchase-client-refund': wrongSale(
+    'apple',
+    'a mutant that believes the refund that the client sends: the checks find coins that were refunded',
+    REFUND_OF_CLIENT,
+  ),
+  'purchase-bare-id': wrongSale(
+    'apple',
+    'a mutant that takes the id of a transaction for a proof: the checks find coins of a thief',
+    ID_IS_PROOF,
+  ),
+  'purchase-percentage': wrongSale(
+    'apple',
+    'a mutant that cuts the percentage of a refund: the checks find coins that were refunded',
+    PERCENTAGE_CUT,
   ),
 };
 

@@ -63,6 +63,7 @@ export interface AppleLibrary {
     bundleId: string,
     appId: number,
   ) => AppleVerifier;
+  readonly VerificationStatus: Readonly<Record<'INVALID_APP_IDENTIFIER' | 'INVALID_ENVIRONMENT', number>>;
 }
 
 /** @param folder in which npm has installed the library */
@@ -71,22 +72,28 @@ export function appleLibraryIn(folder: string): AppleLibrary {
 }
 
 /** The verdict of Apple's library, as a service uses it that takes production and the sandbox. Of a notification it checks all texts. */
-export function libraryVerdict({ SignedDataVerifier }: AppleLibrary, root: Buffer): Verdict {
+export function libraryVerdict({ SignedDataVerifier, VerificationStatus }: AppleLibrary, root: Buffer): Verdict {
   const verifiers = ['Production', 'Sandbox'].map((environment) => new SignedDataVerifier([root], false, environment, BUNDLE_ID, APP_ID));
-  const takes = async (verifier: AppleVerifier, text: string, kind: Kind): Promise<boolean> => {
+  /** @returns the status of the refusal; undefined: the text is taken */
+  const refusalOf = async (verifier: AppleVerifier, text: string, kind: Kind): Promise<number | undefined> => {
     try {
-      if (kind === 'transaction') return (await verifier.verifyAndDecodeTransaction(text)) !== undefined;
+      if (kind === 'transaction') return void (await verifier.verifyAndDecodeTransaction(text));
       const { data: { signedTransactionInfo: transaction, signedRenewalInfo: renewal } = {} } =
         await verifier.verifyAndDecodeNotification(text);
       if (transaction !== undefined) await verifier.verifyAndDecodeTransaction(transaction);
       if (renewal !== undefined) await verifier.verifyAndDecodeRenewalInfo(renewal);
-      return true;
-    } catch {
-      return false;
+      return undefined;
+    } catch (error) {
+      return (error as { status?: number }).status ?? NaN;
     }
   };
   return async (text, kind) => {
-    for (const verifier of verifiers) if (await takes(verifier, text, kind)) return true;
+    for (const verifier of verifiers) {
+      const refusal = await refusalOf(verifier, text, kind);
+      if (refusal === undefined) return true;
+      // For any other reason the other environment refuses it too.
+      if (refusal !== VerificationStatus.INVALID_APP_IDENTIFIER && refusal !== VerificationStatus.INVALID_ENVIRONMENT) return false;
+    }
     return false;
   };
 }
