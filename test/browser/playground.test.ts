@@ -85,8 +85,9 @@ describe.skipIf(noBrowser)('the page at /', () => {
     expect(await page.locator('#coins-history tr').first().textContent()).toBe('credit+85100elsewhere');
   });
 
-  extra('coins are bought, spent and refunded, and the debt shows, and a debit beyond the balance is explained', async () => {
+  extra.each(['google', 'apple'])('coins are bought from %s, spent and refunded, and the debt shows', async (store) => {
     const page = await openPlayground(/409 \(Conflict\)/);
+    await page.selectOption('#coins-store', store);
     await page.locator('#coins-spend[aria-disabled="true"]').waitFor();
     await press(page, '#coins-buy');
     await shows(page, '#coins-said', '500 coins are booked, and the store knows.');
@@ -102,6 +103,15 @@ describe.skipIf(noBrowser)('the page at /', () => {
     await shows(page, '#coins-said', 'took 500 coins back. The account owes 10');
     await shows(page, '#coins-balance', /^−10$/);
     await earn(page, 15);
+  });
+
+  extra.each(['google', 'apple'])('a subscription is bought from %s, and its refund takes the access back', async (store) => {
+    const page = await openPlayground();
+    await page.selectOption('#access-store', store);
+    await press(page, '#access-buy');
+    await shows(page, '#access-said', 'confirmed the purchase');
+    await press(page, '#access-refund');
+    await shows(page, '#access-said', 'took the access back');
   });
 
   extra('a credit that gets no answer waits, also while the page is loaded again, and is done once', async () => {

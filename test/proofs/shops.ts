@@ -35,8 +35,6 @@ export interface Shop {
   idIn(kind: 'purchase' | 'subscription', answer: Answered): string;
   /** What the app sends to the service. */
   proofIn(answer: Answered): object;
-  /** Whether the app's proof tells of a grace period too. Apple tells of it in notifications, which get lost here. */
-  readonly tellsGrace: boolean;
   /** The states in which a subscription ends at once. */
   readonly endings: readonly string[];
   /** A change of an order that takes back all units. */
@@ -50,7 +48,6 @@ type Answered = Readonly<Record<'purchaseToken' | 'transaction' | 'transactionId
 
 const google: Shop = {
   store: 'google',
-  tellsGrace: true,
   endings: ['expired'],
   buyer: (obfuscatedAccountId) => ({ obfuscatedAccountId }),
   nameOf: (accountId) => accountId,
@@ -79,7 +76,6 @@ const google: Shop = {
 
 const apple: Shop = {
   store: 'apple',
-  tellsGrace: false,
   endings: ['expired', 'refunded', 'revoked'],
   buyer: (accountId) => ({ appAccountToken: appleAccountTokenOf(accountId) }),
   nameOf: appleAccountTokenOf,
@@ -87,12 +83,12 @@ const apple: Shop = {
   idIn: (kind, { transactionId, originalTransactionId }) => (kind === 'purchase' ? transactionId : originalTransactionId),
   proofIn: ({ transaction }) => ({ store: 'apple', transaction }),
   takenBack: (refundedQuantity) => ({ refundedQuantity }),
-  productIn(id, issued) {
+  productIn(id, issued, finishedAt) {
     if (!('transactionId' in issued)) return undefined;
     const { quantity, revoked, appAccountToken: buyer } = issued as Issued;
     const { revocationPercentage = revoked === undefined ? 0 : 100_000 } = revoked ?? {};
     const units = quantity - Math.round((quantity * revocationPercentage) / 100_000);
-    return { store: 'apple', id, units, isPaid: true, isFinished: true, buyer };
+    return { store: 'apple', id, units, isPaid: true, isFinished: finishedAt !== null, buyer };
   },
   accessIn(issued, now) {
     const { expiresDate = 0, revoked, renewal } = issued as Issued;

@@ -37,7 +37,7 @@ interface Subscribed {
   readonly installId: string;
   /** What the app has got from the store last. */
   proof: object;
-  /** A request that has to succeed never succeeded. */
+  /** The app could not send it, at its last start either. */
   isStuck: boolean;
 }
 
@@ -94,7 +94,7 @@ export class Subscriptions extends AtPlace implements Load {
     }
     if (life === 'canceled') await this.#change(bought, { state: 'canceled' });
     if (life === 'ended_early') await this.#change(bought, { state: anyOf(shop.endings) });
-    if (life === 'on_hold' || (life === 'grace' && shop.tellsGrace)) await this.#change(bought, { state: life, minutes: LONG_MINUTES });
+    if (life === 'on_hold' || life === 'grace') await this.#change(bought, { state: life, minutes: LONG_MINUTES });
     this.stand.history.note({ life, installId, id: bought.id });
   }
 
@@ -111,7 +111,7 @@ export class Subscriptions extends AtPlace implements Load {
   async #show(bought: Subscribed): Promise<void> {
     const lies = { state: 'active', expiresAt: '2999-01-01T00:00:00.000Z', willRenew: true };
     const body = { installId: bought.installId, ...bought.proof, ...lies };
-    if ((await this.place.client.until('/v1/subscription/purchase', { body })) === undefined) bought.isStuck = true;
+    bought.isStuck = (await this.place.client.until('/v1/subscription/purchase', { body })) === undefined;
   }
 
   /** Another account sends a subscription whose buyer the app named to the store. */

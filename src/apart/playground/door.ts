@@ -17,6 +17,7 @@ export const imported = [
   'shop',
   'sandbox',
   'sign-ins',
+  'shops',
   'open-rooms',
   'room-play',
   'pairing',

@@ -47,6 +47,15 @@ function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests
 
 const said = (id: string, text: string): Html => html`<p class="said" id="${id}-said" role="status">${text}</p>`;
 
+/** The list of stores in which a step buys. */
+const stores = (id: string): Html =>
+  html`<label
+    >Store<select id="${id}-store">
+      <option value="google">Google Play</option>
+      <option value="apple">App Store</option>
+    </select></label
+  >`;
+
 const coins = (sandbox: boolean): Demo => ({
   about: html`Every operation has an idempotency key. Send the same one again, as a phone does after a lost answer: the first answer comes
   back, and nothing moves.
@@ -65,7 +74,7 @@ const coins = (sandbox: boolean): Demo => ({
     ${
       sandbox
         ? html`<div class="row">
-            <button type="button" id="coins-buy">Buy a pouch</button
+            ${stores('coins')}<button type="button" id="coins-buy">Buy a pouch</button
             ><button type="button" id="coins-refund" aria-disabled="true">Have it refunded</button>
           </div>`
         : ''
@@ -258,7 +267,7 @@ const access = (sandbox: boolean): Demo => ({
     <div class="row">
       <button type="button" class="primary" id="access-trial">Start the trial</button>${
         sandbox
-          ? html`<button type="button" id="access-buy">Buy premium</button
+          ? html`${stores('access')}<button type="button" id="access-buy">Buy premium</button
               ><button type="button" id="access-refund" aria-disabled="true">Refund it</button>`
           : ''
       }<button type="button" id="access-look">Ask again</button>

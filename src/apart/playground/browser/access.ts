@@ -3,6 +3,7 @@ import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
 import { madeId, player, signedIn } from './players.ts';
 import { explain, type Problem } from '../../../web/browser/problems.ts';
 import { issue } from './sandbox.ts';
+import { chosenShop, type Shop, type Sold } from './shops.ts';
 import { wireOf } from './wire.ts';
 
 type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };
@@ -21,7 +22,7 @@ export function showAccess(): void {
   const [said, wire] = [byId('access-said'), wireOf('access')];
   // The step about coins has another client object of the same player, which sends the coin operations.
   const me = player(MAIN_PLAYER, wire);
-  let purchaseToken: string | undefined;
+  let bought: { readonly shop: Shop; readonly sold: Sold } | undefined;
 
   /** Sends a request for which the client library has no call. */
   const post = async (path: string, body: object, headers: Record<string, string> = {}): Promise<Reply> => {
@@ -88,14 +89,15 @@ export function showAccess(): void {
   };
 
   const buy = async (): Promise<void> => {
+    const shop = chosenShop('access');
     const isDone = await done(
       () => signedIn(me),
       async () => {
-        const bought = await issue(wire, { kind: 'subscription', minutes: 5 });
-        if (bought.ok) purchaseToken = bought.purchaseToken;
-        return bought;
+        const sold = await issue(wire, { kind: 'subscription', store: shop.store, minutes: 5 });
+        if (sold.ok) bought = { shop, sold };
+        return sold;
       },
-      () => me.subscription.purchase({ purchaseToken: purchaseToken! }),
+      () => me.subscription.purchase(shop.proofIn(bought!.sold)),
     );
     if (!isDone || (await read()) === undefined) return;
     said.textContent = 'The sandbox confirmed the purchase. The same code asks a real store.';
@@ -104,7 +106,9 @@ export function showAccess(): void {
   };
 
   const refund = async (): Promise<void> => {
-    if (!(await done(() => issue(wire, { kind: 'subscription', purchaseToken, state: 'expired', notify: true })))) return;
+    const { shop, sold } = bought!;
+    const order = { kind: 'subscription', ...shop.refundOf('subscription', sold), notify: true };
+    if (!(await done(() => issue(wire, order)))) return;
     setEnabled(byId('access-refund'), false);
     leadTo(byId('access-buy'), byId('access'));
     said.textContent = 'The store refunds the purchase, and notifies the service.';

@@ -1,10 +1,9 @@
 import type { Problem } from '../../../web/browser/problems.ts';
+import type { Sold } from './shops.ts';
 import type { Wire } from './wire.ts';
 
-/** What the sandbox issues: a token of a purchase or of a sign-in. */
-type Issued =
-  | { readonly ok: true; readonly purchaseToken: string; readonly token: string }
-  | { readonly ok: false; readonly error: Problem };
+/** What the sandbox issues: what a store sold, or the token of a sign-in. */
+type Issued = ({ readonly ok: true; readonly token: string } & Sold) | { readonly ok: false; readonly error: Problem };
 
 /**
  * Has the sandbox issue what an app would get from a store, or from the provider of a sign-in. The client library has no call for the

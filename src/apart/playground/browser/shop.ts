@@ -2,6 +2,7 @@ import type { Client } from '/client.js';
 import { byId, formatted, inCoins, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { signedIn } from './players.ts';
 import { issue } from './sandbox.ts';
+import { chosenShop, type Shop, type Sold } from './shops.ts';
 import { explain } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
 
@@ -20,34 +21,35 @@ const ASKS = 20;
 export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Promise<void>): void {
   if (document.getElementById('coins-buy') === null) return;
   const [said, refundButton] = [byId('coins-said'), byId('coins-refund')];
-  let bought: { readonly purchaseToken: string; readonly coins: number } | undefined;
+  let bought: { readonly shop: Shop; readonly sold: Sold; readonly coins: number } | undefined;
 
   const buy = async (): Promise<void> => {
     const session = await signedIn(me);
     if (!session.ok) return sayProblem(said, explain(session.error));
     const listed = await me.products.list();
     if (!listed.ok) return sayProblem(said, explain(listed.error));
-    const sku = listed.products.find(({ stores }) => stores.google !== undefined)?.stores.google;
-    if (sku === undefined) return sayProblem(said, 'The catalogue has no product that Google sells.');
-    const issued = await issue(wire, { kind: 'purchase', productId: sku });
-    if (!issued.ok) return sayProblem(said, explain(issued.error));
-    const { purchaseToken } = issued;
-    const result = await me.purchases.buy({ store: 'google', purchaseToken });
+    const shop = chosenShop('coins');
+    const { store } = shop;
+    const sku = listed.products.find(({ stores }) => stores[store] !== undefined)?.stores[store];
+    if (sku === undefined) return sayProblem(said, 'The catalogue has no product that this store sells.');
+    const sold = await issue(wire, { kind: 'purchase', store, productId: sku });
+    if (!sold.ok) return sayProblem(said, explain(sold.error));
+    const result = await me.purchases.buy(shop.proofIn(sold));
     if (!result.ok) {
       sayProblem(said, `${explain(result.error)}${result.pending ? ' The purchase waits in this browser, and will be sent again.' : ''}`);
       return;
     }
     const { coins, purchaseId } = result.purchase;
-    bought = { purchaseToken, coins };
+    bought = { shop, sold, coins };
     setEnabled(refundButton, true);
     said.textContent = `The store confirmed the purchase: ${inCoins(coins)} ${coins === 1 ? 'is' : 'are'} booked, and the store knows. ${owed(result.debtCoins)}`;
-    await refresh(`topup·google·${purchaseId}·1`);
+    await refresh(`topup·${store}·${purchaseId}·1`);
   };
 
   const refund = async (): Promise<void> => {
     if (bought === undefined) return;
-    const { purchaseToken, coins } = bought;
-    const issued = await issue(wire, { kind: 'purchase', purchaseToken, refundedQuantity: 1, notify: true });
+    const { shop, sold, coins } = bought;
+    const issued = await issue(wire, { kind: 'purchase', ...shop.refundOf('purchase', sold), notify: true });
     if (!issued.ok) return sayProblem(said, explain(issued.error));
     bought = undefined;
     setEnabled(refundButton, false);
