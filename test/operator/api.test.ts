@@ -257,7 +257,7 @@ test('a deleted account is found, but its data is neither shown nor changed', as
   const device = freshId('device');
   await service.post('/v1/trial/touch', { deviceId: device });
   const refused = [
-    ...['', '/history', '/explain'].map((path) => read(`/accounts/${accountId}${path}`)),
+    ...['', '/history', '/explain', '/timeline'].map((path) => read(`/accounts/${accountId}${path}`)),
     ...['sign-out', 'ban', 'unban', 'take-back', 'unname'].map((verb) => change(`/accounts/${accountId}/${verb}`)),
     ...['restart', 'restore'].map((verb) => change(`/trials/${verb}`, { device, account: accountId })),
     change(`/accounts/${accountId}/adjust`, { coins: 1, key: 'a' }),
