@@ -82,7 +82,7 @@ export function docsSite({ openapi, asyncapi, givers }: DocsSources): Record<str
         file.file.endsWith('.md') ? [`${file.path}.md`, markdownOf(file, files) + (calls.get(file.path) ?? '')] : [file.path, file.text],
       ),
     ),
-    '/docs/search.json': JSON.stringify({ sections: searchIndex(pages) }),
+    '/docs/search.json': JSON.stringify({ ok: true, sections: searchIndex(pages) }),
     '/llms.txt': llmsText(all, written),
   };
 }

@@ -129,9 +129,11 @@ test('a path of no page is refused, and shows no other file', async () => {
 });
 
 test('the search finds the sections of all pages by their text', async () => {
-  const { sections } = (await service.get('/docs/search.json')).body as {
+  const { ok, sections } = (await service.get('/docs/search.json')).body as {
+    ok: boolean;
     sections: { href: string; title: string; page: string; text: string }[];
   };
+  expect(ok).toBe(true);
   const of = (href: string) => sections.find((section) => section.href === href);
   expect(of('/docs/reference/coins#debitCoins')).toMatchObject({ title: '/coins/debit', page: 'Coins' });
   expect(of('/docs/reference/coins#debitCoins')!.text).toContain('insufficient_coins');
