@@ -37,13 +37,16 @@ export const seatData: Scenario = {
   operation: 'change',
   sides: [
     { id: 'coinop', name: 'coinop, patches', kind: 'service', open: (bench) => openService(bench, 'patched') },
+    { id: 'bare', name: 'uWS + one EVALSHA a push', kind: 'floor', open: openBare },
     colyseus({ id: 'colyseus', name: 'Colyseus, ws', transport: 'ws' }),
     colyseus({ id: 'colyseus-uws', name: 'Colyseus, uWS', transport: 'uws' }),
     { id: 'whole', name: 'coinop, whole rooms', kind: 'service', open: (bench) => openService(bench, 'plain') },
   ],
   targets: [
-    { what: 'server CPU against Colyseus on ws', figure: 'serverCpu', side: 'coinop', against: 'colyseus', most: 0.7 },
-    { what: 'server CPU against Colyseus on uWebSockets.js', figure: 'serverCpu', side: 'coinop', against: 'colyseus-uws', most: 1 },
+    { what: 'server CPU against the system calls alone', figure: 'serverCpu', side: 'coinop', against: 'bare', most: 1.3 },
+    { what: 'server CPU against Colyseus on ws', figure: 'serverCpu', side: 'coinop', against: 'colyseus', most: 0.9 },
+    { what: 'server CPU against Colyseus on uWebSockets.js', figure: 'serverCpu', side: 'coinop', against: 'colyseus-uws', most: 1.15 },
+    { what: 'CPU of Redis an act, µs', figure: 'redisCpu', side: 'coinop', most: 16 },
   ],
   anywhere: true,
   warmUpSeconds: 2,
@@ -56,6 +59,22 @@ function sizeOf({ settings }: Bench): typeof full {
 async function openService(bench: Bench, dialect: 'patched' | 'plain'): Promise<Contestant> {
   const service = await bench.service();
   return playing(bench, service, dialect, await fullRooms(service, sizeOf(bench).rooms, PLAYERS));
+}
+
+/** A server that does the system calls of a push alone (peers/seats-uws.ts). */
+async function openBare(bench: Bench): Promise<Contestant> {
+  const settings = { PATCH_MILLISECONDS: String(PATCH_MILLISECONDS), PLAYERS: String(PLAYERS) };
+  const server = await bench.peer(new URL('../peers/seats-uws.ts', import.meta.url), { fresh: true, redis: true, settings });
+  const installIds = Array.from({ length: PLAYERS }, (_, place) => `bench-${place}`);
+  const rooms = Array.from({ length: sizeOf(bench).rooms }, (_, index) => ({ code: codeOf(index), installIds }));
+  const contestant = await playing(bench, server, 'patched', rooms);
+  return {
+    ...contestant,
+    async close() {
+      await contestant.close?.();
+      await server.stop();
+    },
+  };
 }
 
 function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transport: TransportName }): Side {
