@@ -405,6 +405,8 @@ const Environment = z.object({
   BODIES_PER_ADDRESS: wholeNumber(1, 1_000_000).default(32),
   /** The most WebSockets that watch one room, in each process. */
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
+  /** The most channels that open a second, in each process. Further ones wait, or are told when to come back. */
+  CHANNELS_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /**
    * The most bytes a second that one room pushes to its watchers, in each process. If a room needs more, it skips states. Default: 40 KiB ×
    * SOCKETS_PER_ADDRESS, at least 64 KiB.

@@ -37,6 +37,7 @@ import type { Docs } from './web/documents/served-documents.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
 import type { Feed } from './server/live/feed.ts';
+import type { Arrivals } from './server/live/arrivals.ts';
 import type { Hub } from './server/live/hub.ts';
 import type { GrantPace } from './operator/grant-pace.ts';
 import type { Metrics } from './server/metrics.ts';
@@ -74,6 +75,7 @@ export interface Services {
   readonly bans: BanJournal;
   readonly grantPace: GrantPace;
   readonly hub: Hub;
+  readonly arrivals: Arrivals;
   readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed; readonly board: Feed; readonly account: Feed };
   readonly watchingCallers: WatchingCallers;
   readonly presence: Presence;

@@ -24,6 +24,7 @@ import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import type { Subscriptions } from '../../src/redis/subscriber.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../src/server/identity/signed-token.ts';
+import { Arrivals } from '../../src/server/live/arrivals.ts';
 import { Hub } from '../../src/server/live/hub.ts';
 import { LiveCounts } from '../../src/server/live/live-counts.ts';
 import { Metrics } from '../../src/server/metrics.ts';
@@ -46,6 +47,7 @@ export type DirectServices = Pick<
   | 'metrics'
   | 'names'
   | 'hub'
+  | 'arrivals'
   | 'feeds'
   | 'proofs'
   | 'boards'
@@ -98,6 +100,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
     metrics,
     names,
     hub,
+    arrivals: new Arrivals(config.CHANNELS_PER_SECOND),
     feeds: {
       room: roomFeed(scripts),
       pair: pairFeed(scripts, now),

@@ -198,6 +198,7 @@ export class Processes implements Bench {
         LOG_LEVEL: 'warn',
         SOCKETS_PER_ADDRESS: '100000',
         WATCHERS_PER_ROOM: '100000',
+        CHANNELS_PER_SECOND: '100000',
         DATA_DIR: dataDir,
         ...(engine === undefined ? {} : { REDIS_URL: engine.url }),
         ...settings,

@@ -36,7 +36,7 @@ const FAST_TRIES = 8;
  * time to connect. Half of the time is random, so that the players of a service that comes back do not all come at once. A busy service
  * asks for more time by `retryAfterMs`.
  */
-function waitOf(tries: number, { retryAfterMs = 0 }: Partial<CoinopError> = {}): number {
+export function waitOf(tries: number, { retryAfterMs = 0 }: Partial<CoinopError> = {}): number {
   const most = tries < FAST_TRIES ? Math.min(1000, 250 * 2 ** tries) : 3500;
   return Math.min(retryAfterMs, 60_000) + (most * (1 + Math.random())) / 2;
 }

@@ -57,6 +57,7 @@ import { SealedTexts } from '../server/identity/sealed-texts.ts';
 import { KeyRing } from '../server/identity/key-ring.ts';
 import { Sessions } from '../server/identity/sessions.ts';
 import { TokenSigner } from '../server/identity/signed-token.ts';
+import { Arrivals } from '../server/live/arrivals.ts';
 import { Hub } from '../server/live/hub.ts';
 import { LiveCounts } from '../server/live/live-counts.ts';
 import { Metrics, METRICS_KEPT_MS } from '../server/metrics.ts';
@@ -152,10 +153,12 @@ export function servicesOf(
   const testCoins = new TestCoins({ scripts, config, metrics, now });
   const purchases = new CoinPurchases({ scripts, bookings, catalogue, stores, testCoins, counts: purchaseCounts, log, now });
   const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
+  const hub = new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, trackedKeys, counts: liveCounts, log, now });
   return {
     config,
     scripts,
-    hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, trackedKeys, counts: liveCounts, log, now }),
+    hub,
+    arrivals: new Arrivals(config.CHANNELS_PER_SECOND),
     feeds: {
       room: roomFeed(scripts),
       pair: pairFeed(scripts, now),

@@ -28,13 +28,14 @@ export function serverOf(
   { holdings: held = holdings, redisDeadlineMs }: Pick<ServiceOptions, 'holdings' | 'redisDeadlineMs'>,
   sandbox: readonly Endpoint<Services>[] = [],
 ): Server<Services> {
-  const { scripts, hub, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
+  const { scripts, hub, arrivals, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
     endpoints: [...endpointsOf(config, held), ...sandbox],
     channels,
     hub,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
+    arrivals,
     services,
     sessions,
     checkCaller: (caller) => scripts.runAs(caller, checkCaller, {}, {}),

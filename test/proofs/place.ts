@@ -145,6 +145,13 @@ export class Place implements Served {
     await this.restart(this.#more);
   }
 
+  /** SIGKILL for a whole service, and a new one after so long. */
+  async outage(milliseconds: number): Promise<void> {
+    await this.#end('SIGKILL');
+    await pause(milliseconds);
+    await this.restart(this.#more);
+  }
+
   /** SIGKILL for the private Redis, which the service starts again. */
   async killRedis(): Promise<void> {
     isKilled(Number(/process_id:(\d+)/.exec(await repeated(() => this.redis!.info('server')))![1]));

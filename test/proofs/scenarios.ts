@@ -26,6 +26,7 @@ import { Purchases, SHOP } from './purchases.ts';
 import { PlayedSaves } from './saves.ts';
 import { partOf, Together, type Fault, type Scenario } from './scenario.ts';
 import { CUPS, Season } from './seasons.ts';
+import { outages, Reconnections } from './reconnections.ts';
 import { storesOf } from './shops.ts';
 import { SignIns } from './sign-ins.ts';
 import { SignOuts } from './sign-outs.ts';
@@ -130,6 +131,8 @@ const storm = (about: string, count: number): Pick<Rows[string], 'about' | 'load
     WatchedRooms.open({ urls: () => running.map(({ url }) => url), rooms: count, watchersPerRoom: 10, reconnects: 0.15 }),
 });
 
+const RECONNECTING = { settings: { RATE_LIMIT: 'off' } } as const;
+
 const realtime: Rows = {
   storm: {
     ...storm(
@@ -159,6 +162,16 @@ const realtime: Rows = {
   ghosts: {
     about: '100 players in quick matches, of whom 30 close or lose their network at random times: nobody waits with a player who is gone',
     ...{ takes: 60, least: 50, seconds: 40, place: { ...SHARED, settings: { RATE_LIMIT: 'off' } }, load: (...at) => new Ghosts(...at) },
+  },
+  reconnections: {
+    about: '1,000 players on one process, which is away for 1, 3, 15 and 60 s: each is back within 2 s after 3 s, and within 5 s after any',
+    ...{ takes: 150, least: 150, seconds: 4, place: RECONNECTING, load: (stand, place) => Reconnections.open(stand, place, 1000) },
+    fault: outages(1, 3, 15, 60),
+  },
+  'reconnections-crowd': {
+    about: '5,000 players from a hundred addresses on one process, which is away for 3 s: they come back at its rate, and it stays quick',
+    ...{ takes: 60, least: 60, seconds: 4, place: RECONNECTING, load: (stand, place) => Reconnections.open(stand, place, 5000) },
+    fault: outages(3),
   },
   private: {
     about: '20,000 private parts, over two processes whose links break now and then (--size 50 for a million)',

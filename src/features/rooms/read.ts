@@ -40,8 +40,10 @@ export const readRoom = endpoint({
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code`,
-  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds }: Pick<Services, 'scripts' | 'hub' | 'feeds'>) {
+  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds, arrivals }: ReadServices) {
     if (!isRoomCode(code)) return refuse('room_not_found');
+    const refusal = arrivals.refusalOf(meta.address, roomKeys.room(code));
+    if (refusal !== undefined) throw refusal;
     if (since !== undefined && wait !== undefined) {
       const found = await hub.wait(feeds.room, code, {
         since: Number(since),
@@ -55,3 +57,5 @@ export const readRoom = endpoint({
     return word === 'found' ? roomReply(fieldsOf(words)) : refuse('room_not_found');
   },
 });
+
+type ReadServices = Pick<Services, 'scripts' | 'hub' | 'feeds' | 'arrivals'>;

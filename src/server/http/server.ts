@@ -5,6 +5,7 @@ import { addressGroup, addressText } from '../address.ts';
 import { AnswerLog, type LoggedRequests } from './answer-log.ts';
 import type { Connections } from '../open-connections.ts';
 import { Exchange } from './exchange.ts';
+import type { Arrivals } from '../live/arrivals.ts';
 import type { Hub } from '../live/hub.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
 import { CostlyWork } from '../costly-work.ts';
@@ -34,6 +35,7 @@ export interface ServerOptions<Services> extends Omit<RoutesOptions<Services>, O
   readonly monotonic: () => number;
   readonly hub: Hub;
   readonly watchersPerTopic: number;
+  readonly arrivals: Arrivals;
   readonly serverKeys: KeyRing;
   /** Refuses requests with a foreign Host. Undefined: requests with every Host are served. */
   readonly servedHosts: ServedHosts | undefined;

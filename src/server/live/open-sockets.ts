@@ -1,16 +1,18 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { Held } from '../admission.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import type { KeyCheck } from '../identity/key-check.ts';
 import { callerFrom } from '../identity/caller.ts';
+import type { Arrivals } from './arrivals.ts';
 import type { Channel } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData, type SocketHost } from './socket.ts';
 import { UpgradedClient } from './socket-client.ts';
-import type { PipelineOptions } from '../http/pipeline.ts';
+import { REDIS_DEADLINE_MS, type PipelineOptions } from '../http/pipeline.ts';
 import { invalidBearer, refusalOf, sendRefusal } from '../http/error-answer.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
 import { refuseKey } from '../http/server-key-credential.ts';
@@ -24,6 +26,7 @@ export interface OpenSocketsOptions<Services> extends Omit<PipelineOptions<Servi
   readonly hub: Hub;
   readonly upgradeCork: UpgradeCork;
   readonly watchersPerTopic: number;
+  readonly arrivals: Arrivals;
   readonly keyCheck: KeyCheck;
 }
 
@@ -113,6 +116,8 @@ export class OpenSockets<Services> implements SocketHost<Services> {
     const query = checkQuery(channel.query, exchange);
     const id = channel.subject?.({ params: checkParams(channel.params, params), query } as never);
     if (id instanceof Refusal) return id;
+    const early = await this.#awaitTurn(exchange, id === undefined ? channel.path : channel.feed(services).channel(id));
+    if (early !== undefined) return early;
     const session = await this.#sessionOf(channel, exchange);
     if (session instanceof Refusal) return session;
     exchange.identified(session?.accountId);
@@ -125,6 +130,20 @@ export class OpenSockets<Services> implements SocketHost<Services> {
       topic,
       takesPatches: channel.takesPatches?.(query as never) === true,
     });
+  }
+
+  /** Holds an upgrade back until its turn. The exchange does not count as a request in flight meanwhile. @returns the refusal, if any */
+  async #awaitTurn(exchange: Exchange, thing: string): Promise<Refusal | undefined> {
+    const { arrivals, redisDeadlineMs = REDIS_DEADLINE_MS } = this.#options;
+    const waitMs = arrivals.take();
+    if (typeof waitMs !== 'number') {
+      arrivals.note(exchange.address, thing);
+      return waitMs;
+    }
+    if (waitMs < 1) return undefined;
+    exchange.park(waitMs + redisDeadlineMs, waitMs);
+    await pause(waitMs);
+    return undefined;
   }
 
   /**

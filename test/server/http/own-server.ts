@@ -11,6 +11,7 @@ import type { ConsoleSessions } from '../../../src/server/identity/console-sessi
 import { Origins } from '../../../src/server/identity/origin.ts';
 import { Sessions } from '../../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
+import { Arrivals } from '../../../src/server/live/arrivals.ts';
 import type { Hub } from '../../../src/server/live/hub.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { monotonic } from '../../../src/server/monotonic.ts';
@@ -70,6 +71,7 @@ export async function startServer(
     // A drain asks the hub to end its long-polls and to close. Without channels there are none.
     hub: { drain() {}, close() {} } as Hub,
     watchersPerTopic: 1,
+    arrivals: new Arrivals(1000),
     metrics: new Metrics(),
     connections: undefined,
     bodiesPerAddress: 100,

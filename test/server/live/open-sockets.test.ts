@@ -46,6 +46,23 @@ test.each<[at: string, status: number, code: string]>([
   expect(await refusals({}, `/v1/${at}`)).toEqual(answer);
 });
 
+test('channels beyond CHANNELS_PER_SECOND wait, then are refused with a time each, which a page learns from a read', async () => {
+  await using slow = await redis.start({ settings: { CHANNELS_PER_SECOND: '1' } });
+  const all = await Promise.all(Array.from({ length: 20 }, () => RawSocket.open(slow.port, path)));
+  const opened = all.filter((raw) => raw.status === 101);
+  const refused = all.filter((raw) => raw.status !== 101);
+  expect(opened.length).toBeGreaterThan(1);
+  expect(refused.map(({ status, body }) => [status, body.error.code])).toEqual(refused.map(() => [503, 'overloaded']));
+  const times = refused.map(({ body }) => body.error.retryAfterMs as number).toSorted((one, other) => one - other);
+  expect(times.length).toBeGreaterThan(1);
+  // Each waits a second longer than the one before, less the time that passed between the two refusals.
+  expect(times.at(-1)! - times[0]!).toBeGreaterThan(500 * (times.length - 1));
+  const read = () => slow.get(`/v1/rooms/${room.code}`);
+  expect((await read()).body.error).toMatchObject({ code: 'overloaded', retryAfterMs: expect.any(Number) });
+  await eventually(async () => (await read()).status === 200);
+  for (const raw of all) raw.destroy();
+});
+
 test('an upgrade takes a room code in lower case and with a dash', async () => {
   const raw = await RawSocket.open(service.port, `/v1/rooms/${room.code.toLowerCase().slice(0, 2)}-${room.code.slice(2)}/live`);
   await eventually(() => raw.messages[0]?.room.code === room.code);
