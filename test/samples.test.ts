@@ -68,7 +68,7 @@ const IMPORTED: Readonly<Record<string, string>> = {
   'docs/authority.md': `import type { ServerClient } from 'coinop/client/server'; declare const coinop: ServerClient;`,
   'CONTRIBUTING.md':
     `import { z } from '${project}node_modules/zod/index.js'; import type { Holding } from '${project}src/accounts/holdings.ts'; ` +
-    `import { heldFields, isoTime } from '${project}src/accounts/fields.ts';`,
+    `import { heldFields, isoTime } from '${project}src/accounts/merge-rules.ts';`,
 };
 
 /** A page's globals beside its script: each element with an id is a global of this name (HTML, named access on the Window object). */

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { purchaseLine, toldSubscription } from '../src/accounts/bounded-lines.ts';
+import { purchaseLine, toldSubscription } from '../src/accounts/purchase-lines.ts';
 import { sessionEntry } from '../src/accounts/session-list.ts';
 import { signInEntry } from '../src/accounts/sign-ins.ts';
 import { standingFormats } from '../src/accounts/standing.ts';
@@ -11,7 +11,7 @@ import { boardMember, playerEntry } from '../src/features/highscores/entry-forma
 import { seasonThreshold } from '../src/features/highscores/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
 import { playerRecord, privatePart } from '../src/features/rooms/record.ts';
-import { served } from '../src/features/rooms/served-time.ts';
+import { served } from '../src/features/rooms/channel-uptime.ts';
 import { endedSave, saveVersion } from '../src/features/saves/model.ts';
 import { ScriptRunner } from '../src/redis/script-runner.ts';
 import { defineScript } from '../src/redis/script.ts';

@@ -1,4 +1,4 @@
-import { heldFields } from './fields.ts';
+import { heldFields } from './merge-rules.ts';
 import { defineLibrary } from '../redis/script.ts';
 
 /** Lua functions for scripts that emit events of an account, such as a ban. */

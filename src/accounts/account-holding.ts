@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eventFields } from './account-events.ts';
-import { heldFields, isoTime, kindOf } from './fields.ts';
+import { heldFields, isoTime, kindOf } from './merge-rules.ts';
 import type { ShownAccount, Holding } from './holdings.ts';
 import { AccountId } from './ids.ts';
 import { banAt } from './standing.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Auditor, KeyLife, RedisType, Texts } from '../consistency/auditor.ts';
 import type { Caller } from '../server/identity/caller.ts';
 import type { CallerScripts } from './caller-scripts.ts';
-import type { FieldValues, HeldFields } from './fields.ts';
+import type { FieldValues, HeldFields } from './merge-rules.ts';
 import type { Standing } from './standing.ts';
 
 /**
@@ -114,7 +114,7 @@ export interface ExportedAccount {
   /** The ids under which the account's data may be: the account, then the guests that moved into it. */
   readonly owners: readonly [accountId: string, ...guests: string[]];
   readonly fields: FieldValues;
-  /** How often all sessions of the account were ended together. */
+  /** Counts how many times all sessions of the account were ended together. */
   readonly generation: number;
 }
 

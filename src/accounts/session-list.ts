@@ -1,4 +1,4 @@
-import { pairsOf } from '../redis/pairs.ts';
+import { pairsOf } from '../redis/reply-pairs.ts';
 import { standingLibrary } from './standing.ts';
 import { defineLibrary, defineScript } from '../redis/script.ts';
 import { defineFormat, letters, optional, rest, whole, word, type Parsed } from '../redis/text-format.ts';

@@ -1,4 +1,4 @@
-import { pairsOf } from '../redis/pairs.ts';
+import { pairsOf } from '../redis/reply-pairs.ts';
 import { entryOf, memberOf, queueKeyOf, queueKeys } from '../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../redis/slots.ts';
 import type { Reply } from '../redis/resp.ts';

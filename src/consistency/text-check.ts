@@ -1,5 +1,5 @@
 import type { Finding, Probe, RedisType, Texts } from './auditor.ts';
-import { pairsOf } from '../redis/pairs.ts';
+import { pairsOf } from '../redis/reply-pairs.ts';
 import { pages } from './scan-pages.ts';
 
 /** Elements of a list that one command reads. */

@@ -1,4 +1,4 @@
-import { fieldValues, type FieldValues } from '../accounts/fields.ts';
+import { fieldValues, type FieldValues } from '../accounts/merge-rules.ts';
 import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { follow } from '../accounts/standing-reader.ts';
 import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountKey, standingKey } from '../accounts/account-keys.ts';
-import { isoTime, timeOf } from '../accounts/fields.ts';
+import { isoTime, timeOf } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { parseSession, sessionsKey } from '../accounts/session-list.ts';
 import { banAt, parseStanding, standingChanges } from '../accounts/standing.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse } from '../errors.ts';
 import { banAt } from '../accounts/standing.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { PLAYER_ID } from '../features/highscores/entry-format.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime, timeOf } from '../accounts/fields.ts';
+import { isoTime, timeOf } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, Refusal } from '../errors.ts';
 import { accountChange } from './account-change.ts';

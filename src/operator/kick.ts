@@ -16,7 +16,7 @@ const kickScript = defineScript({
 });
 
 const pardonScript = defineScript({
-  file: new URL('pardon.lua', import.meta.url),
+  file: new URL('allow-rejoin.lua', import.meta.url),
   keys: ['room'],
   args: ['accountId', 'ttlMs'],
   answers: ['pardoned', 'none', 'room_not_found'],

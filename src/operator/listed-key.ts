@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import type { ListedKey } from '../server/identity/server-key-changes.ts';
 import { roles } from '../server/identity/roles.ts';
 

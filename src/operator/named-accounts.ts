@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime, kindOf } from '../accounts/fields.ts';
+import { isoTime, kindOf } from '../accounts/merge-rules.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { standingOf } from '../accounts/standing-reader.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';

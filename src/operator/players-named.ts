@@ -1,7 +1,7 @@
 import { playerEntry } from '../features/highscores/entry-format.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { folded } from '../features/names/folded.ts';
-import { pairsOf } from '../redis/pairs.ts';
+import { pairsOf } from '../redis/reply-pairs.ts';
 import { readPart } from '../redis/reads.ts';
 import type { OperatorServices } from './operation.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';

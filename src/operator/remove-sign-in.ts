@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { readListed } from '../features/sign-in/listed.ts';
+import { readListed } from '../features/sign-in/read-sign-ins.ts';
 import { removeSignInOf } from '../features/sign-in/remove.ts';
 import { uncheckedOperatorFor } from '../server/identity/caller.ts';
 import { nameOfProvider } from '../stores/openid/provider-table.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { isRoomCode, roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
 import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';

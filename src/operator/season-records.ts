@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { seasonPrize } from '../features/catalogue/model.ts';
 import { boardKeys, seasonKeys, seasonLibrary } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';

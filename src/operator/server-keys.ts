@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { invalid, refuse, type Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type NewKey } from '../server/identity/server-key-changes.ts';

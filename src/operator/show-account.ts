@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { valuesOf } from '../accounts/fields.ts';
+import { valuesOf } from '../accounts/merge-rules.ts';
 import type { Holding } from '../accounts/holdings.ts';
 import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';

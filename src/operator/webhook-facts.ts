@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { AheadOfLog } from '../features/events/event-log.ts';
 import { MOST_URL_LENGTH } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../accounts/fields.ts';
+import { isoTime } from '../accounts/merge-rules.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';

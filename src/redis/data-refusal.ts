@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Cluster } from './cluster-client.ts';
 import { DATA_ID_KEY, readId, REFUSED } from './data-id.ts';
-import { timeOf } from './older-than-data-dir.ts';
+import { timeOf } from './describe-older-data.ts';
 
 /**
  * Why a service refuses data that it knows by its id: the data is older than the state that the service saw, or has another secret. Only

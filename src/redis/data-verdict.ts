@@ -2,7 +2,7 @@ import { acceptData, heartbeatText, idIn, isSameData, isTooOld, MOST_BEHIND_MS, 
 import { DataCheck, type Found } from './data-check.ts';
 import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type NotedRefusal } from './data-refusal.ts';
 import type { DataProblem, DataVerdictOptions } from './known-data.ts';
-import { missingFrom, timeOf } from './older-than-data-dir.ts';
+import { missingFrom, timeOf } from './describe-older-data.ts';
 import { RefusalNotes } from './refusal-notes.ts';
 import type { ScriptRunner } from './script-runner.ts';
 

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { defineScript } from './script.ts';
 import { redisFailure, type ScriptRunner } from './script-runner.ts';
-import { pairsOf } from './pairs.ts';
+import { pairsOf } from './reply-pairs.ts';
 import { read } from './reads.ts';
 
 const leaseDue = defineScript({

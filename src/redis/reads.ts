@@ -1,4 +1,4 @@
-import { pairsOf } from './pairs.ts';
+import { pairsOf } from './reply-pairs.ts';
 import { defineScript } from './script.ts';
 import type { ScriptRunner } from './script-runner.ts';
 

@@ -53,7 +53,7 @@ export function outboxTagOf({ script, keys, prologue }: Call): string {
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */
 export class ScriptBatches {
   readonly #options: ScriptBatchesOptions;
-  /** The open batch of each script. There are only a few, so a list is searched: a Map would be rehashed every few turns. */
+  /** The open batch of each script. A turn uses few scripts, so searching a list costs less than filling a Map in each turn. */
   #gathered: Batch[] = [];
   /** Batches of scripts that wait for replicas. They are sent together with the next WAIT. */
   #round: Batch[] = [];

@@ -1,4 +1,4 @@
-import { Misses } from './misses.ts';
+import { Misses } from './wrong-guesses.ts';
 import { RateLimit } from './rate-limit.ts';
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../declare.ts';
 import { refuse } from '../errors.ts';
 import { browserModules } from './browser-modules.ts';
-import { ASKED_EACH_TIME, sendEdition, SENDS_EDITION } from './edition.ts';
+import { ASKED_EACH_TIME, sendEdition, SENDS_EDITION } from './encoded-text.ts';
 
 const ofPages = browserModules(new URL('browser/', import.meta.url));
 

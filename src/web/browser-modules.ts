@@ -1,4 +1,4 @@
-import { editionsFrom, type Edition } from './edition.ts';
+import { editionsFrom, type Edition } from './encoded-text.ts';
 
 /** Gives the modules of pages as browsers get them, by name, such as `home.js`. */
 export type BrowserModules = () => Promise<ReadonlyMap<string, Edition>>;

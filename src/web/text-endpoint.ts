@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../declare.ts';
-import { sendEdition, SENDS_EDITION, type Edition, type Headers } from './edition.ts';
+import { sendEdition, SENDS_EDITION, type Edition, type Headers } from './encoded-text.ts';
 
 /** The services of the endpoints that serve documents. */
 export type DocsServices = Pick<Services, 'docs'>;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { accountKey, accountKeyPattern } from '../../src/accounts/account-keys.ts';
-import { heldFields, isoTime } from '../../src/accounts/fields.ts';
+import { heldFields, isoTime } from '../../src/accounts/merge-rules.ts';
 import type { Holding } from '../../src/accounts/holdings.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { allAuditors } from '../../src/auditors.ts';

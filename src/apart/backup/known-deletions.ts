@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding } from '../../accounts/standing.ts';
 import { applyTombstones, DELETIONS_DUE, tombstoneKeys, type Tombstone } from '../../accounts/tombstones.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 

@@ -12,7 +12,7 @@ import { checkDatabase } from '../../redis/connect.ts';
 import { DATA_ID_KEY, idIn, foreignId, readId, succeeds } from '../../redis/data-id.ts';
 import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, readDataVersion, standOfVersion } from '../../redis/data-version.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
-import { findOlder, textOfOlder } from '../../redis/older-than-data-dir.ts';
+import { findOlder, textOfOlder } from '../../redis/describe-older-data.ts';
 import { nameOf } from '../../redis/shard.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
 import { ForeignValue } from '../../redis/text-key.ts';

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../../config.ts';
 import { addressGrowthKey } from '../../features/coins/address-growth.ts';
 import { dayOf } from '../../features/coins/model.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
 /** The most addresses that the report names for a day. */

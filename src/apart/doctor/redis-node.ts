@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { OPTIONS } from '../../redis/connect.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { refusalOfWrites } from '../../redis/write-probe.ts';
 import type { Diagnosis, Level } from './diagnosis.ts';
 import { luaHolesOf } from './lua-holes.ts';

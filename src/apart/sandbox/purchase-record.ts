@@ -1,5 +1,5 @@
 import { defineScript } from '../../redis/script.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductState } from '../../stores/store.ts';
 import { keepIssued, finishIssued, readIssued, type KeptRecord } from './issued-record.ts';

@@ -7,14 +7,14 @@ import { dueAnywhereCommands, dueAtOf, holds, notQueued, queueCheck, type Queued
 import { timeText } from '../../consistency/time-text.ts';
 
 /**
- * Checks that the queue of bans holds each account whose ban ends, and no accounts without work to do. The auditors of holdings check that
+ * Checks that the queue of bans holds each account whose ban has an end, and no other account. The auditors of holdings check that
  * a ban hides the account's data.
  */
 export const banAuditor: Auditor = {
   keys: [queueCheck(BANS_DUE, wrongOf), { pattern: accountPatterns.standing, check: ([id], probe) => checkIsQueued(id!, probe) }],
 };
 
-/** Checks that the queue holds a banned account whose ban ends: when the ban ends, the service shows the account's data again. */
+/** Checks that the queue holds a banned account whose ban has an end: at that time the service shows the account's data again. */
 async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
   const { ban, guests, deleted } = await standingIn(id, probe);
   const { until } = ban ?? {};

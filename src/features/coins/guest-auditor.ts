@@ -4,7 +4,7 @@ import { pages } from '../../consistency/scan-pages.ts';
 import { accountPatterns, missingAccount } from '../../accounts/account-auditor.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries } from './ledger-layout.ts';
 import { coinKeys, entryLetters, filedGuest, type LedgerEntry, ledgerEntry } from './model.ts';
 

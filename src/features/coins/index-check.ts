@@ -1,5 +1,5 @@
 import type { Command, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
 import { ledgerEntry, type LedgerEntry } from './model.ts';
 import { bucketCount, bucketName, bucketOf } from './ledger-layout.ts';
@@ -142,7 +142,7 @@ export class IndexCheck {
     const without = this.#met < this.#keys.withKey ? this.#withoutKey(oldestSeq) : [];
     const wrong = new Set(strange.map(({ hash }) => Number(hash) >>> 0));
     const pointedAt = new Set(strange.map(({ seq }) => seq));
-    // A hash that leads to a wrong entry is one finding. It also explains two entries: its own, to which no hash leads, and the wrong one.
+    // A key's hash that leads to a wrong entry was found above. It also explains two entries: its own, to which no hash leads, and the wrong one.
     const unexplained = without.filter(({ seq, own }) => !wrong.has(own) && !pointedAt.has(seq));
     for (const { seq } of unexplained.slice(0, 1)) await this.#findWithoutKey(seq, oldestSeq, unexplained.length);
     this.#putRight(new Set([...unexplained.map(({ own }) => own), ...wrong]), strange, newest);

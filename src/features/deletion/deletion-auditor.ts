@@ -8,7 +8,7 @@ import { asideOf, expiring } from '../../consistency/set-aside-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { holds, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { timeText } from '../../consistency/time-text.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { isoTime, valuesOf, type FieldValues } from '../../accounts/fields.ts';
+import { isoTime, valuesOf, type FieldValues } from '../../accounts/merge-rules.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf, FirstRunAt, firstRunFields, giftFields } from './model.ts';
 
 const Gift = z.object({ until: z.iso.datetime(), givenAt: z.iso.datetime() });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
+import { heldFields, isoTime, timeOf } from '../../accounts/merge-rules.ts';
 import {
   subscriptionChanges,
   subscriptionFactsOf,

@@ -1,6 +1,6 @@
 import { CLOCKS_DIFFER_MS, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { CHUNK_LENGTH, eventKeys, type EventRecord } from './model.ts';
 
 /** Checks of the audit that the parts of the log of events agree: its state, the list of its chunks, and the chunks. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toldSubscription } from '../../accounts/bounded-lines.ts';
+import { toldSubscription } from '../../accounts/purchase-lines.ts';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 

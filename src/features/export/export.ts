@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldValues } from '../../accounts/fields.ts';
+import { fieldValues } from '../../accounts/merge-rules.ts';
 import { type ExportedAccount, type ExportedShape, type ExportPages, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { parseGuests } from '../../accounts/standing.ts';

@@ -8,7 +8,7 @@
 -- Library account-events.lua: tell_event
 -- Library create-account.lua: create_account
 -- Library ledger.lua: MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
--- Library bounded-lines.lua: join_lines
+-- Library purchase-lines.lua: join_lines
 -- Answers accepted refused void incomplete(ledger, entries in its copy) other_data
 --
 -- This script alone decides a move, because only the account's slot has the account's bounds. It decides once: an accepted guest has a line
@@ -100,7 +100,7 @@ if credited_today ~= '0' then
 end
 
 -- Each group of fields is {rule, name, value, …}. The first field of a group decides which values of the whole group stay
--- (accounts/fields.ts).
+-- (accounts/merge-rules.ts).
 for _, group in ipairs(cjson.decode(fields)) do
   local rule, name, brought = group[1], group[2], group[3]
   local held = redis.call('HGET', account, name)

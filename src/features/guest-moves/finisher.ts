@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { HeldFields } from '../../accounts/fields.ts';
+import type { HeldFields } from '../../accounts/merge-rules.ts';
 import { joinHeldKey } from '../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingServices } from '../../accounts/holdings.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { parseGuests, type MovedGuest } from '../../accounts/standing.ts';
 import { signInEntry } from '../../accounts/sign-ins.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { standingOf } from '../../accounts/standing-reader.ts';
 import type { Refusal } from '../../errors.ts';
 import { IndependentSteps } from '../../journal/independent-steps.ts';

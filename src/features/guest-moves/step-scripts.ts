@@ -1,5 +1,5 @@
 import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
-import { boundedLines } from '../../accounts/bounded-lines.ts';
+import { boundedLines } from '../../accounts/purchase-lines.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { signInLibrary } from '../../accounts/sign-ins.ts';
 import { standingChanges, standingLibrary } from '../../accounts/standing.ts';

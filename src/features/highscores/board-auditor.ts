@@ -4,7 +4,7 @@ import { BANS_DUE } from '../../accounts/ban.ts';
 import { setMemberAside } from '../../consistency/set-aside-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { BoardCheck, boardTables, checkHasPlayers, foreignPlayer } from './board-check.ts';
 import { hiddenPlayerIn, playerEntry, playerIdOf } from './entry-format.ts';

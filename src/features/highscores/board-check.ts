@@ -1,7 +1,7 @@
 import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Command, Finding, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { arrivalOf, entryIn, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, playerEntry, playerIdOf } from './entry-format.ts';
 import { hiddenWithoutBan } from './hidden-entries.ts';
 import { boardKeys, seasonKeys } from './model.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ACCOUNT_ID } from '../../accounts/ids.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Upgrade } from '../../redis/upgrade.ts';

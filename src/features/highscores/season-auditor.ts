@@ -2,7 +2,7 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { dueAnywhereCommands, dueAtOf, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { timeText } from '../../consistency/time-text.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { seasonPrize } from '../catalogue/model.ts';
 import { seasonPayout } from '../coins/model.ts';
 import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { heldFields, isoTime } from '../../accounts/fields.ts';
+import { heldFields, isoTime } from '../../accounts/merge-rules.ts';
 
 /** The time at which an install of the account was last proven genuine. */
 export const installProofHolding = {

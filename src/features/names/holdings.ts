@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountKey } from '../../accounts/account-keys.ts';
-import { isoTime } from '../../accounts/fields.ts';
+import { isoTime } from '../../accounts/merge-rules.ts';
 import type { Holding } from '../../accounts/holdings.ts';
 import { nameAuditor } from './name-auditor.ts';
 import { nameFields, noteGivenName } from './model.ts';

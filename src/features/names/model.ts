@@ -1,4 +1,4 @@
-import { heldFields } from '../../accounts/fields.ts';
+import { heldFields } from '../../accounts/merge-rules.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 

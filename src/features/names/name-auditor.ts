@@ -3,7 +3,7 @@ import { accountKey } from '../../accounts/account-keys.ts';
 import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { holds } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { moveKeys } from '../guest-moves/model.ts';
 import { GIVEN_NAMES } from './model.ts';
 

@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import { AllowedNames } from './allowed-names.ts';
 import { GivenNames, type GivenNamesOptions } from './given-names.ts';
 
-/** Finds the names under which players are shown: on boards, in rooms, and to browsers that a player signs in by a pairing. */
+/** Finds the names under which players are shown: on boards, in rooms, and in browsers that they have paired. */
 export class PlayerNames {
   readonly #allowed: AllowedNames;
   readonly #given: GivenNames;

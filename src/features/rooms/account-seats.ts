@@ -8,7 +8,7 @@ import { roomKeys, roomLibrary, ttlMsOf, weeksInPlace, weeksWithSeats, type Play
 import { fieldsOf } from './record.ts';
 
 const vacateSeats = defineScript({
-  file: new URL('vacate-seats.lua', import.meta.url),
+  file: new URL('free-deleted-seats.lua', import.meta.url),
   keys: ['room'],
   args: ['owners', 'ttlMs'],
   answers: ['vacated', 'none'],

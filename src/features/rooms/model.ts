@@ -92,7 +92,7 @@ export const roomKeys = {
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The name of the queue of rooms: room codes by the time at which `presence.lua` has to run for the room. */
   due: 'rooms:due',
-  /** A hash by which processes know since when they could take channels (`served-time.ts`). The tags lie on all primaries of a Cluster. */
+  /** A hash by which processes know since when they could take channels (`channel-uptime.ts`). The tags lie on all primaries of a Cluster. */
   served: (tag: number) => `{served:${tag}}`,
 };
 

@@ -12,7 +12,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import type { RoomList } from './list/room-list.ts';
 import { roomKeys, roomLibraries, ttlMsOf, type OwnSeat } from './model.ts';
 import { fieldsOf, privatePart } from './record.ts';
-import { ServedTime } from './served-time.ts';
+import { ServedTime } from './channel-uptime.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),

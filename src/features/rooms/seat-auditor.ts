@@ -1,7 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { roomKeys, SEATS_KEPT_SECONDS } from './model.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 
 /** Checks the seats of rooms against the accounts in these seats. `roomAuditor` checks the fields of a room against each other. */
 export const seatAuditor: Auditor = {

@@ -3,7 +3,7 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { GameParams, Listed, listed, saveKeys, versionsIn } from './model.ts';
 
 const listScript = defineScript({

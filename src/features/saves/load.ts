@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { isoTime } from '../../accounts/fields.ts';
+import { isoTime } from '../../accounts/merge-rules.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
-import { isoTime } from '../../accounts/fields.ts';
+import { isoTime } from '../../accounts/merge-rules.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { plainText } from '../../accounts/plain-text.ts';
 import { rateLimited, refuse, type Refusal } from '../../errors.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { defineLibrary } from '../../redis/script.ts';
 import { CompactJson } from '../../server/http/compact-field.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';

@@ -1,6 +1,6 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { countedBytes, fieldOf, keysOf, savesIn } from './model.ts';
 
 /** Checks that each version of a save has its text, that each text has its version, and that all versions are counted. */

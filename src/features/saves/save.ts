@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { isoTime } from '../../accounts/fields.ts';
+import { isoTime } from '../../accounts/merge-rules.ts';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';

@@ -8,7 +8,7 @@ import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { invalid, refuse, Refusal, type HeldByAccount } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
-import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
+import { heldFields, isoTime, kindOf } from '../../accounts/merge-rules.ts';
 import { uncheckedOperatorFor } from '../../server/identity/caller.ts';
 import { nameOfProvider } from '../../stores/openid/provider-table.ts';
-import { readListed } from './listed.ts';
+import { readListed } from './read-sign-ins.ts';
 import { signInAuditor } from './sign-in-auditor.ts';
 
 const ListedSignIn = z

@@ -6,7 +6,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import type { Session } from '../../server/identity/sessions.ts';
 import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import type { Identity } from '../../stores/openid/provider.ts';
-import { readListed } from './listed.ts';
+import { readListed } from './read-sign-ins.ts';
 
 /**
  * The highest age of a token that proves that its user is present, in milliseconds: for an hour after the sign-in an app gets tokens

@@ -3,7 +3,7 @@ import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { endedSignInKey, signInEntry, signInsKey } from '../../accounts/sign-ins.ts';
 import { leadsTo } from '../../accounts/standing.ts';
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 
 /** Checks that each sign-in in an account's list can be read, has not ended, and leads to the account: no sign-in opens two accounts. */
 export const signInAuditor: Auditor = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { isoTime, timeOf } from '../../accounts/fields.ts';
+import { isoTime, timeOf } from '../../accounts/merge-rules.ts';
 import { trialFields, trialOf, TrialReply } from './model.ts';
 import { trialAuditor } from './trial-auditor.ts';
 

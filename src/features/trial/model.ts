@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { heldFields } from '../../accounts/fields.ts';
+import { heldFields } from '../../accounts/merge-rules.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { invalid } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';

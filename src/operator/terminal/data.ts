@@ -6,7 +6,7 @@ import { DataIdFile, readDataId, readNewest } from '../../process/data-id-file.t
 import { acceptCluster } from '../../redis/accept-cluster.ts';
 import { acceptData, anyIdIn, DATA_ID_KEY, foreignId, idIn, newDataId, readId, successorOf } from '../../redis/data-id.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
-import { findOlder, textOfOlder, type OlderData } from '../../redis/older-than-data-dir.ts';
+import { findOlder, textOfOlder, type OlderData } from '../../redis/describe-older-data.ts';
 import { slotOf } from '../../redis/slots.ts';
 import type { ForeignValue } from '../../redis/text-key.ts';
 import type { Command, Tool } from './command.ts';

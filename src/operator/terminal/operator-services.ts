@@ -19,7 +19,7 @@ import { foreignId, idIn, readId, succeeds } from '../../redis/data-id.ts';
 import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
-import { findOlder, textOfOlder } from '../../redis/older-than-data-dir.ts';
+import { findOlder, textOfOlder } from '../../redis/describe-older-data.ts';
 
 /** The services of operations, for the tool. */
 export function openOperatorServices(

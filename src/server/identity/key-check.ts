@@ -46,7 +46,7 @@ export class KeyCheck {
     const isBad = found instanceof BadKey;
     if (isBad) this.#log.refused(found, address, performance.now());
     // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own site, which has
-    // Sec-Fetch-Site. Servers send neither header: Node's fetch sends only Sec-Fetch-Mode. The answer does not tell whether the key is
+    // Sec-Fetch-Site. Servers send neither Origin nor Sec-Fetch-Site: Node's fetch sends only Sec-Fetch-Mode. The answer does not tell whether the key is
     // valid.
     if (!isTyped && (origin !== '' || fetchSite !== '')) {
       if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());

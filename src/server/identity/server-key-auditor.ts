@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { parsePerson, PERSON_ID } from './people.ts';
 import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
 

@@ -1,5 +1,5 @@
 import { CACHED } from '../documents/served-documents.ts';
-import { editionOf, madeOnce } from '../edition.ts';
+import { editionOf, madeOnce } from '../encoded-text.ts';
 import { textEndpoint } from '../text-endpoint.ts';
 import { libraryModule } from './client-module.ts';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { CACHED } from '../documents/served-documents.ts';
-import { editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../edition.ts';
+import { editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../encoded-text.ts';
 import { clientParts } from './client-module.ts';
 
 const editions = new Map(Object.entries(clientParts).map(([name, text]) => [name, madeOnce(async () => editionOf(text()))]));

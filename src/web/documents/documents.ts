@@ -3,7 +3,7 @@ import type { Docs } from './served-documents.ts';
 import { Encoded, type EndpointDeclaration } from '../../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
-import { editionsFrom } from '../edition.ts';
+import { editionsFrom } from '../encoded-text.ts';
 import { openapiDocument, type Features } from './openapi.ts';
 import { page } from './endpoints-page.ts';
 import { errorSchemas } from './error-replies.ts';

@@ -1,5 +1,5 @@
 import type { Encoded } from '../../server/http/endpoint.ts';
-import type { Edition } from '../edition.ts';
+import type { Edition } from '../encoded-text.ts';
 
 /**
  * The documents that describe the service's interface, encoded. `/metrics` is in them only without METRICS_PORT, and the endpoints of

@@ -3,7 +3,7 @@ import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
 import { CACHED } from '../documents/served-documents.ts';
-import { sendEdition, SENDS_EDITION } from '../edition.ts';
+import { sendEdition, SENDS_EDITION } from '../encoded-text.ts';
 import { HTML, pageHeaders } from '../layout.ts';
 import { textEndpoint, type DocsServices } from '../text-endpoint.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
-import { ASKED_EACH_TIME, sendEdition, SENDS_EDITION } from '../edition.ts';
+import { ASKED_EACH_TIME, sendEdition, SENDS_EDITION } from '../encoded-text.ts';
 import { textEndpoint } from '../text-endpoint.ts';
 import { styleSheet } from './style-sheet.ts';
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { editionOf, madeOnce, type Edition } from '../edition.ts';
+import { editionOf, madeOnce, type Edition } from '../encoded-text.ts';
 
 /** Gives a style sheet as browsers get it. */
 export type StyleSheet = () => Promise<Edition>;

@@ -1,4 +1,4 @@
-import { timeOf } from '../../../accounts/fields.ts';
+import { timeOf } from '../../../accounts/merge-rules.ts';
 import type { ProductState } from '../../../stores/store.ts';
 import type { StoreName } from '../../../stores/stores.ts';
 import { PurchaseFields } from '../core/purchase-fields.ts';

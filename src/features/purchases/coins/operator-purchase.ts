@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../../../accounts/fields.ts';
+import { isoTime } from '../../../accounts/merge-rules.ts';
 import { AccountId } from '../../../accounts/ids.ts';
 import { isUnbooked, needsFinish, type PurchaseDocument } from './model.ts';
 import { CoinPurchase, shownCoinPurchase } from './shown-coin-purchase.ts';

@@ -9,7 +9,7 @@ import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindB
 import { documentOf, LISTED, purchaseKeys } from './model.ts';
 import { orderKey } from './find-purchase.ts';
 import { stuckIn } from './operator-purchase.ts';
-import { pairsOf } from '../../../redis/pairs.ts';
+import { pairsOf } from '../../../redis/reply-pairs.ts';
 
 /**
  * How far ahead an entry of the queue may be due while its purchase has no record yet, in milliseconds: the time until takeover, and a

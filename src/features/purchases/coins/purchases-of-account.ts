@@ -3,7 +3,7 @@ import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';
 import { runWhereItIs } from '../../../accounts/standing-reader.ts';
-import { pairsOf } from '../../../redis/pairs.ts';
+import { pairsOf } from '../../../redis/reply-pairs.ts';
 import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { purchaseKeys } from './model.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../../../accounts/fields.ts';
+import { isoTime } from '../../../accounts/merge-rules.ts';
 import { STORE_NAMES } from '../../../stores/stores.ts';
 import type { PurchaseDocument } from './model.ts';
 

@@ -1,4 +1,4 @@
--- Removes a purchase that an operator gave to another account from the list of an account.
+-- Removes a purchase from an account's list, because an operator has given the purchase to another account.
 -- KEYS standing, listed
 -- ARGV purchase
 -- Library standing.lua: standing_of

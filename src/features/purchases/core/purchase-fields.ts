@@ -1,4 +1,4 @@
-import { pairsOf } from '../../../redis/pairs.ts';
+import { pairsOf } from '../../../redis/reply-pairs.ts';
 import { readHash } from '../../../redis/reads.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 

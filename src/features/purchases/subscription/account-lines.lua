@@ -1,4 +1,4 @@
--- Functions for scripts that change the purchase lines of an account (accounts/bounded-lines.ts). Needs account, standing and revised (keys),
+-- Functions for scripts that change the purchase lines of an account (accounts/purchase-lines.ts). Needs account, standing and revised (keys),
 -- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of() and
 -- write_lines().
 

@@ -1,5 +1,5 @@
 import { accountCreation, accountEvents } from '../../../accounts/account-events.ts';
-import { boundedLines, purchaseLine, toldSubscription } from '../../../accounts/bounded-lines.ts';
+import { boundedLines, purchaseLine, toldSubscription } from '../../../accounts/purchase-lines.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';
 import { Queue } from '../../../redis/queue.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Holding } from '../../../accounts/holdings.ts';
-import { isoTime, valuesOf } from '../../../accounts/fields.ts';
+import { isoTime, valuesOf } from '../../../accounts/merge-rules.ts';
 import { isSetsCursor } from '../../../redis/set-pages.ts';
 import { purchaseLineAuditor } from './purchase-line-auditor.ts';
 import { purchaseAuditor } from './purchase-auditor.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Services } from '../../../declare.ts';
-import { purchaseLine } from '../../../accounts/bounded-lines.ts';
-import { heldFields, isoTime, timeOf } from '../../../accounts/fields.ts';
+import { purchaseLine } from '../../../accounts/purchase-lines.ts';
+import { heldFields, isoTime, timeOf } from '../../../accounts/merge-rules.ts';
 import { storeStates, type StoreState, type StoreSubscription } from '../../../stores/store.ts';
 import { purchaseAt, purchaseChanges } from './purchase-expiry.ts';
 
@@ -168,7 +168,7 @@ export const RecordedPurchase = z
 
 /**
  * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced, ten
- * lines at most, in no order (`accounts/bounded-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to
+ * lines at most, in no order (`accounts/purchase-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to
  * the account's (`guest-moves/add-guest-to-account.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../../../accounts/fields.ts';
+import { isoTime } from '../../../accounts/merge-rules.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { purchasesOf, RecordedPurchase, shownPurchase, subscriptionKeys } from './model.ts';
 import { Queue } from '../../../redis/queue.ts';

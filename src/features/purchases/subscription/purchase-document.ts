@@ -1,5 +1,5 @@
-import { purchaseLine } from '../../../accounts/bounded-lines.ts';
-import { timeOf } from '../../../accounts/fields.ts';
+import { purchaseLine } from '../../../accounts/purchase-lines.ts';
+import { timeOf } from '../../../accounts/merge-rules.ts';
 import { Journal } from '../../../journal/journal.ts';
 import { defineLibrary } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';

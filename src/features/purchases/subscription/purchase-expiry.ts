@@ -1,4 +1,4 @@
-import { RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS } from '../../../accounts/bounded-lines.ts';
+import { RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS } from '../../../accounts/purchase-lines.ts';
 import type { StorePurchase, StoreState, StoreSubscription } from '../../../stores/store.ts';
 
 /** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */

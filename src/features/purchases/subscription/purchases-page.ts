@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { purchaseLine } from '../../../accounts/bounded-lines.ts';
+import { purchaseLine } from '../../../accounts/purchase-lines.ts';
 import { accountKey } from '../../../accounts/account-keys.ts';
 import { pageOfSets, type SetPart } from '../../../redis/set-pages.ts';
 import { defineScript } from '../../../redis/script.ts';

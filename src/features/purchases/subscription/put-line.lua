@@ -4,7 +4,7 @@
 -- ARGV hash, revision, line ('': another purchase replaced it, so it has no line), now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, told_of, write_lines
 -- Library standing.lua: standing_of
--- Library bounded-lines.lua: bound_lines
+-- Library purchase-lines.lua: bound_lines
 -- Library account-events.lua: tell_event
 -- Library create-account.lua: create_account
 -- Answers put(created 0|1) stale moved(account that it moved into) moving deleted(time)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toldSubscription } from '../../../accounts/bounded-lines.ts';
+import { toldSubscription } from '../../../accounts/purchase-lines.ts';
 import { opensAccount } from '../../../accounts/prologues.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { Unchecked } from '../../../server/http/endpoint.ts';

@@ -86,7 +86,7 @@ end
 -- Writes a room's state into the list. `ends`: the time until which somebody is known to be present in the room, in milliseconds since
 -- 1970; 0 if nobody is, which takes the room off the list.
 --
--- Players come and go with a new seq, so the time of a newer seq replaces the known time. With the same seq the later time stays.
+-- A player who joins or leaves raises the room's seq, so a state with a higher seq replaces `ends`. With the same seq the later `ends` stays.
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end

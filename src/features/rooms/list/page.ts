@@ -1,4 +1,4 @@
-import { pairsOf } from '../../../redis/pairs.ts';
+import { pairsOf } from '../../../redis/reply-pairs.ts';
 import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { listKeyNames, listKeys } from './list-model.ts';

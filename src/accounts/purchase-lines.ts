@@ -41,7 +41,7 @@ export const RENEWAL_MOMENT_MS = 2 * 60_000;
  * Lua functions for every script that adds lines to an account's field `purchases`. Moves and subscriptions both add lines, so this file is
  * in `accounts/`, which both features may import.
  */
-export const boundedLines = defineLibrary(new URL('bounded-lines.lua', import.meta.url), {
+export const boundedLines = defineLibrary(new URL('purchase-lines.lua', import.meta.url), {
   formats: [purchaseLine, toldSubscription],
   constants: { RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS },
 });

@@ -3,7 +3,7 @@ import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.
 import { checksCaller } from '../../accounts/prologues.ts';
 import { sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
 import { signInEntry, signInLibrary } from '../../accounts/sign-ins.ts';
-import { pairsOf } from '../../redis/pairs.ts';
+import { pairsOf } from '../../redis/reply-pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 
 const readScript = defineScript({

@@ -1,10 +1,10 @@
-import { pairsOf } from '../redis/pairs.ts';
+import { pairsOf } from '../redis/reply-pairs.ts';
 /**
  * Which value a field of an account gets when a guest that has the field too moves into the account:
  * - `own`: the account's value, or none. The guest's value is dropped.
  * - `earlier`, `later`: the earlier or the later of both times, in milliseconds since 1970. If one account has no time, the other account's
  *   time.
- * - `purchase_lines`: the lines of both accounts, as many as `bounded-lines.lua` allows.
+ * - `purchase_lines`: the lines of both accounts, as many as `purchase-lines.lua` allows.
  */
 export type MergeRule = 'own' | 'earlier' | 'later' | 'purchase_lines';
 

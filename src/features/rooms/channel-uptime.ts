@@ -9,7 +9,7 @@ import { roomKeys } from './model.ts';
 export const served = defineFormat('served', '<began> <last>', { began: whole, last: whole });
 
 const servedScript = defineScript({
-  file: new URL('served.lua', import.meta.url),
+  file: new URL('channel-uptime.lua', import.meta.url),
   keys: ['served'],
   args: ['process', 'began', 'takes', 'gapMs', 'keptMs'],
   answers: ['since'],

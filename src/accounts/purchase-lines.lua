@@ -1,4 +1,4 @@
--- Bounds the purchase lines of an account (bounded-lines.ts), for every script that adds lines. Gives bound_lines() and join_lines().
+-- Bounds the purchase lines of an account (purchase-lines.ts), for every script that adds lines. Gives bound_lines() and join_lines().
 local MOST_LINES = 10
 
 -- Returns a number by which lines are ranked at the time `at`: lines that give access come first, then lines that may give access again,
