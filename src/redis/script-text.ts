@@ -70,7 +70,9 @@ export const OTHER_DATA = 'OTHERDATA';
 export function renderScript(name: string, parts: ScriptParts, form: TextForm): ScriptText {
   const { keys, args, shared, library, body, readOnly } = parts;
   const isCluster = form.cluster === true;
-  const flags = [...(readOnly ? ['no-writes'] : []), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
+  // A durable batch makes a write, which the replicas confirm.
+  const writes = !readOnly || (form.waits === true && parts.durable);
+  const flags = [...(writes ? [] : ['no-writes']), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
   const sharedArgs = [
     'now',
     ...(isCluster ? ['place'] : []),

@@ -61,6 +61,17 @@ describe('REDIS_WAIT_REPLICAS', () => {
     });
   });
 
+  test('a save is read once the replica has it, because after a failover other data could get the version', async () => {
+    const save = (level: number) => service.post('/v1/saves/tetris/slot', { installId: 'install-wait-5', data: { level } });
+    const load = () => service.get('/v1/saves/tetris/slot?installId=install-wait-5');
+    expect((await save(1)).status).toBe(200);
+    await whileReplicaSleeps(async () => {
+      for (const { status, body } of await Promise.all([save(2), pause(100).then(load)]))
+        expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
+    });
+    expect((await load()).body).toMatchObject({ version: 2, data: { level: 2 } });
+  });
+
   test('the queue entry of a purchase or a move is on the replica before the act', async () => {
     const scripts = new ScriptRunner(link, { now: Date.now, replicas: 1 });
     await new Queue('waits', scripts, true).ahead('member', 1);

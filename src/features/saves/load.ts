@@ -17,6 +17,8 @@ const loadScript = defineScript({
   prologue: checksCaller,
   library: saveLibrary,
   readOnly: true,
+  // A version that a failover takes back could come again with other data, and a save based on the lost one would replace it unseen.
+  durable: true,
 });
 
 interface Place {

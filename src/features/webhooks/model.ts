@@ -109,7 +109,7 @@ export interface Attempted {
 /** Stands for an event where an operator wants all failed deliveries repeated now. */
 export const ALL_FAILED = '*';
 
-/** A position in the log of events (`features/events/log.ts`). */
+/** A position in the log of events (`features/events/event-log.ts`). */
 export type Position = number;
 
 export interface EventPage {
