@@ -67,12 +67,22 @@ const circle: Act = async (person) => {
   if (accounts === undefined) return false;
   const [one, other] = accounts;
   const [ofOne, ofOther] = accounts.map((account) => anyOf(person.of(account))!) as [Identity, Identity];
-  const merged = await Promise.all([person.add(one, ofOther, person.once), person.add(other, ofOne, person.once)]);
-  const winners = accounts.filter((_, index) => merged[index]!.answer.status === 200);
-  if (!merged.every(({ answer }) => isSettled(answer))) await pause(SETTLES_MS);
+  // Both have their offers first: once one account has merged the other, the other can ask for nothing more.
+  const offers = [];
+  for (const [account, identity] of [
+    [one, ofOther],
+    [other, ofOne],
+  ] as const) {
+    const { bearer, body } = await person.additionOf(account, identity);
+    const { confirm } = (await person.need(ADD, body, bearer, '409 sign_in_taken')).body.error;
+    offers.push({ bearer, body: { ...body, confirm } });
+  }
+  const merged = await Promise.all(offers.map(({ body, bearer }) => person.once(ADD, body, bearer)));
+  const winners = accounts.filter((_, index) => merged[index]!.status === 200);
+  if (!merged.every(isSettled)) await pause(SETTLES_MS);
   const ids: string[] = [];
   for (const identity of [ofOne, ofOther]) ids.push((await person.signIn(identity)).body.accountId as string);
-  const about = { one: one.id, other: other.id, ids, answers: merged.map(({ answer }) => codeOf(answer)) };
+  const about = { one: one.id, other: other.id, ids, answers: merged.map(codeOf) };
   person.note({ circle: about });
   if (winners.length > 1 || (winners.length === 1 && ids.some((id) => id !== winners[0]!.id)))
     person.differs('sign-ins that opened two accounts', about);
