@@ -5,11 +5,14 @@ import { decodePath, google, JWT_BEARER, purchasesPath, subscriptionPath } from 
 const SESSION_KEYS = `a:${'A'.repeat(43)}`;
 const PUBLIC_URL = 'https://play.example';
 
-/** A request to each endpoint, without credentials and in a POST with the body `{}`, and the status of its answer. */
-const calls: [method: 'GET' | 'POST', path: string, contentType: string, status: number][] = [
+const FORM = 'application/x-www-form-urlencoded';
+const ALL_REFUNDS = '{"startDate":1,"endDate":2,"notificationType":"REFUND"}';
+
+/** A request to each endpoint without credentials, the status of its answer, and the body of a POST (default: `{}`). */
+const calls: [method: 'GET' | 'POST', path: string, contentType: string, status: number, body?: string][] = [
   ['POST', '/sandbox/issue', 'application/json', 400],
   ['GET', '/sandbox/jwks.json', '', 200],
-  ['POST', '/sandbox/token', 'application/x-www-form-urlencoded', 400],
+  ['POST', '/sandbox/token', FORM, 400],
   ['GET', subscriptionPath('x'), '', 401],
   ['POST', `${purchasesPath()}/subscriptions/premium/tokens/x:acknowledge`, 'application/json', 401],
   ['POST', decodePath, 'application/json', 401],
@@ -19,10 +22,13 @@ const calls: [method: 'GET' | 'POST', path: string, contentType: string, status:
   ['GET', '/sandbox/app-store/production/inApps/v1/transactions/2000000123456789', '', 401],
   ['GET', '/sandbox/app-store/sandbox/inApps/v1/subscriptions/2000000123456789', '', 401],
   ['POST', '/sandbox/app-store/production/inApps/v1/transactions/2000000123456789/finish', 'application/json', 401],
+  ['POST', '/sandbox/app-store/production/inApps/v1/notifications/history', 'application/json', 401, ALL_REFUNDS],
+  ['POST', '/sandbox/apple-id/auth/token', FORM, 400],
+  ['POST', '/sandbox/apple-id/auth/revoke', FORM, 400],
 ];
 
-const ask = (service: TestService, [method, path, contentType]: (typeof calls)[number]) =>
-  google(service, path, { method, ...(method === 'POST' ? { headers: { 'content-type': contentType }, body: '{}' } : {}) });
+const ask = (service: TestService, [method, path, contentType, , body = '{}']: (typeof calls)[number]) =>
+  google(service, path, { method, ...(method === 'POST' ? { headers: { 'content-type': contentType }, body } : {}) });
 
 /** The places in which a service lists sandbox endpoints. */
 async function described(service: TestService): Promise<string[]> {
@@ -78,11 +84,11 @@ describe('the sandbox', () => {
   test('answers store_unavailable while Redis is away', async () => {
     await using service = await start({ redis: { socketPath: '/nonexistent/redis.sock' } });
     const form = new URLSearchParams({ grant_type: JWT_BEARER, assertion: 'a.b.c' }).toString();
-    for (const [method, path, contentType] of calls.slice(1)) {
+    for (const [method, path, contentType, , body = '{}'] of calls.slice(1)) {
       const headers: Record<string, string> = contentType === '' ? {} : { 'content-type': contentType };
-      const text = path === '/sandbox/token' ? form : '{}';
-      const { status, body } = await request(service.url, path, { method, headers }, method === 'POST' ? text : undefined);
-      expect([path, status, body.error?.code]).toEqual([path, 503, 'store_unavailable']);
+      const text = path === '/sandbox/token' ? form : body;
+      const { status, body: answer } = await request(service.url, path, { method, headers }, method === 'POST' ? text : undefined);
+      expect([path, status, answer.error?.code]).toEqual([path, 503, 'store_unavailable']);
     }
   });
 });

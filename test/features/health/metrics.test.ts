@@ -3,6 +3,7 @@ import { api } from '../../../src/api.ts';
 import { actionNames } from '../../../src/features/rooms/actions.ts';
 import { errors } from '../../../src/errors.ts';
 import { entryLetters } from '../../../src/features/coins/model.ts';
+import { USER_EVENTS } from '../../../src/stores/openid/user-event.ts';
 import { freshId, isOnCluster, request, signIn, start, type TestService } from '../../harness.ts';
 import { issue } from '../../store.ts';
 
@@ -188,7 +189,9 @@ describe('GET /metrics', () => {
       method: /^(GET|POST|any)$/,
       status: /^(0|[2-5]\d\d)$/,
       code: oneOf(Object.keys(errors)),
-      type: oneOf(Object.keys(entryLetters)),
+      // Of ledger entries and of Apple's notifications about users and about purchases.
+      type: oneOf([...Object.keys(entryLetters), ...USER_EVENTS, 'unknown', '[A-Z_]+']),
+      store: /^(google|apple)$/,
       by: /^(install|store)$/,
       action: oneOf(actionNames),
       via: /^(http|channel)$/,

@@ -14,8 +14,8 @@ import { peopleOf, person, type SignedIn, type Who } from './people.ts';
 
 /** An own Redis, which the tests audit. On a Cluster, that of the test process. */
 const own = isOnCluster() ? undefined : await forFile(startRedis());
-const place = own && { redis: own.location };
-const service = await forFile(start({ ...place, settings: { EVENTS: own === undefined ? 'off' : 'on' } }));
+const place = { ...(own && { redis: own.location }), settings: { EVENTS: own === undefined ? 'off' : 'on' } };
+const service = await forFile(start(place));
 /** Another process on the same data, whose clock is six minutes ahead. */
 const ahead = await forFile(start(place));
 ahead.advance(6 * 60_000);
@@ -414,7 +414,7 @@ describe('POST /v1/account/sign-ins/remove', () => {
   });
 
   test('by support staff ends it as its user does, and of a deleted account there is none', async () => {
-    await using staffed = await start({ ...place, settings: { ADMIN_API: 'on' } });
+    await using staffed = await start({ ...place, settings: { ...place.settings, ADMIN_API: 'on' } });
     const { token: bearer } = await makeServerKey(staffed, ['admin']);
     const removeOf = ({ accountId }: SignedIn, signIn: string): Promise<TestReply> =>
       staffed.post(`/v1/admin/accounts/${accountId}/remove-sign-in`, { signIn, reason: 'ticket 4711' }, { bearer });
@@ -451,7 +451,7 @@ describe('POST /v1/account/sign-ins/remove', () => {
       ['503 store_unconfigured', { STORE: 'off' }],
       ['503 app_store_unavailable', { OPENID_PROVIDERS: `away=${issuer.url}=game` }],
     ] as const) {
-      await using there = await start({ ...place, settings });
+      await using there = await start({ ...place, settings: { ...place.settings, ...settings } });
       const { cookies } = ada;
       expect(codeOf(await there.post('/v1/account/sign-ins', { token, proof }, { cookies }))).toBe(code);
       expect(codeOf(await there.post('/v1/account/sign-ins/remove', { id: ada.accountId, proof }, { cookies }))).toBe(code);
