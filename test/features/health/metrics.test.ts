@@ -197,7 +197,7 @@ describe('GET /metrics', () => {
       via: /^(http|channel)$/,
       call: /^(look|finish|list)$/,
       // Acts in rooms, matches and purchases.
-      outcome: /^(done|replayed|refused|failed|created|joined|seated|retried|granted|refunded|reversed)$/,
+      outcome: /^(done|replayed|refused|failed|created|joined|seated|retried|granted|refunded|reversed|over_cap)$/,
       // A primary of the service's Cluster.
       node: /^127\.0\.0\.1:\d+$/,
       script: /^[a-z]+\/[a-z-]+$/,
