@@ -120,8 +120,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
 
 /** Acts without a limit of messages. */
 export function roomActsOf(scripts: CallerScripts, roomList: RoomList = closedRoomList(scripts)): RoomActs {
-  const hub = { isWatched: () => false, takeAhead() {} };
-  return new RoomActs({ scripts, config, now, budgets: new OpenBudgets(() => 0), hub, roomList, presence: { checkSoon: async () => {} } });
+  return new RoomActs({ scripts, config, now, budgets: new OpenBudgets(() => 0), roomList, presence: { checkSoon: async () => {} } });
 }
 
 function closedRoomList(scripts: CallerScripts): RoomList {

@@ -52,9 +52,6 @@ export interface ScriptText {
   readonly bringsTag: boolean;
 }
 
-/** A library may define this function, which runs after the calls of a batch and before their answers are sent. */
-const ENDS_BATCH = /^local function end_batch\(/m;
-
 /** The error code of a call in a slot that the node does not serve, or that is moving. The call did nothing. */
 export const ELSEWHERE = 'ELSEWHERE';
 
@@ -92,7 +89,6 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     body,
     'end',
     forEachCall(name, parts, sharedArgs.length, form),
-    ENDS_BATCH.test(library) ? 'end_batch()' : '',
     writeOutboxes(parts, form),
     'return answers',
   ].join('\n');

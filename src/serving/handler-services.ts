@@ -168,7 +168,7 @@ export function servicesOf(
     },
     watchingCallers,
     presence,
-    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, hub, roomList, presence }),
+    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList, presence }),
     roomList,
     firstPages: new FirstPages({ scripts, now }),
     matches: new Matches({ scripts, config, now, roomList, log, metrics }),

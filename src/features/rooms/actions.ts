@@ -269,11 +269,6 @@ export function isAction(text: string): text is ActionName {
   return Object.hasOwn(actions, text);
 }
 
-/** Whether an action writes the game's data. */
-export function isWrite(action: unknown): action is 'state' | 'data' | 'private' {
-  return action === 'state' || action === 'data' || action === 'private';
-}
-
 export function actionOf(name: ActionName): Action {
   return actions[name];
 }

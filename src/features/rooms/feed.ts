@@ -126,20 +126,18 @@ const PRIVATE_OF = 'privateOf';
 
 /**
  * The state after a published change.
- * @param message lines: the seq after the change, and the seq before unless it is lower by one; the time of the change before it; then names
- * and texts of fields
- * @returns the `seq` after the change if the known state is not the state before the change: the room has to be read. Undefined: the known
+ * @param message lines: the seq of the change, the time of the change before it, then names and texts of fields
+ * @returns the `seq` of the change if the known state is not the state before the change: the room has to be read. Undefined: the known
  * state already has the change
  */
 function changed(message: string, known: RoomState | undefined): State | number | undefined {
-  const end = message.indexOf('\n');
-  const [position, from = position - 1] = message.slice(0, end).split(' ').map(Number) as [number, number?];
-  if (known === undefined || from > known.position) return position;
+  const [seq, before, ...words] = message.split('\n');
+  const position = Number(seq);
+  if (known === undefined || position > known.position + 1) return position;
   if (position < known.position) return undefined;
   // Two different changes have the same seq: a failover of Redis lost the change that this process knows.
-  if (position === known.position) return message.includes(`\nupdatedAt\n${known.stamp}\n`) ? undefined : position;
-  const [before, ...words] = message.slice(end + 1).split('\n');
-  if (from !== known.position || before !== known.stamp) return position;
+  if (position === known.position) return words[words.lastIndexOf('updatedAt') + 1] === known.stamp ? undefined : position;
+  if (before !== known.stamp) return position;
   return known.changed(words);
 }
 

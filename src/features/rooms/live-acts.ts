@@ -39,9 +39,6 @@ export const roomActMessages: ActMessages = {
     if (!Number.isSafeInteger(order) || (order as number) < 1) return 'order: Must be a whole number above 0';
     return typeof action === 'string' ? undefined : 'action: Must be a text';
   },
-  // The actor of `private` gets its part before the answer, so each one waits for the one before it.
-  mayOverlap: ({ action, merge }) => merge === undefined && (action === 'data' || action === 'state'),
-  awaited: (code, { roomActs }: ActServices) => roomActs.hurry(code),
   framesPerSecond: FRAMES_PER_SECOND,
   refused(head, refusal) {
     const [, order] = ORDER.exec(head) ?? [];

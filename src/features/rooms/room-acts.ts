@@ -5,11 +5,9 @@ import { defineScript } from '../../redis/script.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import { KeyedMutex } from '../../server/keyed-mutex.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';
-import type { Hub } from '../../server/live/hub.ts';
 import type { Presence } from './presence.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
-import { actionOf, checkAct, isWrite, type ActBody, type ActionName } from './actions.ts';
-import { GroupCommit } from './group-commit.ts';
+import { actionOf, checkAct, type ActBody, type ActionName } from './actions.ts';
 import { openRoom, settingsOf, type NewRoomServices } from './new-room.ts';
 import { mergeTexts } from './merge.ts';
 import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, tagsText, ttlMsOf, type OwnSeat } from './model.ts';
@@ -60,14 +58,13 @@ const lobbyScript = defineScript({
 const writeScript = defineScript({
   file: new URL('write-game-data.lua', import.meta.url),
   keys: ['room'],
-  args: ['action', ...ofAct, 'after', 'from', 'text', 'ifStateSeq', 'private', 'ttlMs'],
+  args: ['action', ...ofAct, 'from', 'text', 'ifStateSeq', 'private', 'ttlMs'],
   shared: ['keyGame'],
   answers: [
     'done',
     'replayed',
     'contended',
     'merge_from',
-    'too_early',
     'too_long',
     'unknown_seat',
     'stale_state',
@@ -130,7 +127,6 @@ interface Written extends Done {
 
 export interface RoomActsOptions extends NewRoomServices {
   readonly budgets: SeatBudgets;
-  readonly hub: Pick<Hub, 'isWatched' | 'takeAhead'>;
   readonly presence: Pick<Presence, 'checkSoon'>;
 }
 
@@ -141,18 +137,9 @@ export class RoomActs {
   readonly #turns = new KeyedMutex();
   /** By room code: the JSON text of the state after the last merge by this process. */
   readonly #states = new LruCache<string, string>(STATES_REMEMBERED);
-  readonly #groups: GroupCommit;
-  /** By room code, actor and tab: the last act that replaces data and has no answer yet. */
-  readonly #underWay = new Map<string, UnderWay>();
 
   constructor(options: RoomActsOptions) {
     this.#options = options;
-    this.#groups = new GroupCommit((code) => options.hub.isWatched(roomKeys.room(code)));
-  }
-
-  /** Commits the acts of a room at once, because something waits for one of them. */
-  hurry(code: string): void {
-    this.#groups.hurry(code);
   }
 
   /** Performs an act. @throws Refusal with one of `actCodes`, or for a caller who may not act */
@@ -169,13 +156,9 @@ export class RoomActs {
   }
 
   #do(act: Act): Promise<Done> {
-    const { action, body, by, code } = act;
-    const actor = isKey(by) ? 'server' : by.accountId;
-    if (isWrite(action) && body.merge === undefined) return this.#replace(act, actor);
-    // This act must not overtake an act that the same caller sent before.
-    this.#groups.hurry(code, actor);
+    const { action } = act;
     if (action === 'message') return this.#send(act);
-    return isWrite(action) ? this.#merge(act, body.merge) : this.#change(act);
+    return action === 'state' || action === 'data' || action === 'private' ? this.#write(act) : this.#change(act);
   }
 
   /**
@@ -234,45 +217,22 @@ export class RoomActs {
     }
   }
 
-  /** Replaces the game's data, with the next group of the room. An act does not wait for the answer to the act that its tab sent before. */
-  #replace(act: Act, actor: string): Promise<Done> {
-    const { code, body } = act;
-    const { order, tab = '' } = body;
-    if (order === undefined) return this.#commit(act, actor, undefined);
-    const name = `${code} ${actor} ${tab}`;
-    const before = this.#underWay.get(name);
-    const done = this.#commit(act, actor, before !== undefined && before.order < order ? before : undefined).finally(() => {
-      if (this.#underWay.get(name)?.done === done) this.#underWay.delete(name);
-    });
-    this.#underWay.set(name, { order, done });
-    return done;
-  }
-
   /**
-   * @param before the act that the tab sent before. A Cluster may refuse that act for a moment, and so get to this one first, which then
-   * waits until that one has its answer: done first, it would make that one a replay
+   * Writes the game's data. If another process writes between the read and the write of a merge, the merge is repeated from the new text.
    */
-  async #commit(act: Act, actor: string, before: UnderWay | undefined): Promise<Done> {
-    const { action, body, code } = act;
-    const text = (action === 'data' ? body.data : body.state) ?? '';
-    let written = await this.#groups.commit(code, actor, sizeOf(body), () => this.#writeText(act, '', text, before?.order));
-    if (written === TOO_EARLY) {
-      await before!.done.catch(() => {});
-      written = await this.#writeText(act, '', text);
-    }
-    if (written === TOO_EARLY || written instanceof MergeFrom) throw new Error('write-game-data.lua gave an answer to another act');
-    return written;
-  }
-
-  /** Merges into the game's data. If another process writes between the read and the write, the merge is repeated from the new text. */
-  #merge(act: Act, patch: unknown): Promise<Done> {
-    const { action, code } = act;
+  async #write(act: Act): Promise<Done> {
+    const { body, action, code } = act;
     const isOfState = action !== 'data';
+    if (body.merge === undefined) {
+      const written = await this.#writeText(act, '', (isOfState ? body.state : body.data) ?? '');
+      if (written instanceof MergeFrom) throw new Error('write-game-data.lua answered merge_from to an act without a merge');
+      return written;
+    }
     return this.#turns.take(code, async () => {
       let from = (isOfState ? this.#states.get(code) : undefined) ?? NOT_KNOWN;
       let tooLongFrom: string | undefined;
       for (let tries = 0; tries < MERGE_TRIES; tries++) {
-        let text = from === NOT_KNOWN ? '' : mergeTexts(from, patch);
+        let text = from === NOT_KNOWN ? '' : mergeTexts(from, body.merge);
         if (isOfState && Buffer.byteLength(text) > STATE_LIMIT_BYTES) {
           // Before the act is refused, the script is asked for the room's present state: the state may be shorter by now, or the tab may
           // have done this act before.
@@ -280,7 +240,6 @@ export class RoomActs {
           [from, text] = [NOT_KNOWN, ''];
         }
         const written = await this.#writeText(act, from, text);
-        if (written === TOO_EARLY) throw new Error('write-game-data.lua answered too_early to an act that follows none');
         if (written instanceof MergeFrom) {
           if (written.text === tooLongFrom)
             throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
@@ -296,7 +255,7 @@ export class RoomActs {
     });
   }
 
-  async #writeText(act: Act, from: string, text: string, after: number | '' = ''): Promise<Written | MergeFrom | typeof TOO_EARLY> {
+  async #writeText(act: Act, from: string, text: string): Promise<Written | MergeFrom> {
     const { action, body, by, code } = act;
     const { scripts, config } = this.#options;
     const keys = { room: roomKeys.room(code) };
@@ -304,7 +263,6 @@ export class RoomActs {
     const args = {
       ...argsOf(act),
       action,
-      after,
       from,
       text,
       ifStateSeq: (action === 'data' ? undefined : body.ifStateSeq) ?? '',
@@ -314,15 +272,10 @@ export class RoomActs {
     const [word, ...words] = await scripts.runWithOrWithout(isKey(by) ? undefined : by, writeScript, keys, args);
     switch (word) {
       case 'contended':
+        return { ...doneOf('done', words), isContended: true };
       case 'done':
-      case 'replayed': {
-        const [published] = words.splice(4, 1);
-        if (published !== '') this.#options.hub.takeAhead(keys.room, published!);
-        const done = doneOf(word === 'replayed' ? word : 'done', words);
-        return word === 'contended' ? { ...done, isContended: true } : done;
-      }
-      case 'too_early':
-        return TOO_EARLY;
+      case 'replayed':
+        return doneOf(word, words);
       case 'merge_from':
         return new MergeFrom(words[0]!);
       case 'too_long':
@@ -415,14 +368,6 @@ const MERGE_TRIES = 20;
 /** The number of rooms whose state a process remembers for the next merge, with at most 8 KiB each. */
 const STATES_REMEMBERED = 1000;
 
-/** The act was not done, because an act that its tab sent before has not been done yet. */
-const TOO_EARLY = Symbol('too early');
-
-interface UnderWay {
-  readonly order: number;
-  readonly done: Promise<Done>;
-}
-
 /** The room's present text, from which a merge has to be repeated: the merge began from a text that another process has replaced. */
 class MergeFrom {
   readonly text: string;
@@ -442,13 +387,6 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
     tab: body.tab ?? '',
     isWhole: isWhole ? '1' : '',
   };
-}
-
-/** The length in UTF-16 units of what an act writes. */
-function sizeOf({ state, data, seats }: ActBody): number {
-  let length = (state ?? data ?? '').length;
-  for (const id in seats) length += seats[id]!.length;
-  return length;
 }
 
 /** The settings that an act changes, as lines for `lobby-act.lua`: a line with the name and a line with the value of each setting. */

@@ -1,6 +1,6 @@
 -- A library of functions for every script that reads or changes a room. Takes `now` of the batch.
--- Gives find_room(), find_room_of(), share_room_of(), field(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
--- keep(), drop(), last_order(), is_done(), note_order(), note_presence(), fills_up(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle(), settle_later(), reply() and end_batch().
+-- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
+-- keep(), drop(), last_order(), is_done(), note_order(), note_presence(), fills_up(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set. Each process with watchers keeps a copy of the public fields, and makes
 -- the room's JSON from the copy (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
@@ -30,16 +30,14 @@
 local MOST_TABS = 8 -- tabs whose last order a seat remembers
 
 -- Returns a table with the fields that every script needs, then the values of the further fields that the caller names (false for a field
--- that does not exist). Returns nil if the room does not exist or has expired. The table also collects changes: `public`, `kept` and
--- `dropped` those of the present call, `latest` all values that settle_later() noted, by the names of their fields. `shown` and `own` are the
--- names of the noted public and other fields.
+-- that does not exist). Returns nil if the room does not exist or has expired. The table also collects the changes that settle() writes.
 local function find_room(key, ...)
   local values = redis.call('HMGET', key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...)
   local seq, updated_at, expires_at, phase, host, players, game, most, writers = unpack(values, 1, 9)
   if not expires_at or tonumber(expires_at) <= tonumber(now) then return nil end
   local room = {
-    key = key, seq = tonumber(seq), seq_before = tonumber(seq), updated_at = updated_at, phase = phase, host = host, players = players,
-    game = game, most = tonumber(most), writers = writers, public = {}, kept = {}, dropped = {}, latest = {}, shown = {}, own = {},
+    key = key, seq = tonumber(seq), updated_at = updated_at, phase = phase, host = host, players = players, game = game,
+    most = tonumber(most), writers = writers, public = {}, kept = {}, dropped = {},
   }
   return room, unpack(values, 10)
 end
@@ -53,39 +51,6 @@ end
 -- and the tabs of this seat, which actor_in() and is_done() need.
 local function find_room_of(key, seat_id, ...)
   return with_seat(seat_id, find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...))
-end
-
--- The rooms that calls of the batch share, in the order in which the calls found them, and by their keys.
-local shared, shared_by_key = {}, {}
-
--- find_room_of() for a script whose calls of one batch share the room: each call sees the changes that the calls before it have noted
--- (settle_later). end_batch() writes and publishes all changes of the room at once.
-local function share_room_of(key, seat_id, ...)
-  local names = {seat_id .. ':account', seat_id .. ':tabs', ...}
-  local room, values = shared_by_key[key]
-  if room then
-    values = redis.call('HMGET', key, unpack(names))
-    for place, name in ipairs(names) do
-      local latest = room.latest[name]
-      if latest ~= nil then values[place] = latest end
-    end
-    -- A call that failed may have left changes that it did not note.
-    room.public, room.kept, room.private_of = {}, {}, nil
-  else
-    values = {find_room(key, unpack(names))}
-    room = table.remove(values, 1)
-    if not room then return nil end
-    room.whole_answers = {}
-    shared[#shared + 1], shared_by_key[key] = room, room
-  end
-  return with_seat(seat_id, room, unpack(values, 1, #names))
-end
-
--- The value of a field after the changes that calls of the batch have noted; false if the field does not exist.
-local function field(room, name)
-  local value = room.latest[name]
-  if value ~= nil then return value end
-  return redis.call('HGET', room.key, name)
 end
 
 -- The most bytes of a seat's public data in a room with `seats` seats. All seats together have 16 KiB at most.
@@ -223,7 +188,7 @@ end
 local function last_order(room, actor, tab)
   local last, others, count = '0', {}, 0
   local tabs = room.seat_tabs
-  if actor ~= room.seat_id then tabs = field(room, actor .. ':tabs') end
+  if actor ~= room.seat_id then tabs = redis.call('HGET', room.key, actor .. ':tabs') end
   for line in string.gmatch(tabs or '', '[^\n]+') do
     local order, name = string.match(line, '^(%d+) (.*)$')
     if name == tab then last = order
@@ -240,7 +205,6 @@ local function is_done(room, actor, order, tab)
   if order == '' then return false end
   local last
   last, room.other_tabs = last_order(room, actor, tab)
-  room.tab_order = last
   return tonumber(order) <= tonumber(last)
 end
 
@@ -259,7 +223,7 @@ local function note_presence(room, actor, is_whole)
   local is_here = record and (actor == 'server' or string.match(record, '<seat: connected>') == 'true')
   if is_here then return end
   keep(room, actor .. ':acted', now)
-  room.presence_begins = room.presence_begins or not acted
+  room.presence_begins = not acted
 end
 
 local function start_room(room)
@@ -350,95 +314,40 @@ local function take_seat(room, account_id, name, now_text)
   return id
 end
 
--- Notes values by name, and appends the names that are new to `names`. `changes`: name, value, name, value …
-local function note(room, names, changes)
-  local latest = room.latest
-  for place = 1, #changes, 2 do
-    local name = changes[place]
-    if latest[name] == nil then names[#names + 1] = name end
-    latest[name] = changes[place + 1]
-  end
-end
-
--- Ends a call with the changes that set() and keep() collected. A change of public fields raises seq.
-local function settle_later(room, ttl_ms)
-  note(room, room.own, room.kept)
-  if #room.public == 0 then return end
-  note(room, room.shown, room.public)
-  room.seq, room.ttl_ms = room.seq + 1, ttl_ms
-  for id in string.gmatch(room.private_of or '', '%S+') do
-    if not string.find(' ' .. (room.dealt or '') .. ' ', ' ' .. id .. ' ', 1, true) then room.dealt = room.dealt and room.dealt .. ' ' .. id or id end
-  end
-end
-
-local function append(words, room, names)
-  for _, name in ipairs(names) do words[#words + 1], words[#words + 2] = name, room.latest[name] end
-end
-
--- Writes what settle_later() noted, and publishes the public fields. Returns the published message, if there is one. It has these lines: the
--- seq, and the seq before unless it is lower by one; the time of the previous change; then names and values of fields. A process whose
--- copy is older than the previous change reads all fields. If private parts changed, the message names only the players (`privateOf`), and the
--- processes of these players read the parts.
-local function write_room(room)
-  local words, message = {}
-  append(words, room, room.shown)
-  if room.seq > room.seq_before then
-    local seq = string.format('%d', room.seq)
-    for _, word in ipairs({'seq', seq, 'updatedAt', now, 'expiresAt', string.format('%d', tonumber(now) + tonumber(room.ttl_ms))}) do
-      words[#words + 1] = word
-    end
-    local since = room.seq_before == room.seq - 1 and '' or string.format(' %d', room.seq_before)
-    local private_of = room.dealt and '\nprivateOf\n' .. room.dealt or ''
-    message = seq .. since .. '\n' .. room.updated_at .. '\n' .. table.concat(words, '\n') .. private_of
-    publish(room.key, message)
-    redis.call('PEXPIRE', room.key, room.ttl_ms)
-  end
-  append(words, room, room.own)
-  if #words > 0 then redis.call('HSET', room.key, unpack(words)) end
-  if #room.dropped > 0 then redis.call('HDEL', room.key, unpack(room.dropped)) end
-  return message
-end
-
--- Ends a call, and writes the changes that set(), keep() and drop() collected.
+-- Writes the changes that set(), keep() and drop() noted. A change of public fields raises seq and is published. The published message has
+-- these lines: the seq, the time of the previous change, then names and values of fields. A process whose copy is older than the previous
+-- change reads all fields. If private parts changed, the message names only the players (`private_of`), and the processes of these players
+-- read the parts.
 local function settle(room, ttl_ms)
-  settle_later(room, ttl_ms)
-  write_room(room)
+  local public, kept, dropped = room.public, room.kept, room.dropped
+  if #public > 0 then
+    local before = room.updated_at
+    room.seq = room.seq + 1
+    room.updated_at = now
+    set(room, 'seq', string.format('%d', room.seq))
+    set(room, 'updatedAt', now)
+    set(room, 'expiresAt', string.format('%d', tonumber(now) + tonumber(ttl_ms)))
+    local private_of = room.private_of and '\nprivateOf\n' .. room.private_of or ''
+    publish(room.key, string.format('%d\n', room.seq) .. before .. '\n' .. table.concat(public, '\n') .. private_of)
+    redis.call('PEXPIRE', room.key, ttl_ms)
+    for place = 1, #kept do public[#public + 1] = kept[place] end
+    kept = public
+  end
+  if #kept > 0 then redis.call('HSET', room.key, unpack(kept)) end
+  if #dropped > 0 then redis.call('HDEL', room.key, unpack(dropped)) end
 end
 
--- Appends to the answer of an act what brings the whole room.
-local function whole_fields(room, words)
-  public_fields(room.key, words, true)
-  if room.presence_begins then words[#words + 1], words[#words + 2] = 'presenceBegins', 'true' end
-  return words
-end
-
--- The answer to an act: the word, the seq, the actor's player id, '1' if this player is the host, the actor's private part or '', in a shared
--- room a place for the published message and, if `is_whole` is '1', the room's public fields. A server has no seat: in a room with a host the
--- answer to a server has the seat of the host
+-- The answer to an act: the word, the seq, the actor's player id, '1' if this player is the host, the actor's private part or '' and, if
+-- `is_whole` is '1', the room's public fields. A server has no seat: in a room with a host the answer to a server has the seat of the host
 -- after the act.
 local function reply(word, room, actor, is_whole)
   local id, private = actor, ''
   if actor == 'server' then id = room.host or actor
-  elseif is_whole ~= '' then private = field(room, actor .. ':private') or '' end
+  elseif is_whole ~= '' then private = redis.call('HGET', room.key, actor .. ':private') or '' end
   local is_host = id == 'server' or id == room.host and is_seated(room, id)
   local words = {word, string.format('%d', room.seq), id, is_host and '1' or '0', private}
-  if room.whole_answers then
-    words[6] = ''
-    if room.seq > room.seq_before then room.telling = room.telling or words end
-    if is_whole ~= '' then room.whole_answers[#room.whole_answers + 1] = words end
-  elseif is_whole ~= '' then whole_fields(room, words) end
+  if is_whole == '' then return words end
+  public_fields(room.key, words, true)
+  if room.presence_begins then words[#words + 1], words[#words + 2] = 'presenceBegins', 'true' end
   return words
-end
-
--- Writes the rooms that the calls of the batch shared, and completes the calls' answers: one of a room's answers gets the published message,
--- and those with the whole room get the fields as the batch leaves them.
-local function end_batch()
-  for _, room in ipairs(shared) do
-    local message = write_room(room)
-    if message and room.telling then room.telling[6] = message end
-    local fields = room.whole_answers[1] and whole_fields(room, {})
-    for _, words in ipairs(room.whole_answers) do
-      for _, word in ipairs(fields) do words[#words + 1] = word end
-    end
-  end
 end

@@ -1,32 +1,28 @@
 -- Writes a game's data in a room: the state, the caller's own public data, or private parts of players with or without the state. All
 -- changes of a call take effect together.
 -- KEYS room
--- ARGV action, account_id, seat_id, order, tab, is_whole, after, from, text, if_state_seq, private, ttl_ms
+-- ARGV action, account_id, seat_id, order, tab, is_whole, from, text, if_state_seq, private, ttl_ms
 -- Shared key_game
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: share_room_of, field, data_limit, seated_set, actor_in, is_done, note_order, note_presence, set, keep, settle_later, reply, end_batch
--- Answers done(seq, player id, is host 0|1, private, published message or '', field, value …) replayed(as done) contended(as done) merge_from(text) too_early too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
+-- Library room.lua: find_room_of, data_limit, seated_set, actor_in, is_done, note_order, note_presence, set, keep, settle, reply
+-- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
--- after    the order of the act that the tab sent before, if that act may not have been done yet: else the answer is `too_early`
 -- from     '' if `text` replaces the room's text. For a merge the text from which `text` was merged, or '-' if the process does not know
 --          the room's text. If the room has another text now, the script writes nothing, and answers `merge_from` with the room's text
 -- text     the new state, or for `data` the player's new data; '' to write neither
 -- private  the new private parts: a line with the player id and a line with the JSON text, in turn
 --
--- The calls of a batch share the room. They are judged one after the other, and their changes are written and published together.
---
 -- The answer is `contended` in place of `done` if within CONTENDED_MS a merge had to be repeated because another process had written.
 local CONTENDED_MS = 1000
 local target = action == 'data' and seat_id .. '.data' or 'state'
-local found, state_seq, text_before = share_room_of(room, seat_id, 'stateSeq', target)
+local found, state_seq, text_before = find_room_of(room, seat_id, 'stateSeq', target)
 if not found then return {'room_not_found'} end
 local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
 if not actor then return {refusal} end
 local is_guests = refusal
 if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
-if after ~= '' and tonumber(found.tab_order) < tonumber(after) then return {'too_early'} end
 
 local is_server, is_host = key_game ~= '', actor == found.host
 if action == 'private' and not is_server and not is_host then return {'not_host'} end
@@ -38,7 +34,7 @@ if found.phase == 'ended' then return {'room_ended'} end
 
 if action == 'data' and actor ~= seat_id then
   target = actor .. '.data'
-  text_before = field(found, target)
+  text_before = redis.call('HGET', room, target)
 end
 text_before = text_before or 'null'
 if if_state_seq ~= '' and if_state_seq ~= state_seq then return {'stale_state', state_seq, text_before} end
@@ -63,7 +59,7 @@ end
 if is_guests then keep(found, actor .. ':account', account_id) end
 note_order(found, actor, order, tab)
 note_presence(found, actor, is_whole)
-settle_later(found, ttl_ms)
+settle(found, ttl_ms)
 local contended = from ~= '' and redis.call('HGET', room, 'contended')
 local word = contended and tonumber(contended) > tonumber(now) - CONTENDED_MS and 'contended' or 'done'
 return reply(word, found, actor, is_whole)

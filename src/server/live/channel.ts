@@ -49,10 +49,6 @@ export interface ActMessages {
    * channel checks all other fields.
    */
   lacks(message: { readonly [field: string]: unknown }): string | undefined;
-  /** Whether an act may begin before earlier acts of the same socket of which this is true have ended. Default: no act may. */
-  readonly mayOverlap?: (message: { readonly [field: string]: unknown }) => boolean;
-  /** Called when another message waits for such acts. @param id of the watched thing */
-  readonly awaited?: (id: string, services: never) => void;
   /** The most frames per second of a socket that has a name, which means that its player was welcomed. */
   readonly framesPerSecond: number;
   /**

@@ -114,19 +114,6 @@ export class Hub {
     return true;
   }
 
-  /** Whether sockets of this process watch the thing of a channel. */
-  isWatched(channel: string): boolean {
-    return (this.#topics.get(channel)?.watcherCount ?? 0) > 0;
-  }
-
-  /**
-   * Takes a message that a script has published from the script's answer, so that its state and the answers to those who changed it leave in
-   * one write. The message that Redis publishes is ignored then.
-   */
-  takeAhead(channel: string, message: string): void {
-    this.#topics.get(channel)?.takeAhead(message);
-  }
-
   /** Resolves every long-poll at once, also those that begin later. */
   drain(): void {
     this.#draining = true;

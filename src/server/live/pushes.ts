@@ -2,7 +2,7 @@
  * The least milliseconds between two pushes: a watcher gets at most 60 states a second. States in between are skipped, but never the
  * latest.
  */
-export const PUSH_INTERVAL_MS = 17;
+const PUSH_INTERVAL_MS = 17;
 
 /**
  * The number of watchers up to which the bound on bytes per second holds for the whole topic. Beyond that the bound grows with the number

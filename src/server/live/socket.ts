@@ -88,11 +88,6 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
   /** Whether a read of the private part is queued, waits for the socket to drain, or failed and is repeated. */
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
-  /** The number of pieces of work of `#enqueue` that have not ended. */
-  #queued = 0;
-  /** The number of acts of `#overlap` that have begun and not ended, and what runs when they have. */
-  #overlapping = 0;
-  #hasOverlapped: (() => void) | undefined;
 
   constructor({ host, channel, client, topic, takesPatches }: LiveSocketOptions<Services>) {
     this.#host = host;
@@ -207,16 +202,14 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
     const [messages, bytes] = actBytes === undefined ? [1, 0] : [0, actBytes];
     this.#messagesInWork += messages;
     this.#actBytesInWork += bytes;
-    const work = async (): Promise<void> => {
+    this.#enqueue(async () => {
       try {
         if (this.isOpen) await channel.received!(this, message, services);
       } finally {
         this.#messagesInWork -= messages;
         this.#actBytesInWork -= bytes;
       }
-    };
-    if (actBytes !== undefined && channel.acts!.mayOverlap?.(message as never) === true) this.#overlap(work);
-    else this.#enqueue(work);
+    });
   }
 
   get #hasActsWaiting(): boolean {
@@ -373,45 +366,12 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
    * @param tellsEnd whether the client gets an error if the session has ended
    */
   #enqueue(work: () => Promise<unknown>, tellsEnd = true): void {
-    this.#hurry();
-    this.#queued++;
-    this.#work = this.#work
-      .then(() => (this.#overlapping === 0 ? work() : this.#whenOverlapped().then(work)))
-      .catch((error: unknown) => this.#failed(error, tellsEnd))
-      .finally(() => this.#queued--);
-  }
-
-  /** Begins an act after the work that is queued, but does not wait for the acts before it that may overlap too. */
-  #overlap(work: () => Promise<unknown>): void {
-    const begin = (): void => {
-      this.#overlapping++;
-      const ended = (): void => {
-        if (--this.#overlapping === 0) this.#hasOverlapped?.();
-      };
-      work().then(ended, (error: unknown) => {
-        ended();
-        this.#failed(error, true);
-      });
-    };
-    if (this.#queued === 0) return begin();
-    this.#queued++;
-    this.#work = this.#work.then(begin).finally(() => this.#queued--);
-  }
-
-  #hurry(): void {
-    if (this.#overlapping > 0) this.#channel.acts?.awaited?.(this.id, this.#host.services as never);
-  }
-
-  #whenOverlapped(): Promise<void> {
-    this.#hurry();
-    return new Promise((resolve) => (this.#hasOverlapped = resolve));
-  }
-
-  #failed(error: unknown, tellsEnd: boolean): void {
-    if (error instanceof SessionEnded) return tellsEnd ? this.refuse(invalidBearer()) : undefined;
-    if (error instanceof Refusal) return this.refuse(error);
-    this.#host.log.warn({ reason: (error as Error).message, channel: this.#channel.path }, 'a handler of a channel failed');
-    this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
+    this.#work = this.#work.then(work).catch((error: unknown) => {
+      if (error instanceof SessionEnded) return tellsEnd ? this.refuse(invalidBearer()) : undefined;
+      if (error instanceof Refusal) return this.refuse(error);
+      this.#host.log.warn({ reason: (error as Error).message, channel: this.#channel.path }, 'a handler of a channel failed');
+      this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
+    });
   }
 }
 

@@ -207,12 +207,6 @@ export class Topic {
     else this.#advance(news);
   }
 
-  /** Takes a message ahead of Redis, if it brings the state after the one that the topic has. Else the published message decides. */
-  takeAhead(message: string): void {
-    const news = this.feed.take(message, this.#state);
-    if (typeof news === 'object' && 'position' in news) this.#advance(news);
-  }
-
   /**
    * Reads the thing again, because it has changed: as soon as its next push is allowed. So a thing that changes all the time is read as
    * often as it is pushed.

@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Presence } from '../../../src/features/rooms/presence.ts';
-import { Topic } from '../../../src/server/live/topic.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { type Message, type Watcher } from '../../realtime/watcher.ts';
 import { makeServerKey, keyChangesOf } from '../../server-keys.ts';
@@ -84,33 +83,6 @@ describe('an act over the channel', () => {
     const answers = watcher.messages.filter(({ type }) => type === 'acted');
     expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => ({ type: 'acted', order: index + 1, seq: expect.any(Number) })));
     expect((await room.read()).state).toBe(50);
-  });
-
-  test('shares a write, a published message and a patch with the acts of other players, and each has its own answer', async () => {
-    const room = await open(service, { writers: 'players' });
-    const guests = [await room.join(), await room.join(), await room.join()];
-    const players = await Promise.all([room.host, ...guests].map((installId) => seated(service, room, installId)));
-    const taken = vi.spyOn(Topic.prototype, 'take');
-    onTestFinished(() => taken.mockRestore());
-    const { seq } = await room.read();
-    for (let order = 1; order <= 10; order++)
-      for (const [place, player] of players.entries()) player.send({ type: 'act', order, action: 'data', data: { place, order } });
-    players[1]!.send({ type: 'act', order: 11, action: 'end' });
-    await Promise.all(players.map((player) => acted(player, 10)));
-    expect(await acted(players[1]!, 11)).toMatchObject({ error: { code: 'not_host' } });
-    const seqs = players.flatMap(({ messages: all }) => all.filter(({ type }) => type === 'acted').flatMap((answer) => answer.seq ?? []));
-    expect(seqs.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 40 }, (_, index) => seq + 1 + index));
-    const found = await players[0]!.reaches(seq + 40);
-    expect(found.players.map(({ data }: Message) => data)).toEqual([0, 1, 2, 3].map((place) => ({ place, order: 10 })));
-    expect(await room.read()).toEqual(found);
-    const all = (): string[] =>
-      taken.mock.calls.flatMap(([message], index) => ((taken.mock.contexts[index] as Topic).id === room.code ? [message] : []));
-    await vi.waitFor(() => expect(all().at(-1)).toMatch(new RegExp(`^${seq + 40}\\b`)));
-    const messages = all();
-    expect(messages.length).toBeLessThan(40);
-    expect(messages.some((message) => /^\d+ \d+\n/.test(message))).toBe(true);
-    const before = messages.map((message) => message.split('\n')[0]!.split(' ').map(Number));
-    for (const [index, [to = 0, from = to - 1]] of before.entries()) expect([to, from]).toEqual([to, before[index - 1]?.[0] ?? seq]);
   });
 
   test('past sixty at once is rate_limited, and counts for its seat alone', async () => {
