@@ -238,7 +238,7 @@ describe('on the settings', () => {
     [{ STORE: '' }, 'warning', 'store_unconfigured', 'sign-in (GOOGLE_CLIENT_IDS)'],
     [{ STORE: 'apple' }, 'warning', 'store_unconfigured', 'APPLE_BUNDLE_IDS, APPLE_ROOTS_FILE'],
     [{ STORE: 'google,apple' }, 'note', 'no_app_review', 'TEST_PURCHASES=off'],
-    [{ TEST_PURCHASES: 'on' }, 'warning', 'test_purchases', 'TEST_PURCHASES=on'],
+    [{ STORE: 'google,apple', TEST_PURCHASES: 'on' }, 'warning', 'test_purchases', 'TEST_PURCHASES=on'],
     [{ PLAYGROUND: 'on' }, 'warning', 'playground', ''],
     [{ WEBHOOKS_PRIVATE: 'on' }, 'warning', 'private_webhooks', 'WEBHOOKS_PRIVATE=on'],
     [{ SESSION_VERIFY: 'on' }, 'note', 'open_verify', ''],

@@ -51,7 +51,7 @@ describe('keys', () => {
       expect.stringMatching(/^ID +NAME +STATE +SCOPES +GAME +MADE \(UTC\) +ENDS +LAST USED +REPLACES$/),
       expect.stringMatching(
         new RegExp(
-          `^${newest.id}  game server  valid  rooms         -       \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d  -                 -          -$`,
+          `^${newest.id}  game server  valid  rooms         -       \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d  -                    -          -$`,
         ),
       ),
       expect.stringContaining('shop'),
