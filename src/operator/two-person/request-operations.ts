@@ -16,12 +16,12 @@ import {
   type Operator,
   type OperatorServices,
 } from '../operation.ts';
-import { addRequest, answerRequest, readRequests, REQUEST_ID, type KeptRequest } from './requests.ts';
+import { addRequest, answerRequest, findRequest, MOST_KEPT, readRequests, REQUEST_ID, type KeptRequest } from './requests.ts';
 
 /**
- * The yes of a second person, above TWO_PERSON_COINS. A person who is signed in to the console asks; another person approves or refuses in
- * the console. Neither can be a server key: nobody knows who holds it. These operations are not below `/v1/admin`, and the tool has none of
- * them: its user has access to Redis.
+ * Changes above TWO_PERSON_COINS need the approval of a second person. A person asks in the console, and another person approves or refuses
+ * there. A server key can do neither, because nobody knows who holds it. So these operations are not below `/v1/admin`. The tool has none of
+ * them either, because its user has access to Redis.
  */
 
 /** The changes that a second person can approve: those with coins. */
@@ -106,10 +106,10 @@ const askSecond = operation({
       noted: ({ request: { id } }) => ({ request: id }),
       async act() {
         const at = services.now();
-        const asked = { at, by, operation: name, input: given, question, coins, reason };
-        const id = await addRequest(asked, services);
-        if (id === undefined) return refuse('forbidden', { message: 'You have 50 requests of the last days: wait for an answer.' });
-        return { request: shownRequest({ id, ...asked, endsAt: at + 86_400_000, answer: undefined }, at) };
+        const request = await addRequest({ at, by, operation: name, input: given, question, coins, reason }, services);
+        if (request === undefined)
+          return refuse('forbidden', { message: `You have ${MOST_KEPT} requests of the last days: wait for an answer.` });
+        return { request: shownRequest(request, at) };
       },
     };
   },
@@ -194,7 +194,7 @@ const OVER = 'Has ended, or somebody else has answered it';
 
 async function openRequest(id: string, services: OperatorServices, { by }: Operator): Promise<KeptRequest | Refusal> {
   if (!PERSON_ID.test(by)) return refuseKey();
-  const found = (await readRequests(services)).find((request) => request.id === id);
+  const found = await findRequest(id, services);
   if (found === undefined) return invalid('id', 'There is no such request');
   return found.answer === undefined && services.now() < found.endsAt ? found : invalid('id', OVER);
 }

@@ -24,7 +24,7 @@ export const ANSWER_KEYS = /^\{operator-log\}:answers$/;
 const KEPT_DAYS = 3;
 
 /** The most kept requests of one person: one grant may have 100 KB. */
-const MOST_KEPT = 50;
+export const MOST_KEPT = 50;
 
 /** `<id of the person>.<random>` */
 export const REQUEST_ID = /^[a-z0-9]{16}\.[a-z0-9]{8}$/;
@@ -102,13 +102,23 @@ export async function readRequests({ scripts }: RequestServices, of?: string): P
     .flat()
     .flatMap(([id, text]): KeptRequest[] => {
       const stored = parsed(Stored, text);
-      return stored === undefined ? [] : [{ id, ...stored, endsAt: stored.at + DAY_MS, answer: parsed(Answer, said.get(id) ?? '') }];
+      return stored === undefined ? [] : [kept(id, stored, parsed(Answer, said.get(id) ?? ''))];
     })
     .toSorted((one, other) => other.at - one.at);
 }
 
-/** @returns the id; undefined if the person has MOST_KEPT requests */
-export async function addRequest(request: StoredRequest, services: RequestServices): Promise<string | undefined> {
+function kept(id: string, stored: StoredRequest, answer: RequestAnswer | undefined): KeptRequest {
+  return { id, ...stored, endsAt: stored.at + DAY_MS, answer };
+}
+
+/** The kept request of an id, which names the person who asked. */
+export async function findRequest(id: string, services: RequestServices): Promise<KeptRequest | undefined> {
+  const [person] = id.split('.');
+  return (await readRequests(services, `person:${person}`)).find((request) => request.id === id);
+}
+
+/** @returns undefined if the person has MOST_KEPT requests */
+export async function addRequest(request: StoredRequest, services: RequestServices): Promise<KeptRequest | undefined> {
   const { scripts, now } = services;
   const requests = requestsKey(request.by);
   const old = (await readRequests(services, request.by)).filter(({ at }) => at < now() - KEPT_DAYS * DAY_MS);
@@ -116,7 +126,7 @@ export async function addRequest(request: StoredRequest, services: RequestServic
   const random = Array.from(randomBytes(8), (byte) => (byte % 36).toString(36)).join('');
   const id = `${request.by.replace(/^\w+:/, '')}.${random}`;
   const [word] = await scripts.run(addScript, { requests }, { id, request: JSON.stringify(request), most: MOST_KEPT });
-  return word === 'added' ? id : undefined;
+  return word === 'added' ? kept(id, request, undefined) : undefined;
 }
 
 /** @returns false if the request has ended, or somebody else has answered it */
