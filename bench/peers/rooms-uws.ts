@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { uws } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
+import { CHANNEL, upgrade } from './uws-channel.ts';
 
 /** A floor: uWS's own publish passes each message from Redis Pub/Sub on to the room's watchers, unchanged and unchecked. */
 
@@ -8,16 +9,8 @@ const subscriber = new Redis({ path: process.env['REDIS_SOCKET']! });
 const app = uws.App();
 
 app.ws<{ code: string }>('/v1/rooms/:code/live', {
-  maxPayloadLength: 16 * 1024,
-  idleTimeout: 120,
-  sendPingsAutomatically: true,
-  maxBackpressure: 64 * 1024,
-  closeOnBackpressureLimit: false,
-  upgrade(response, request, context) {
-    const headers = new Map<string, string>();
-    request.forEach((name, value) => headers.set(name, value));
-    response.upgrade({ code: request.getParameter(0) }, headers.get('sec-websocket-key')!, '', '', context);
-  },
+  ...CHANNEL,
+  upgrade: (response, request, context) => upgrade({ code: request.getParameter(0) }, response, request, context),
   open: (socket) => void socket.subscribe(socket.getUserData().code),
   message() {},
   dropped() {},

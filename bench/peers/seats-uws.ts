@@ -6,6 +6,7 @@ import { Subscriber } from '../../src/redis/subscriber.ts';
 import { uws, type WebSocket } from '../../src/server/uws.ts';
 import { playerId } from '../load/player-moves.ts';
 import { ready } from '../processes/parent.ts';
+import { CHANNEL, upgrade } from './uws-channel.ts';
 
 /**
  * A floor for rooms whose players change their own data: the system calls alone, with nothing checked and nothing kept exactly once. Frames
@@ -127,11 +128,7 @@ subscriber.on('message', (channel, message) => rooms.get(channel)?.published(mes
 const ACT = /^\{"type":"act","order":(\d+),"action":"data","data":(.*)\}$/;
 
 app.ws<Player>('/v1/rooms/:code/live', {
-  maxPayloadLength: 16 * 1024,
-  idleTimeout: 120,
-  sendPingsAutomatically: true,
-  maxBackpressure: 64 * 1024,
-  closeOnBackpressureLimit: false,
+  ...CHANNEL,
   upgrade(response, request, context) {
     const key = roomKeys.room(request.getParameter(0));
     let room = rooms.get(key);
@@ -139,9 +136,7 @@ app.ws<Player>('/v1/rooms/:code/live', {
       rooms.set(key, (room = new Room(key)));
       void subscriber.subscribe(key);
     }
-    const headers = new Map<string, string>();
-    request.forEach((name, value) => headers.set(name, value));
-    response.upgrade({ room, place: -1 }, headers.get('sec-websocket-key')!, '', '', context);
+    upgrade({ room, place: -1 }, response, request, context);
   },
   open() {},
   message(socket, bytes) {
