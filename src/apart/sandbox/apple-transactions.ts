@@ -6,7 +6,7 @@ import { notifyAsApple, type Change } from './apple-notifications.ts';
 import { listChange } from './apple-refunds.ts';
 import { keepIssued, readIssued } from './issued-record.ts';
 import { keepTransaction, KEPT_SECONDS, revokedBy, transactionOf, type Issued } from './issued-transaction.ts';
-import { knownAtOf, sandboxRedisKeys } from './model.ts';
+import { knownAtOf, sandboxRedisKeys, type Order } from './model.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
@@ -34,17 +34,12 @@ export const appleFields = {
 /** The states into which the sandbox can put a subscription of Apple's. */
 export const appleStates = ['active', 'canceled', 'grace', 'on_hold', 'expired', 'refunded', 'revoked'] as const;
 
-export interface AppleOrder extends z.output<z.ZodObject<typeof appleFields>> {
+export interface AppleOrder extends Order, z.output<z.ZodObject<typeof appleFields>> {
   readonly kind: string;
-  readonly state?: string | undefined;
-  readonly productId?: string | undefined;
-  readonly packageName?: string | undefined;
   readonly quantity?: number | undefined;
   readonly refundedQuantity?: number | undefined;
   readonly minutes?: number | undefined;
   readonly test?: boolean | undefined;
-  readonly knownAfterSeconds?: number | undefined;
-  readonly notify?: boolean | undefined;
 }
 
 const MINUTE_MS = 60_000;

@@ -93,11 +93,6 @@ function shortened(cell: string): string {
   return characters.length <= LONGEST_CELL ? cell : `${characters.slice(0, LONGEST_CELL - 1).join('')}…`;
 }
 
-/** `2026-11-22 16:20`, in UTC. '' without a time. */
-export function minuteOf(at: number | undefined): string {
-  return at === undefined ? '' : new Date(at).toISOString().slice(0, 16).replace('T', ' ');
-}
-
 /** `2026-11-22 16:20:05`, of an ISO 8601 time in UTC. */
 const second = (iso: string): string => iso.slice(0, 19).replace('T', ' ');
 
