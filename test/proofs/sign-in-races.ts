@@ -163,7 +163,7 @@ const mergeAndDelete: Act = async (person) => {
   if (isGone) {
     await isDeleted(person, merged);
     const { accountId } = (await person.signIn(identity)).body;
-    // The addition found a sign-in that had ended, and added it anew.
+    // The deletion had ended the sign-in before it was added, so it was added as a new one.
     if (accountId === target.id) identity.account = target;
     else if (answer.status === 200) person.differs('sign-ins that opened two accounts', about);
     else person.opened(identity, accountId);

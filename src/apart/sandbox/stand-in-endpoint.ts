@@ -35,8 +35,8 @@ export type StandInDeclaration<Params, Query, Body, ReplyShape> = Pick<
 
 /**
  * Declares an endpoint of the sandbox that stands in for one of a store's. The endpoint answers in the store's format, without `ok`. The
- * service itself is its client, so the endpoint counts against no limit, MAX_IN_FLIGHT included. Otherwise a service at its limit could not
- * verify the tokens of the requests that it is serving.
+ * service itself calls it while it serves a request, for example to verify a token. So no limit counts these calls, MAX_IN_FLIGHT neither:
+ * else a service at its limit could not finish the requests that it has begun.
  */
 export function standInEndpoint<
   Params extends z.ZodObject | undefined,

@@ -17,8 +17,8 @@ type GivenTimes = number[];
  * Spreads the channels that open. After an outage all clients of a process come back within seconds, and each costs several round trips to
  * Redis: without a bound the players who are back already would wait for those who come.
  *
- * CHANNELS_PER_SECOND channels open each second. The next ones are held back for up to HELD_MS. Beyond that they are refused with
- * `retryAfterMs`, and each gets a time of its own, so that they come back at the same rate.
+ * CHANNELS_PER_SECOND channels open each second. Further ones wait for up to HELD_MS. Those that would wait longer are refused. Each refused
+ * client gets another `retryAfterMs`, so that they come back at the same rate.
  */
 export class Arrivals {
   readonly #intervalMs: number;

@@ -15,7 +15,7 @@ export interface AppleSettings {
   readonly appIds: readonly number[];
   /** The roots at which the certificates of signed texts have to end. Empty: no text verifies. */
   readonly roots: () => readonly X509Certificate[] | Promise<readonly X509Certificate[]>;
-  /** Whether players have consented that Apple is told whether they got, and spent, what they bought. */
+  /** Whether the players have consented that the service tells Apple if they received and used their purchases. */
   readonly tellsUse: boolean;
   /** The App Store Server API. Undefined: Apple is asked nothing, and what it has signed decides alone. */
   readonly api: AppleApiSettings | undefined;

@@ -345,7 +345,7 @@ describe('a move', () => {
       expect((await one.load('slot', 6)).body).not.toHaveProperty('other');
       expect((await one.load('same')).body).toMatchObject({ version: 1 });
       expect((await one.load('same')).body).not.toHaveProperty('other');
-      // A device that has not seen the other one is told.
+      // A device that knows only an older version is refused, and gets the version that stands.
       expect((await one.save('slot', 'late', { ifVersion: 5 })).body.error).toMatchObject({ code: 'stale_save', version: 7 });
       expect((await one.save('slot', 'b')).body.version).toBe(8);
       expect((await one.load('slot')).body.other).toEqual({ version: 6 });

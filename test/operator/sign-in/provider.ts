@@ -11,7 +11,7 @@ interface Account {
   readonly sub: string;
   name: string;
   groups: string[] | undefined;
-  /** False: the provider refuses to renew what it has given. */
+  /** Whether the provider still renews the person's tokens. */
   isOpen: boolean;
 }
 

@@ -168,7 +168,7 @@ const member = (name: string): string => (name === 'public' ? '_public' : uncapi
 const isBody = (argument: Field | Body): argument is Body => 'fields' in argument;
 const enumName = (owner: string, name: string): string => `${owner}.${capitalised(camelCased(name))}Enum`;
 
-/** The class of a parameter that has a schema of its own: the status of a pairing. */
+/** The class of a parameter whose schema has a name, such as the status of a pairing. Undefined: it has none. */
 const classOf = ({ schema }: Field): string | undefined => (schema['$ref'] as string | undefined)?.split('/').at(-1);
 
 /** A value as an expression of Java. @param owner the class of the field's enum. Undefined for a parameter, which takes a text */
@@ -259,7 +259,7 @@ const snakeCased = (name: string): string => uncapitalised(camelCased(name)).rep
 /** A value as an expression of Python. */
 const inPython = ({ value }: Field): string => `json.loads(r'''${JSON.stringify(value)}''')`;
 
-/** The arguments of a call: what is required, and the body, with the fields that are required or have an example. */
+/** The arguments of a call in Python: those that are required, and the body. The body has the fields that are required or have an example. */
 function pythonArguments({ inOrder }: Call): string {
   const sent = inOrder.flatMap((argument): string[] => {
     if (!isBody(argument)) return argument.isRequired ? [inPython(argument)] : [];

@@ -8,7 +8,7 @@ export interface Shop {
   readonly store: 'google' | 'apple';
   /** What an app gets from the store, and sends to the service. */
   proofIn(sold: Sold): Sold & { readonly store: 'google' | 'apple' };
-  /** The fields of an order by which the store takes back what it sold. */
+  /** The fields of `POST /sandbox/issue` that refund a purchase. */
   refundOf(kind: 'purchase' | 'subscription', sold: Sold): object;
 }
 

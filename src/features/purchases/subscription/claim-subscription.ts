@@ -131,8 +131,8 @@ async function claimOf({ accountId }: Caller, document: PurchaseDocument | undef
 }
 
 /**
- * Whether the caller may claim a purchase, by the app store's answer. An account keeps a purchase that continues a purchase of its own,
- * unless the older purchase has ended and the new one replaces it.
+ * Decides by the app store's answer whether the caller may claim a purchase. If the purchase continues an older one, it belongs to the
+ * account of the older one, unless that one has ended and the new one replaces it.
  * @returns `isOthers`: whether another account keeps the purchase. `isBound`: whether an id that the app gave to the store names the caller
  */
 async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bought, { scripts, now }: ClaimServices) {
