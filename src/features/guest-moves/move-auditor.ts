@@ -52,8 +52,9 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   const into = target ?? moving?.target;
   if (into === undefined) return [];
   if (target !== undefined && (await probe.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
-  // A member ends in the id of its move. The queue has only the moves of the last seconds.
-  if (await holds(moveKeys.unfinished, (member) => `${member} `.startsWith(`${guest} ${into} `), probe)) return [];
+  // Any entry of the guest finishes its work, also one that names an account that has merged into another one since. The queue has only the
+  // moves of the last minute.
+  if (await holds(moveKeys.unfinished, (member) => member.startsWith(`${guest} `), probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but the queue ${moveKeys.unfinished} has no entry for its move.`;

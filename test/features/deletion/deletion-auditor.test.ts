@@ -86,3 +86,17 @@ test('guests of a deleted account that still act on their own are drift, and mov
   await redis.set(standingKey(accountIdOf(installId)), `>${accountId}`);
   expect(await kindsOf()).toEqual(['index_without_tombstone']);
 });
+
+test('a deleted account whose guests are still named, because it is erased once more later, is no drift', async () => {
+  const [subject, installId] = [freshId('subject'), freshId()];
+  await credit(installId);
+  const { body } = await signInToStore(service, subject, { installId });
+  const named = (await redis.get(standingKey(body.accountId)))!;
+  expect(named).toContain(accountIdOf(installId));
+  const { accountId } = await deleteAccount(service, { token: (await issue(service, { kind: 'id_token', subject })).token });
+  const [tombstone] = (await redis.get(standingKey(accountId)))!.split('\n');
+  await redis.set(standingKey(accountId), `${tombstone}\n${named}`);
+  await redis.zadd(DELETIONS_DUE, Date.now() + 60_000, accountId);
+  const ofAccount = { subject: `account ${accountId}` };
+  expect((await audited(own.location)).findings).not.toContainEqual(expect.objectContaining(ofAccount));
+});
