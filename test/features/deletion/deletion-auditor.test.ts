@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
+import { signInEntry, signInsKey } from '../../../src/accounts/sign-ins.ts';
 import { sessionsKey } from '../../../src/accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
@@ -87,7 +88,7 @@ test('guests of a deleted account that still act on their own are drift, and mov
   expect(await kindsOf()).toEqual(['index_without_tombstone']);
 });
 
-test('a deleted account whose guests are still named, because it is erased once more later, is no drift', async () => {
+test('a deleted account that is not erased yet may name guests and sign-ins that are', async () => {
   const [subject, installId] = [freshId('subject'), freshId()];
   await credit(installId);
   const { body } = await signInToStore(service, subject, { installId });
@@ -96,6 +97,7 @@ test('a deleted account whose guests are still named, because it is erased once 
   const { accountId } = await deleteAccount(service, { token: (await issue(service, { kind: 'id_token', subject })).token });
   const [tombstone] = (await redis.get(standingKey(accountId)))!.split('\n');
   await redis.set(standingKey(accountId), `${tombstone}\n${named}`);
+  await redis.hset(signInsKey(accountId), accountIdOf(installId), signInEntry.write({ addedAt: 1, usedAt: 1, provider: 'apple' }));
   await redis.zadd(DELETIONS_DUE, Date.now() + 60_000, accountId);
   const ofAccount = { subject: `account ${accountId}` };
   expect((await audited(own.location)).findings).not.toContainEqual(expect.objectContaining(ofAccount));
