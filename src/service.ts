@@ -99,7 +99,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     },
     doors,
   );
-  const { keySecret, serverKeys, providerNames, metrics, metricsText, hub, readiness } = services;
+  const { keySecret, serverKeys, providerNames, metrics, metricsText, topics, readiness } = services;
   addProcessMetrics(metrics, { version, revision });
   addSettingMetrics(metrics, config);
   addRedisMetrics(metrics, {
@@ -111,7 +111,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const admission = admissionOf(config, options.reservations, services.monotonic);
   const server = serverOf(config, admission, services, options, doors.sandbox?.endpoints);
   // States of lost data are no longer true: watchers have to connect again, and are refused until an operator accepts the data.
-  data.on('lost', () => hub.endAll());
+  data.on('lost', () => topics.endAll());
   await opened;
   const waitMs = Math.max(SECRET_WAIT_MS, options.redisDeadlineMs ?? 0);
   await within(waitMs, data.check(), () => {});

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { CatalogueFile } from '../src/features/catalogue/file-shape.ts';
 import { sandboxIssue } from '../src/apart/sandbox/issue.ts';
-import { LIFECYCLE } from '../src/apart/sandbox/subscription-lifecycle.ts';
+import { LIFECYCLE } from '../src/apart/sandbox/google/subscription-lifecycle.ts';
 import { groups } from '../src/operator/terminal/groups.ts';
 import { commandTable } from './command-table.ts';
 import { fieldTable } from './field-table.ts';
@@ -15,7 +15,7 @@ const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/sandbox.md': {
     'the body of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.body!),
     'the reply of src/apart/sandbox/issue.ts': fieldTable(sandboxIssue.reply),
-    'src/apart/sandbox/subscription-lifecycle.ts': LIFECYCLE,
+    'src/apart/sandbox/google/subscription-lifecycle.ts': LIFECYCLE,
   },
 };
 

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { BASIC_CONSTRAINTS, der, ECDSA_WITH_SHA256, nameOf, objectId, sequence, utcTime } from '../src/apart/sandbox/apple-certificates.ts';
+import { BASIC_CONSTRAINTS, der, ECDSA_WITH_SHA256, nameOf, objectId, sequence, utcTime } from '../src/apart/sandbox/apple/certificates.ts';
 
 /**
  * A self-signed certificate for 127.0.0.1, valid for a day, and its key: both as PEM. Node cannot make certificates, and a minimal

@@ -25,7 +25,7 @@ import type { Subscriptions } from '../../src/redis/subscriber.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../src/server/identity/signed-token.ts';
 import { Arrivals } from '../../src/server/live/arrivals.ts';
-import { Hub } from '../../src/server/live/hub.ts';
+import { WatchedTopics } from '../../src/server/live/watched-topics.ts';
 import { LiveCounts } from '../../src/server/live/live-counts.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 
@@ -46,7 +46,7 @@ export type DirectServices = Pick<
   | 'keySecret'
   | 'metrics'
   | 'names'
-  | 'hub'
+  | 'topics'
   | 'arrivals'
   | 'feeds'
   | 'proofs'
@@ -79,9 +79,9 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
   const metrics = new Metrics();
   const roomList = new UnwrittenRoomList({ scripts, log, now, metrics });
   const names = new PlayerNames(config, { scripts, subscriber: silence, log });
-  const hub = new Hub({ publish() {}, bytesPerSecond: 0, subscriber: silence, counts: new LiveCounts(), log, now });
+  const topics = new WatchedTopics({ publish() {}, bytesPerSecond: 0, subscriber: silence, counts: new LiveCounts(), log, now });
   // Each of them works by a timer too.
-  hub.close();
+  topics.close();
   void roomList.close();
   names.close();
   const tokens = new UnsignedTokens(sessionKeys);
@@ -99,7 +99,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
     keySecret,
     metrics,
     names,
-    hub,
+    topics,
     arrivals: new Arrivals(config.CHANNELS_PER_SECOND),
     feeds: {
       room: roomFeed(scripts),

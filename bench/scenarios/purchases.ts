@@ -1,5 +1,5 @@
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
-import { keepPurchase, type IssuedPurchase } from '../../src/apart/sandbox/purchase-record.ts';
+import { keepPurchase, type IssuedPurchase } from '../../src/apart/sandbox/google/purchase-record.ts';
 import { newOrderId, newPurchaseToken } from '../../src/apart/sandbox/model.ts';
 import { SANDBOX_PACKAGE_NAME } from '../../src/apart/sandbox/settings.ts';
 import { Api, inParallel } from '../load/api.ts';

@@ -356,7 +356,7 @@ class CallWithoutAccount implements PrologueCall {
   async prepareRepeat(): Promise<void> {}
 }
 
-/** The first character of the answer's word if the script created the account (`prologue-open.lua`). */
+/** The first character of the answer's word if the script created the account (`open-account.lua`). */
 const CREATED = '+';
 
 /**

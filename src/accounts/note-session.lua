@@ -2,7 +2,7 @@
 -- lacks.
 -- KEYS sessions
 -- ARGV id, kind, created_at, at, ends_at, user_agent, rest_ms, life_seconds
--- Prologue prologue-check.lua: generation
+-- Prologue check-caller.lua: generation
 -- Library session-list.lua: list_session
 -- Answers noted
 --

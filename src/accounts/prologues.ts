@@ -4,14 +4,19 @@ import { standingLibrary } from './standing.ts';
 
 /** For scripts that act for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
 export const checksCaller = definePrologue({
-  file: new URL('prologue-check.lua', import.meta.url),
+  file: new URL('check-caller.lua', import.meta.url),
   keys: ['standing', 'signedOut'],
   args: [],
   answers: ['session_ended', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
   library: standingLibrary,
-  apart: definePrologue({ file: new URL('prologue-apart.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
+  apart: definePrologue({
+    file: new URL('check-caller-apart.lua', import.meta.url),
+    keys: [],
+    args: ['movedIn', 'generation'],
+    answers: [],
+  }),
   unchecked: definePrologue({
-    file: new URL('prologue-record.lua', import.meta.url),
+    file: new URL('caller-unchecked.lua', import.meta.url),
     keys: ['standing', 'signedOut'],
     args: [],
     answers: [],
@@ -22,17 +27,17 @@ export const checksCaller = definePrologue({
 /** For scripts that may make the first write of an account: refuses as `checksCaller` does, and gives the Lua function `open_account`. */
 export const opensAccount = definePrologue({
   after: checksCaller,
-  file: new URL('prologue-open.lua', import.meta.url),
+  file: new URL('open-account.lua', import.meta.url),
   keys: ['account'],
   args: ['creationBarred'],
   answers: ['rate_limited'],
-  library: [accountEvents, accountCreation, defineLibrary(new URL('open-account-library.lua', import.meta.url))],
+  library: [accountEvents, accountCreation, defineLibrary(new URL('open-account-functions.lua', import.meta.url))],
   apart: definePrologue({
     after: checksCaller.apart,
-    file: new URL('prologue-opened.lua', import.meta.url),
+    file: new URL('open-account-apart.lua', import.meta.url),
     keys: [],
     args: ['isOpen', 'creationBarred', 'proven'],
     answers: ['rate_limited'],
-    library: [accountEvents, defineLibrary(new URL('opened-account-library.lua', import.meta.url))],
+    library: [accountEvents, defineLibrary(new URL('open-account-apart-functions.lua', import.meta.url))],
   }),
 });

@@ -2,7 +2,7 @@
 -- is ''.
 -- KEYS account
 -- ARGV fields
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Answers fields(value …)
 local names = {}
 for name in string.gmatch(fields, '%S+') do names[#names + 1] = name end

@@ -1,7 +1,7 @@
 -- Reads the sessions in the list of the caller's account that have not ended.
 -- KEYS sessions
 -- ARGV -
--- Prologue prologue-check.lua: generation
+-- Prologue check-caller.lua: generation
 -- Library session-list.lua: is_live_session
 -- Answers sessions(id, entry …)
 local entries = redis.call('HGETALL', sessions)

@@ -75,7 +75,7 @@ export interface Change<Reply> {
   readonly question?: string;
   /** The figure of a large change, which the page lets a person type before it. */
   readonly typed?: TypedFigure | undefined;
-  /** The refusal that the change would get now. The page shows it in place of the question; the change itself decides later. */
+  /** The refusal that the change would get now. The page shows it in place of the question. Only the change itself decides. */
   readonly foreseen?: Refusal | undefined;
   /** The coins that the change adds or removes, which bounds of operators count. A change without them has no bounds. */
   readonly coins?: CountedCoins<Reply>;

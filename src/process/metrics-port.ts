@@ -7,7 +7,7 @@ import { FOREIGN_HOST, type ServedHosts } from '../server/identity/served-hosts.
 import { RateLimit } from '../server/rate-limit.ts';
 
 /**
- * The port METRICS_PORT, which serves only `/metrics`, so that clients need not reach it. With several workers the primary opens the port.
+ * The port METRICS_PORT, which serves only `/metrics`, so that clients need not reach it. With several workers, their parent process opens the port.
  */
 export interface MetricsPort {
   readonly port: number;

@@ -25,7 +25,7 @@ interface Place {
  *
  * A subscription ends when its connection breaks, when its node loses the slot, and when the map of slots names another node for the slot.
  * In each case this class emits `close` for the channels, and `ready` as soon as processes can subscribe to the channels again. For watched
- * rooms `server/live/hub.ts` then subscribes again.
+ * rooms `server/live/watched-topics.ts` then subscribes again.
  */
 export class ClusterSubscriber extends EventEmitter<Events> implements Subscriptions {
   readonly #cluster: Cluster;

@@ -8,7 +8,7 @@ export interface Subscriptions {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   /**
    * Emitted when processes can subscribe to the channels again whose subscriptions had ended, because their connection broke or their slots
-   * moved. Users of the channels then subscribe again (for watched rooms `server/live/hub.ts`). Messages in between were lost.
+   * moved. Users of the channels then subscribe again (for watched rooms `server/live/watched-topics.ts`). Messages in between were lost.
    */
   on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
   /** Emitted when subscriptions to channels ended. A `ready` follows, or has come, for channels to which processes can subscribe again. */

@@ -58,7 +58,7 @@ import { KeyRing } from '../server/identity/key-ring.ts';
 import { Sessions } from '../server/identity/sessions.ts';
 import { TokenSigner } from '../server/identity/signed-token.ts';
 import { Arrivals } from '../server/live/arrivals.ts';
-import { Hub } from '../server/live/hub.ts';
+import { WatchedTopics } from '../server/live/watched-topics.ts';
 import { LiveCounts } from '../server/live/live-counts.ts';
 import { Metrics, METRICS_KEPT_MS } from '../server/metrics.ts';
 import { monotonic as processClock } from '../server/monotonic.ts';
@@ -153,11 +153,19 @@ export function servicesOf(
   const testCoins = new TestCoins({ scripts, config, metrics, now });
   const purchases = new CoinPurchases({ scripts, bookings, catalogue, stores, testCoins, counts: purchaseCounts, log, now });
   const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
-  const hub = new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, trackedKeys, counts: liveCounts, log, now });
+  const topics = new WatchedTopics({
+    publish,
+    bytesPerSecond: config.ROOM_BYTES_PER_SECOND,
+    subscriber,
+    trackedKeys,
+    counts: liveCounts,
+    log,
+    now,
+  });
   return {
     config,
     scripts,
-    hub,
+    topics,
     arrivals: new Arrivals(config.CHANNELS_PER_SECOND),
     feeds: {
       room: roomFeed(scripts),

@@ -28,12 +28,12 @@ export function serverOf(
   { holdings: held = holdings, redisDeadlineMs }: Pick<ServiceOptions, 'holdings' | 'redisDeadlineMs'>,
   sandbox: readonly Endpoint<Services>[] = [],
 ): Server<Services> {
-  const { scripts, hub, arrivals, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
+  const { scripts, topics, arrivals, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
     endpoints: [...endpointsOf(config, held), ...sandbox],
     channels,
-    hub,
+    topics,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
     arrivals,
     services,

@@ -10,7 +10,7 @@ import { startRedis } from '../own-redis.ts';
 const acting = defineScript({
   file: lua(
     'acting',
-    `-- KEYS note\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nif not open_account(account, creation_barred) then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
+    `-- KEYS note\n-- ARGV -\n-- Prologue open-account.lua\n-- Answers done\nif not open_account(account, creation_barred) then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
   ),
   keys: ['note'],
   args: [],

@@ -3,7 +3,7 @@ import { listKeys } from '../../src/features/rooms/list/list-model.ts';
 import { codeOf } from '../../src/features/rooms/model.ts';
 import type { Target } from './floods.ts';
 
-/** As often as watchers can see a change: the hub reads twice a second. */
+/** As often as watchers can see a change: the service reads twice a second. */
 export const LIST_CHANGES_MS = 250;
 
 const GAME = 'flooded-list';

@@ -1,6 +1,6 @@
-import type { Issued } from '../../src/apart/sandbox/issued-transaction.ts';
-import type { IssuedPurchase } from '../../src/apart/sandbox/purchase-record.ts';
-import { subscriptionAt, type IssuedSubscription } from '../../src/apart/sandbox/subscription-lifecycle.ts';
+import type { Issued } from '../../src/apart/sandbox/apple/issued-transaction.ts';
+import type { IssuedPurchase } from '../../src/apart/sandbox/google/purchase-record.ts';
+import { subscriptionAt, type IssuedSubscription } from '../../src/apart/sandbox/google/subscription-lifecycle.ts';
 import { appleAccountTokenOf } from '../../src/stores/apple/apple.ts';
 import type { StoreName } from '../../src/stores/stores.ts';
 

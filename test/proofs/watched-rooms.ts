@@ -33,7 +33,7 @@ const ACTORS = 24;
 const AT_ONCE = 40;
 const AGAIN_MS = 200;
 
-/** A hub compares what it sent with Redis every 3 s. */
+/** A service compares what it sent with Redis every 3 s. */
 const SETTLED_WITHIN_MS = 30_000;
 
 /** Watches a room over one channel after another, sometimes as one of its players. */

@@ -12,7 +12,7 @@ let nodes: TestCluster;
 let cluster: Cluster;
 let subscriber: ClusterSubscriber;
 let heard: string[];
-/** Channels that a user of the subscriptions wants: it subscribes again at each `ready`, as the hub does. */
+/** Channels that a user of the subscriptions wants: it subscribes again at each `ready`, as WatchedTopics does. */
 let wanted: Set<string>;
 let lost: string[];
 

@@ -17,7 +17,7 @@ export const LONGEST_NAME = '\u{1f600}'.repeat(24);
 /** Data of a seat may have 16 KiB / 64 bytes. */
 export const LONGEST_DATA = 'd'.repeat(254);
 
-/** Kicked accounts that `lobby-act.lua` keeps, in its form: 16 KiB of ids. */
+/** Kicked accounts that `room-action.lua` keeps, in its form: 16 KiB of ids. */
 const KICKED = ` ${Array.from({ length: 712 }, (_, index) => String(index).padStart(22, 'k')).join(' ')} `;
 
 /** The orders of a seat's newest 8 tabs, each as long as it can be. */

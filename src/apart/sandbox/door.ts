@@ -1,14 +1,14 @@
-import { sandboxAcknowledge } from './acknowledge.ts';
-import { sandboxFinish, sandboxNotificationHistory, sandboxSubscriptionStatus, sandboxTransaction } from './apple-api.ts';
-import { sandboxAppleRevoke, sandboxAppleToken } from './apple-id.ts';
-import { sandboxConsume } from './consume.ts';
-import { sandboxDecodeIntegrityToken } from './decode-integrity-token.ts';
+import { sandboxAcknowledge } from './google/acknowledge.ts';
+import { sandboxFinish, sandboxNotificationHistory, sandboxSubscriptionStatus, sandboxTransaction } from './apple/api.ts';
+import { sandboxAppleRevoke, sandboxAppleToken } from './apple/apple-id.ts';
+import { sandboxConsume } from './google/consume.ts';
+import { sandboxDecodeIntegrityToken } from './google/decode-integrity-token.ts';
 import { sandboxIssue } from './issue.ts';
 import { sandboxJwks } from './jwks.ts';
-import { sandboxProductPurchase } from './product-purchase.ts';
-import { sandboxSubscription } from './subscription.ts';
-import { sandboxToken } from './token.ts';
-import { sandboxVoidedPurchases } from './voided-purchases.ts';
+import { sandboxProductPurchase } from './google/product-purchase.ts';
+import { sandboxSubscription } from './google/subscription.ts';
+import { sandboxToken } from './google/token.ts';
+import { sandboxVoidedPurchases } from './google/voided-purchases.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import type { ServicesWithStore } from './sandbox-services.ts';
 

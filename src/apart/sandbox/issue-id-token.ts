@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import { issueCode } from './apple-id.ts';
+import { issueCode } from './apple/apple-id.ts';
 import { PROVIDER_NAME } from './providers.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_CLIENT_ID } from './settings.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { googleEndpoint } from './google-endpoint.ts';
-import { googleReply } from './google-reply.ts';
+import { googleEndpoint } from './google/google-endpoint.ts';
+import { googleReply } from './google/google-reply.ts';
 
 const PublishedKey = z.object({
   kty: z.literal('RSA'),

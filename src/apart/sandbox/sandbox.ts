@@ -2,10 +2,10 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { AppleSettings } from '../../stores/apple/settings.ts';
 import type { RevocationSettings } from '../../stores/openid/apple-revocation.ts';
 import type { GoogleSettings } from '../../stores/google/settings.ts';
-import { AppleKeys, SANDBOX_KEY_ID, SANDBOX_TEAM_ID } from './apple-keys.ts';
+import { AppleKeys, SANDBOX_KEY_ID, SANDBOX_TEAM_ID } from './apple/keys.ts';
 import { Chaos } from './chaos.ts';
 import { SandboxProviders } from './providers.ts';
-import { PushTokens } from './push-tokens.ts';
+import { PushTokens } from './google/push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';
 import { appleIdUrlAt, appStoreUrlAt, jwksUrlAt, SANDBOX_CLIENT_ID, sandboxSettings, tokenUrlAt } from './settings.ts';
 

@@ -5,7 +5,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Feed, Fetched, State } from '../../server/live/feed.ts';
+import type { Feed, Fetched, State } from '../../server/live/feed-types.ts';
 import { invalidBearer } from '../../server/http/error-answer.ts';
 import { coinKeys, ledgerEntry, shownBalance } from '../coins/model.ts';
 import { entitlementFactsOf, entitlementFields, entitlementOf, nextChangeOf } from '../entitlement/model.ts';
@@ -106,7 +106,7 @@ export function accountFeed({ scripts, callers, config, log, now }: AccountFeedO
       if (found !== undefined) return { state: stateOf(accountId, found), relayed: 0 };
     } catch (error) {
       if (!isKnown) throw error;
-      // The hub reads the account again after a few seconds.
+      // WatchedTopics reads the account again after a few seconds.
       log.debug({ reason: (error as Error).message }, 'could not read a watched account');
     }
     return isKnown ? { state: 'same', relayed: 0 } : undefined;

@@ -2,7 +2,7 @@
 -- was never set is ''.
 -- KEYS ledger, account
 -- ARGV fields
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Answers account(balance, value …)
 local last = redis.call('LINDEX', ledger, -1)
 local answer = {'account', last and string.match(last, '<entry: balance>') or '0'}

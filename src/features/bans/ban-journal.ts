@@ -56,7 +56,7 @@ export class BanJournal {
     return this.#decide(accountId, () => unban(accountId, this.#options));
   }
 
-  /** Starts the queue, which finishes the steps that processes left when they died, and shows the data of accounts whose ban has ended. */
+  /** Starts the queue. It finishes what dead processes left undone, and shows the scores of an account again when its ban ends. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#options.log, { pollIntervalMs: POLL_INTERVAL_MS });
   }

@@ -2,7 +2,7 @@
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared rules, secret
--- Prologue prologue-open.lua: account, open_account, answer, moved_in
+-- Prologue open-account.lua: account, open_account, answer, moved_in
 -- Library standing.lua
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, used_for, claim, file_key, forget_oldest, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data

@@ -3,7 +3,7 @@
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared secret
--- Prologue prologue-check.lua: moved_in
+-- Prologue check-caller.lua: moved_in
 -- Library standing.lua
 -- Library ledger.lua: is_data_of, tail, used_for
 -- Answers used reused free other_data

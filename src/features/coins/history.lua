@@ -1,7 +1,7 @@
 -- Reads a page of the history: entries of the account's own ledger and of the guests that moved into it, newest first.
 -- KEYS ledger
 -- ARGV cursor, limit
--- Prologue prologue-check.lua: moved_in
+-- Prologue check-caller.lua: moved_in
 -- Answers page(next cursor, entry …)
 -- Library standing.lua: unfiled_guests, has_filed_guest
 -- Library ledger.lua: guest_ledger

@@ -89,7 +89,7 @@ export const coinHolding = {
       type: 'string',
       life: 'ends',
       texts: { what: 'counter of credits', isRight: (text) => /^\d+$/.test(text), kind: 'wrong_counter', mend: setAside },
-      // The clocks of processes differ, so a counter of the day before or of the day after may exist too.
+      // Around midnight a counter of the day before or after may exist too: Redis's clock may be set back, or differ after a failover.
       namesAt: (now) => [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now + offset)}`),
       whenMoved: 'goes',
       whenDeleted: 'goes',

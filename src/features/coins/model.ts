@@ -130,7 +130,7 @@ export const coinKeys = {
 };
 
 /**
- * Key of the payouts of a season, by player id. A payout decides whether a prize was paid. The feature `highscores` writes payouts.
+ * Key of the payouts of a season, by player id. Only this record tells whether a prize was paid. The feature `highscores` writes it.
  */
 export const payoutsKey = (game: string, season: string): string => `{board:${game}}:season:${season}:payouts`;
 

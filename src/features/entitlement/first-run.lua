@@ -1,7 +1,7 @@
 -- Records the time of the app's first run. Later calls change nothing.
 -- KEYS -
 -- ARGV -
--- Prologue prologue-open.lua: account, open_account, answer
+-- Prologue open-account.lua: account, open_account, answer
 -- Answers first_run(at)
 local known = redis.call('HGET', account, 'firstRunAt')
 if known then return {'first_run', known} end

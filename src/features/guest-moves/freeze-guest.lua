@@ -2,7 +2,7 @@
 -- KEYS account, ledger
 -- ARGV move_id (or '': only tell whether the guest may move), target_id, store (`MoveTarget` of model.ts), day, from_pairing, sign_in_id
 -- Shared secret
--- Prologue prologue-check.lua: standing, moved_in
+-- Prologue check-caller.lua: standing, moved_in
 -- Library standing-changes.lua: freeze
 -- Library sign-ins.lua: has_sign_in
 -- Library ledger.lua: is_data_of

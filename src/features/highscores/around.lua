@@ -1,7 +1,7 @@
 -- Reads a player's entry and the entries around it, best first.
 -- KEYS scores, players, secret
 -- ARGV order, limit (entries on each side), account_id, player_id ('': the player of the account), period, season (as of board_for)
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library board.lua: entry_of, entry_of_account, rank_of, range
 -- Library season.lua: board_for
 -- Answers season_not_found none(season or '', its end) around(season or '', its end; place of the player's entry, place of the first entry, its rank; member, score …)

@@ -1,5 +1,5 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import type { Feed, Fetched } from '../../server/live/feed.ts';
+import type { Feed, Fetched } from '../../server/live/feed-types.ts';
 import { PolledState } from '../../server/live/polled-state.ts';
 import { boardArgs, parseEntries, seasonIn, TOP_SIZE } from './model.ts';
 import { topKeys, topScript } from './top.ts';

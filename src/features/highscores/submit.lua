@@ -3,7 +3,7 @@
 -- KEYS scores, players, arrivals, version, secret, account_boards
 -- ARGV game, order, known, account_id, name, score, new_board_barred, opened
 -- Shared publisher, seed, size, proof_wanted, period, rules
--- Prologue prologue-open.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
+-- Prologue open-account.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
 -- Library board.lua: make_player_id, next_arrival, place_text, entry_of_account, put, hidden_score, show, rank_of, range
 -- Library season.lua: redis_time, season_key, current_season, shown_version
 -- Answers integrity_failed game_not_found season_unopened(season, its end) done(processes that listen, personal best 0|1, rank, best, season or '', its end, version, member, score …)

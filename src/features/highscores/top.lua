@@ -2,7 +2,7 @@
 -- entry.
 -- KEYS scores, players, version, secret
 -- ARGV order, size, known, account_id ('': no account), period, season (as of board_for)
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library board.lua: entry_of_account, rank_of, range
 -- Library season.lua: board_for, shown_version
 -- Answers season_not_found top(season or '', its end, version; member, score …) own(rank, member, score of the account, three times '' without an entry; season or '', its end, version; member, score …)

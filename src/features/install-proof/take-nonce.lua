@@ -1,7 +1,7 @@
 -- Uses up a nonce: the first caller gets it. A nonce bound to an account is refused to every other account, and stays unused.
 -- KEYS nonce
 -- ARGV caller_id (or ''), at
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Answers taken(owner) nonce_used
 local found = redis.call('HMGET', nonce, 'owner', 'expiresAt')
 local owner, expires_at = found[1], tonumber(found[2])

@@ -1,7 +1,7 @@
 -- Takes a step in a pairing: scan reads it, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
 -- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing), sign_in (of the caller's session, or '')
--- Prologue prologue-open.lua: account, open_account, tell_event, answer, moved_in, generation
+-- Prologue open-account.lua: account, open_account, tell_event, answer, moved_in, generation
 -- Library standing.lua: has_guest
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --

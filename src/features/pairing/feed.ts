@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { Feed, State } from '../../server/live/feed.ts';
+import type { Feed, State } from '../../server/live/feed-types.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
 import { read } from '../../redis/reads.ts';
 

@@ -11,7 +11,7 @@ import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { positionOf } from './feed.ts';
 import { givenSecrets, mayBePairToken, pairedSessionName, pairKeys, PairStatus, PairToken, secretHash, type PairedKind } from './model.ts';
 
-type StatusServices = Pick<Services, 'scripts' | 'sessions' | 'hub' | 'feeds' | 'now'>;
+type StatusServices = Pick<Services, 'scripts' | 'sessions' | 'topics' | 'feeds' | 'now'>;
 
 const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
@@ -56,11 +56,11 @@ export const pairingStatus = endpoint({
   example:
     `token=$(curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json' | ` +
     `sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); curl -s "$base/v1/pair/status?token=$token" -b cookies.txt -c cookies.txt`,
-  async handle({ query, meta }, { scripts, sessions, hub, feeds, now }: StatusServices) {
+  async handle({ query, meta }, { scripts, sessions, topics, feeds, now }: StatusServices) {
     if (!mayBePairToken(query.token)) return refuse('pair_not_found');
     if (query.wait !== undefined) {
       const since = query.since === undefined ? undefined : positionOf(query.since);
-      const found = await hub.wait(feeds.pair, query.token, {
+      const found = await topics.wait(feeds.pair, query.token, {
         since,
         waitMs: Number(query.wait) * 1000,
         onFound: () => meta.found(),

@@ -2,7 +2,7 @@
 -- KEYS room, seats
 -- ARGV code, fields, account_id, ttl_ms
 -- Shared seats_kept_seconds
--- Prologue prologue-open.lua: open_account, list_in_account, answer
+-- Prologue open-account.lua: open_account, list_in_account, answer
 -- Library room.lua: find_room
 -- Answers created taken
 --

@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { Feed, Relay, State } from '../../server/live/feed.ts';
+import type { Feed, Relay, State } from '../../server/live/feed-types.ts';
 import { roomKeys } from './model.ts';
 import { readScript } from './read.ts';
 import { patchOps } from './patch.ts';

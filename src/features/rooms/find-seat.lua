@@ -1,7 +1,7 @@
 -- Finds the caller's seat in a room that has not ended.
 -- KEYS room
 -- ARGV account_id
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room, seat_of
 -- Answers seated(player id, account in the seat) room_not_found not_in_room room_ended

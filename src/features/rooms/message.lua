@@ -2,7 +2,7 @@
 -- KEYS room
 -- ARGV account_id, seat_id, order, tab, is_whole, to, data, ttl_ms
 -- Shared key_game
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room_of, seated_ids, seated_set, seat_fields, actor_in, is_done, note_order, note_presence, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, away, field, value …) replayed(as done) unknown_seat(player id) room_not_found forbidden not_in_room room_ended

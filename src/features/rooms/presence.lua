@@ -2,7 +2,7 @@
 -- long. Frees the seat of a player who is away for longer than the room's seatGraceSeconds.
 -- KEYS room, leases
 -- ARGV event, account_id, tab, members, lease_ms, grace_ms, silent_ms, served_since, ttl_ms
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room, public_fields, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, fills_up, start_room, set_host, vacate, settle
 -- Answers seated(player id, is host, due at or '', private, last order of the tab, field, value …) checked(next check or '', due at or '', members without a lease, field, value …) room_not_found not_in_room

@@ -1,7 +1,7 @@
 -- Reads the private part of the caller's seat, and the last order of one of its tabs.
 -- KEYS room
 -- ARGV account_id, player_id, tab
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library room.lua: find_room, last_order
 -- Answers private('<seq> <JSON>' or '', order) room_not_found not_in_room
 local found = find_room(room)

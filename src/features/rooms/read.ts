@@ -40,12 +40,12 @@ export const readRoom = endpoint({
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code`,
-  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds, arrivals }: ReadServices) {
+  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, topics, feeds, arrivals }: ReadServices) {
     if (!isRoomCode(code)) return refuse('room_not_found');
     const refusal = arrivals.refusalOf(meta.address, roomKeys.room(code));
     if (refusal !== undefined) throw refusal;
     if (since !== undefined && wait !== undefined) {
-      const found = await hub.wait(feeds.room, code, {
+      const found = await topics.wait(feeds.room, code, {
         since: Number(since),
         waitMs: Number(wait) * 1000,
         onFound: () => meta.found(),
@@ -58,4 +58,4 @@ export const readRoom = endpoint({
   },
 });
 
-type ReadServices = Pick<Services, 'scripts' | 'hub' | 'feeds' | 'arrivals'>;
+type ReadServices = Pick<Services, 'scripts' | 'topics' | 'feeds' | 'arrivals'>;

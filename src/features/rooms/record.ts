@@ -106,7 +106,10 @@ export function isMember(name: string): name is Member {
   return Object.hasOwn(members, name);
 }
 
-/** Whether the room's JSON has the member, by the text of the member's field (undefined: the room lacks the field). */
+/**
+ * Whether the room's JSON has the member. A member that may be null is always there.
+ * @param text the member's field in Redis; undefined: the room has no such field
+ */
 export function hasMember(name: Member, text: string | undefined): boolean {
   return text !== undefined || members[name].endsWith('_or_null');
 }

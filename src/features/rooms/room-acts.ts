@@ -17,7 +17,7 @@ import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 /** The error codes with which the script of every act may refuse. */
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
 
-/** Further error codes of `lobby-act.lua`. */
+/** Further error codes of `room-action.lua`. */
 const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
 
 /** The error codes that acts may get, without the codes that any request may get. */
@@ -30,7 +30,7 @@ export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_sta
 const ofAct = ['accountId', 'seatId', 'order', 'tab', 'isWhole'] as const;
 
 const lobbyScript = defineScript({
-  file: new URL('lobby-act.lua', import.meta.url),
+  file: new URL('room-action.lua', import.meta.url),
   keys: ['room', 'seats'],
   args: ['action', 'code', ...ofAct, 'name', 'playerId', 'nextCode', 'settings', 'nowText', 'ttlMs'],
   shared: ['keyGame', 'seatsKeptSeconds'],
@@ -172,7 +172,7 @@ export class RoomActs {
     if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields);
   }
 
-  /** Performs an act of `lobby-act.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */
+  /** Performs an act of `room-action.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */
   async #change(act: Act, nextCode = ''): Promise<Done> {
     const { action, body, by, code } = act;
     const { scripts, config, now, presence } = this.#options;
@@ -199,7 +199,7 @@ export class RoomActs {
       case 'replayed':
         return doneOf(word, words);
       case 'lobby_wanted':
-        if (nextCode !== '') throw new Error('lobby-act.lua answered lobby_wanted to a call with a nextCode');
+        if (nextCode !== '') throw new Error('room-action.lua answered lobby_wanted to a call with a nextCode');
         return this.#change(act, await this.#openNextLobby(act, words));
       case 'wrong_settings':
         throw invalid(
@@ -320,7 +320,7 @@ export class RoomActs {
    * Opens the lobby of a rematch.
    *
    * A script can neither count the new room against the limit of its client address nor draw random codes until a code is free. So a
-   * rematch takes three steps: `lobby-act.lua` answers `lobby_wanted`, this function opens the lobby, and `lobby-act.lua` writes the
+   * rematch takes three steps: `room-action.lua` answers `lobby_wanted`, this function opens the lobby, and `room-action.lua` writes the
    * lobby's code into the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose
    * code is in no room expires.
    * @param words the figures of the answer `lobby_wanted`
@@ -389,7 +389,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
   };
 }
 
-/** The settings that an act changes, as lines for `lobby-act.lua`: a line with the name and a line with the value of each setting. */
+/** The settings that an act changes, as lines for `room-action.lua`: a line with the name and a line with the value of each setting. */
 function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers, seatGraceSeconds }: ActBody): string {
   const settings = { public: isPublic, tags: tags && tagsText(tags), minPlayers, maxPlayers, writers, seatGraceSeconds };
   return Object.entries(settings)

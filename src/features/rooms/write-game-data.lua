@@ -3,7 +3,7 @@
 -- KEYS room
 -- ARGV action, account_id, seat_id, order, tab, is_whole, from, text, if_state_seq, private, ttl_ms
 -- Shared key_game
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room_of, data_limit, seated_set, actor_in, is_done, note_order, note_presence, set, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended

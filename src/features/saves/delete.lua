@@ -1,7 +1,7 @@
 -- Deletes a save with all its versions.
 -- KEYS saves, texts
 -- ARGV game, name, if_version ('' without one)
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library saves.lua: whole, versions_of, unname_save, text_of, drop_text, note_ended, counted, count_bytes
 -- Answers deleted none stale_save(version, at, text)
 local save = game .. '/' .. name

@@ -1,7 +1,7 @@
 -- Reads the versions of a game's saves.
 -- KEYS saves
 -- ARGV game
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Answers saves(name, lines …)
 local found = {'saves'}
 for name in string.gmatch(redis.call('HGET', saves, game) or '', '%S+') do

@@ -1,7 +1,7 @@
 -- Reads a version of a save.
 -- KEYS saves, texts
 -- ARGV game, name, version ('' for the standing one)
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library saves.lua: whole, versions_of, text_of
 -- Answers save(version, at, other, device, text) save_not_found
 for _, each in ipairs(versions_of(saves, game, name)) do

@@ -1,7 +1,7 @@
 -- Writes a save, unless its data is what stands.
 -- KEYS saves, texts
 -- ARGV game, name, text, size_bytes, sum, if_version ('' without one), device, same_as, differs_from, is_bounded
--- Prologue prologue-open.lua: account, open_account, answer
+-- Prologue open-account.lua: account, open_account, answer
 -- Library saves.lua: whole, parse_versions, put_versions, name_save, count_names, text_of, put_text, drop_text, last_version, counted, count_bytes
 -- Answers saved(version, at) unchanged(version, at) compare(version, text) stale_save(version, at, text) save_limit(what is full) rate_limited
 --

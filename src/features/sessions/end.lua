@@ -1,7 +1,7 @@
 -- Ends a listed session of the caller's account, or the caller's own session, for every process at once.
 -- KEYS sessions, ended
 -- ARGV id, is_own (0|1), life_seconds
--- Prologue prologue-check.lua: generation
+-- Prologue check-caller.lua: generation
 -- Library session-list.lua: end_session, is_live_session
 -- Answers ended session_not_found
 --

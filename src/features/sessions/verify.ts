@@ -33,7 +33,7 @@ export const verifySession = endpoint({
   example: `curl -s $base/v1/sessions/verify -H 'content-type: application/json' -d '{"sessionToken":"token-of-a-player"}'`,
   async handle({ body: { sessionToken }, key, meta }, services: Pick<Services, 'config' | 'sessions' | 'scripts'>) {
     if (key === undefined && services.config.SESSION_VERIFY === 'off')
-      return refuse('server_only', { message: 'This needs a server key with the scope accounts:read: SESSION_VERIFY is off.' });
+      return refuse('server_only', { message: 'SESSION_VERIFY is off, so this needs a server key with the scope accounts:read.' });
     const session = services.sessions.find(sessionToken);
     if (session === undefined || !(await isOpen(session, meta, services))) return { authenticated: false };
     return { authenticated: true, accountId: session.accountId, expiresAt: new Date(session.expiresAt).toISOString() };

@@ -1,7 +1,7 @@
 -- Does what the provider of a sign-in tells of its user: ends the sessions of the sign-in, or the sign-in itself, even the account's last.
 -- KEYS account, sessions
 -- ARGV id, provider, removes (0: ends its sessions only), happened_at, life_seconds
--- Prologue prologue-check.lua: generation
+-- Prologue check-caller.lua: generation
 -- Library sign-ins.lua: sign_ins_of, has_sign_in
 -- Library session-list.lua: end_sessions_of
 -- Library account-events.lua: tell_event

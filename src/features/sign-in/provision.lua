@@ -1,7 +1,7 @@
 -- Signs in to the account of a sign-in (a provider and its user), and creates the account unless it exists.
 -- KEYS account, account_standing
 -- ARGV store
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
 -- Library create-account.lua: create_account

@@ -1,7 +1,7 @@
 -- Reads the sign-ins of the caller's account, and the sign-in of the caller's session.
 -- KEYS account, sessions
 -- ARGV session_id
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Library sign-ins.lua: sign_ins_of
 -- Library session-list.lua
 -- Answers sign_ins(the session's sign-in or '', sign-in id, entry …)

@@ -2,7 +2,7 @@
 -- sign-in: those may have begun with it.
 -- KEYS account, sessions
 -- ARGV id, session_id, provider, life_seconds
--- Prologue prologue-check.lua: generation
+-- Prologue check-caller.lua: generation
 -- Library sign-ins.lua: sign_ins_of, has_sign_in
 -- Library session-list.lua: end_sessions_of
 -- Library account-events.lua: tell_event

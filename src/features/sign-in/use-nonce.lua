@@ -1,7 +1,7 @@
 -- Checks that a nonce was given to the caller's session, and uses it up.
 -- KEYS nonce, hashed
 -- ARGV session_id, takes (0: only checks)
--- Prologue prologue-check.lua
+-- Prologue check-caller.lua
 -- Answers valid(which key 1|2, milliseconds left) bad_token
 --
 -- A provider may put the hash of the nonce into its token: the key of the nonce then has another name. '' stands for no such key.

@@ -2,7 +2,7 @@
 -- extends a trial.
 -- KEYS device
 -- ARGV device_hash, known_start (or '')
--- Prologue prologue-open.lua: account, open_account, answer
+-- Prologue open-account.lua: account, open_account, answer
 -- Answers linked(started at) no_trial
 --
 -- `known_start` is the start of the device's trial, read before by the caller, if the device's key is in another slot. The start does not

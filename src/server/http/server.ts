@@ -6,7 +6,7 @@ import { AnswerLog, type LoggedRequests } from './answer-log.ts';
 import type { Connections } from '../open-connections.ts';
 import { Exchange } from './exchange.ts';
 import type { Arrivals } from '../live/arrivals.ts';
-import type { Hub } from '../live/hub.ts';
+import type { WatchedTopics } from '../live/watched-topics.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
 import { CostlyWork } from '../costly-work.ts';
 import { Overload } from './overload.ts';
@@ -33,7 +33,7 @@ type OfServer = 'overload' | 'costlyWork' | 'live' | 'receive' | 'finished';
 export interface ServerOptions<Services> extends Omit<RoutesOptions<Services>, OfServer> {
   /** The present time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
-  readonly hub: Hub;
+  readonly topics: WatchedTopics;
   readonly watchersPerTopic: number;
   readonly arrivals: Arrivals;
   readonly serverKeys: KeyRing;
@@ -137,7 +137,7 @@ export class Server<Services> {
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
     // Ends the waits of long-polls: they answer with the present state.
-    this.#options.hub.drain();
+    this.#options.topics.drain();
     await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
     let quietSince = performance.now();
@@ -148,7 +148,7 @@ export class Server<Services> {
     clearInterval(this.#sweeper);
     this.#answerLog.close();
     this.#keyCheck.close();
-    this.#options.hub.close();
+    this.#options.topics.close();
     this.#options.connections?.close();
     this.#app.close();
     this.#upgradeCork.close();

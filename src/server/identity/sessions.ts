@@ -13,7 +13,7 @@ export interface Session {
   readonly accountId: string;
   /**
    * `<generation>.<random>`: the generation of the account's sessions in which this session started
-   * (`accounts/prologue-check.lua`), and a random part that makes the id unique.
+   * (`accounts/check-caller.lua`), and a random part that makes the id unique.
    */
   readonly id: string;
   readonly issuedAt: number;

@@ -3,7 +3,7 @@ import type { ErrorCode, Refusal } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Scope, ServerKey } from '../identity/server-keys.ts';
 import { KEY_CODES, type Shape } from '../http/endpoint.ts';
-import type { Feed, State } from './feed.ts';
+import type { Feed, State } from './feed-types.ts';
 
 /**
  * A live channel is declared as data, like an endpoint: a WebSocket that receives the whole state of one thing (a room, a pairing) at once

@@ -9,7 +9,7 @@ import type { Arrivals } from './arrivals.ts';
 import type { Channel } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { closeCodes } from './close-codes.ts';
-import type { Hub } from './hub.ts';
+import type { WatchedTopics } from './watched-topics.ts';
 import { LiveSocket, type SocketData, type SocketHost } from './socket.ts';
 import { UpgradedClient } from './socket-client.ts';
 import { REDIS_DEADLINE_MS, type PipelineOptions } from '../http/pipeline.ts';
@@ -23,7 +23,7 @@ import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from '../uws.ts';
 
 export interface OpenSocketsOptions<Services> extends Omit<PipelineOptions<Services>, 'overload' | 'costlyWork'> {
-  readonly hub: Hub;
+  readonly topics: WatchedTopics;
   readonly upgradeCork: UpgradeCork;
   readonly watchersPerTopic: number;
   readonly arrivals: Arrivals;
@@ -99,7 +99,7 @@ export class OpenSockets<Services> implements SocketHost<Services> {
     params: readonly string[],
     held: Held,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { origins, services, hub } = this.#options;
+    const { origins, services, topics } = this.#options;
     const { origin, host, bearer, fetchSite } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
@@ -121,7 +121,7 @@ export class OpenSockets<Services> implements SocketHost<Services> {
     const session = await this.#sessionOf(channel, exchange);
     if (session instanceof Refusal) return session;
     exchange.identified(session?.accountId);
-    const topic = id === undefined ? undefined : await hub.watch(channel.feed(services), id);
+    const topic = id === undefined ? undefined : await topics.watch(channel.feed(services), id);
     if (id !== undefined && topic === undefined) return refuse(channel.notFound!);
     return new LiveSocket({
       host: this,
@@ -176,8 +176,8 @@ export class OpenSockets<Services> implements SocketHost<Services> {
 
   /** The topic that a socket asked for after its upgrade. @throws Refusal `overloaded` */
   async find(channel: Channel<Services>, id: string): Promise<Topic | undefined> {
-    const { hub, services } = this.#options;
-    const topic = await hub.watch(channel.feed(services), id);
+    const { topics, services } = this.#options;
+    const topic = await topics.watch(channel.feed(services), id);
     const refusal = topic && this.#refusal(topic);
     if (refusal === undefined) return topic;
     topic!.release();

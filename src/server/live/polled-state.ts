@@ -1,4 +1,4 @@
-import type { State } from './feed.ts';
+import type { State } from './feed-types.ts';
 
 /**
  * A state of a feed that is polled. Each process numbers the positions for itself, because the data in Redis has no number that always

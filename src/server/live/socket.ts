@@ -11,7 +11,7 @@ import { closeCodes } from './close-codes.ts';
 import { parseJson, unkeptAt } from '../http/json.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/error-answer.ts';
-import type { State } from './feed.ts';
+import type { State } from './feed-types.ts';
 import { BAD_MESSAGES, FrameCount, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, PING_AFTER_MS, SILENT_MS } from './frame-limits.ts';
 import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import type { SocketClient } from './socket-client.ts';

@@ -1,7 +1,7 @@
 import { Audience } from './audience.ts';
 import { ChangeTimer } from './change-timer.ts';
 import { closeCodes } from './close-codes.ts';
-import type { Feed, Relay, State } from './feed.ts';
+import type { Feed, Relay, State } from './feed-types.ts';
 import { LiveCounts } from './live-counts.ts';
 import { LongPolls } from './long-polls.ts';
 import { Pushes } from './pushes.ts';

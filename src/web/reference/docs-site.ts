@@ -17,7 +17,7 @@ export interface DocsSources {
   readonly givers: ErrorGivers;
 }
 
-/** The guides by subject, by the names of their files. A guide that is in no group is in the last one. */
+/** The groups of guides. Each guide is named as its file is. A guide that no group names joins the last one. */
 const GUIDES: readonly (readonly [heading: string, names: readonly string[]])[] = [
   ['Start', ['readme', 'client']],
   ['Games', ['boards', 'catalogue', 'sign-ins', 'stores', 'sandbox', 'guarantees']],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { changeOf, notificationOf } from '../../../src/apart/sandbox/push-notification.ts';
-import { subscriptionAt, type IssuableState, type IssuedSubscription } from '../../../src/apart/sandbox/subscription-lifecycle.ts';
+import { changeOf, notificationOf } from '../../../src/apart/sandbox/google/push-notification.ts';
+import { subscriptionAt, type IssuableState, type IssuedSubscription } from '../../../src/apart/sandbox/google/subscription-lifecycle.ts';
 
 /** Issued at 1000 s for 100 s, with a grace of 30 s. The start at 900 s must not matter. */
 const issued = (state: IssuableState, renew: IssuedSubscription['renew'] = 'declined'): IssuedSubscription => ({

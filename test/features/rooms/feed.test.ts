@@ -5,7 +5,7 @@ import { roomFeed } from '../../../src/features/rooms/feed.ts';
 import { roomJson, type RoomFields } from '../../../src/features/rooms/record.ts';
 import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import type { Subscriber } from '../../../src/redis/subscriber.ts';
-import { Hub } from '../../../src/server/live/hub.ts';
+import { WatchedTopics } from '../../../src/server/live/watched-topics.ts';
 import { seeded } from '../../seeded.ts';
 import { sized } from '../../sized.ts';
 import type { Topic } from '../../../src/server/live/topic.ts';
@@ -88,7 +88,7 @@ class PatchedPlayer {
 }
 
 let redis: Redis;
-let hub: Hub;
+let topics: WatchedTopics;
 let subscriber: FakeSubscriber;
 
 beforeEach(() => {
@@ -96,7 +96,7 @@ beforeEach(() => {
   subscriber = new FakeSubscriber();
 });
 afterEach(() => {
-  hub.close();
+  topics.close();
   vi.useRealTimers();
 });
 
@@ -113,7 +113,7 @@ async function watched(random: () => number) {
   } as unknown as ScriptRunner;
   const pushed: string[] = [];
   const player = new PatchedPlayer();
-  hub = new Hub({
+  topics = new WatchedTopics({
     publish(name, message) {
       if (!name.endsWith('#patches')) pushed.push(message);
       else if (player.watcher.isSubscribed) player.take(message);
@@ -122,7 +122,7 @@ async function watched(random: () => number) {
     log: pino({ level: 'silent' }),
     now: Date.now,
   });
-  const opening = hub.watch(roomFeed(scripts), 'BCDFG');
+  const opening = topics.watch(roomFeed(scripts), 'BCDFG');
   await vi.advanceTimersByTimeAsync(20);
   const topic = (await opening)!;
   const watcher = new FakeWatcher(topic);

@@ -12,7 +12,7 @@ import { Origins } from '../../../src/server/identity/origin.ts';
 import { Sessions } from '../../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { Arrivals } from '../../../src/server/live/arrivals.ts';
-import type { Hub } from '../../../src/server/live/hub.ts';
+import type { WatchedTopics } from '../../../src/server/live/watched-topics.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { monotonic } from '../../../src/server/monotonic.ts';
 import { OwnReservations, type Reservations } from '../../../src/server/reservations.ts';
@@ -68,8 +68,8 @@ export async function startServer(
     sameSite: 'lax',
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     monotonic,
-    // A drain asks the hub to end its long-polls and to close. Without channels there are none.
-    hub: { drain() {}, close() {} } as Hub,
+    // A drain asks the topics to end the long-polls and to close. Without channels there are none.
+    topics: { drain() {}, close() {} } as WatchedTopics,
     watchersPerTopic: 1,
     arrivals: new Arrivals(1000),
     metrics: new Metrics(),

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Channel } from '../../../src/server/live/channel.ts';
-import type { Feed } from '../../../src/server/live/feed.ts';
+import type { Feed } from '../../../src/server/live/feed-types.ts';
 import { LiveSocket, type SocketData } from '../../../src/server/live/socket.ts';
 import type { WebSocket } from '../../../src/server/uws.ts';
 import { stateAt, topicOf } from './fake-watcher.ts';

@@ -1,4 +1,4 @@
-import type { Feed, State } from '../../../src/server/live/feed.ts';
+import type { Feed, State } from '../../../src/server/live/feed-types.ts';
 import { Topic, type TopicOptions } from '../../../src/server/live/topic.ts';
 import type { Relayed, Watcher } from '../../../src/server/live/watcher.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Feed, State } from '../../../src/server/live/feed.ts';
+import type { Feed, State } from '../../../src/server/live/feed-types.ts';
 import { SendQueue } from '../../../src/server/live/send-queue.ts';
 import type { Topic } from '../../../src/server/live/topic.ts';
 import { uws, type WebSocket } from '../../../src/server/uws.ts';

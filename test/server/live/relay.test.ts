@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Feed } from '../../../src/server/live/feed.ts';
+import type { Feed } from '../../../src/server/live/feed-types.ts';
 import type { Topic } from '../../../src/server/live/topic.ts';
 import { FakeWatcher, stateAt, topicOf } from './fake-watcher.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Feed } from '../../../src/server/live/feed.ts';
+import type { Feed } from '../../../src/server/live/feed-types.ts';
 import type { Topic, TopicOptions } from '../../../src/server/live/topic.ts';
 import { open } from '../../features/rooms/room.ts';
 import { ownRedis } from '../../realtime/own.ts';

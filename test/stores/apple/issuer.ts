@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomInt, type KeyObject } from 'node:crypto';
-import { APPLE_MARKS, certificateDer, type Wanted } from '../../../src/apart/sandbox/apple-certificates.ts';
-import { signedText } from '../../../src/apart/sandbox/apple-keys.ts';
+import { APPLE_MARKS, certificateDer, type Wanted } from '../../../src/apart/sandbox/apple/certificates.ts';
+import { signedText } from '../../../src/apart/sandbox/apple/keys.ts';
 
 export const BUNDLE_ID = 'com.example.game';
 

@@ -1,5 +1,5 @@
 import { constants, sign } from 'node:crypto';
-import type { Wanted } from '../../../src/apart/sandbox/apple-certificates.ts';
+import type { Wanted } from '../../../src/apart/sandbox/apple/certificates.ts';
 import { AppleIssuer, BUNDLE_ID, consumable, newPair, renewable } from './issuer.ts';
 
 /** The id of the app in App Store Connect. */

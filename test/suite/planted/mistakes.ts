@@ -94,7 +94,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'kicked-guest-rejoins',
-    file: 'src/features/rooms/lobby-act.lua',
+    file: 'src/features/rooms/room-action.lua',
     before: `if was_kicked(found, account_id, guest_set(moved_in)) then return 'kicked' end`,
     after: `if was_kicked(found, account_id, {}) then return 'kicked' end`,
     harm: 'A player who was kicked as a guest signs in, and joins the room again.',
@@ -196,7 +196,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'renewal-at-its-moment',
-    file: 'src/apart/sandbox/subscription-lifecycle.ts',
+    file: 'src/apart/sandbox/google/subscription-lifecycle.ts',
     before: 'const periods = Math.floor((now - paidUntil) / periodMs) + 1;',
     after: 'const periods = Math.ceil((now - paidUntil) / periodMs);',
     harm: 'At the moment of a renewal the sandbox says that the subscription has ended and is active, so developers see a gap that Google has not.',

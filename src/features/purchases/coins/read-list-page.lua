@@ -1,7 +1,7 @@
 -- Reads a page of an account's list of purchases, newest first.
 -- KEYS listed
 -- ARGV after (a purchase, or '': from the newest), count
--- Prologue prologue-check.lua: moved_in
+-- Prologue check-caller.lua: moved_in
 -- Answers page(purchase …) unknown_place
 local from = 0
 if after ~= '' then

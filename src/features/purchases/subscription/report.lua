@@ -1,7 +1,7 @@
 -- Records the app's report about its subscription, in place of its previous report.
 -- KEYS -
 -- ARGV subscribed
--- Prologue prologue-open.lua: account, open_account, answer, tell_event
+-- Prologue open-account.lua: account, open_account, answer, tell_event
 -- Answers recorded
 local REPORT_LIFE_MS = 72 * 3600000 -- as in model.ts
 if not open_account(account, creation_barred) then return {'rate_limited'} end

@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import type { Feed, Fetched } from '../../../server/live/feed.ts';
+import type { Feed, Fetched } from '../../../server/live/feed-types.ts';
 import { PolledState } from '../../../server/live/polled-state.ts';
 import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';

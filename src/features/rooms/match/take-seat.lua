@@ -2,7 +2,7 @@
 -- KEYS room, seats
 -- ARGV code, account_id, created_at, may (create, join or see), fields, name, now_text, ttl_ms
 -- Shared seats_kept_seconds
--- Prologue prologue-open.lua: open_account, list_in_account, answer
+-- Prologue open-account.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room, seated_ids, seat_fields, count_seated, seat_of, note_presence, was_kicked, take_seat, settle, reply
 -- Answers created(accounts with seats, seq, player id, is host 0|1, private, field, value …) joined(as created) seated(1 if the caller created it, then as created) room_not_found other not_in_room(seq) kicked(seq) room_ended(seq) room_started(seq) room_locked(seq) room_full(seq)

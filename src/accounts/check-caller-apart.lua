@@ -1,0 +1,4 @@
+-- Replaces check-caller.lua in a script that runs in another slot than the caller's account. caller-scripts.ts has checked the caller before.
+-- KEYS -
+-- ARGV moved_in, generation
+-- Answers -

@@ -1,0 +1,13 @@
+-- Lets a script create the caller's account at its first write. A script calls `open_account(account, creation_barred)` before it writes,
+-- and answers {'rate_limited'} if the function returns false. After a write the script returns `answer(word, …)` instead of {word, …}.
+-- KEYS account
+-- ARGV creation_barred
+-- Library account-events.lua: tell_event
+-- Library create-account.lua: create_account
+-- Library open-account-functions.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
+-- Answers rate_limited
+--
+-- `creation_barred` is '1' if the service has to reserve a creation for the caller's address before the script may create the account. A
+-- plus before the answer's word tells the service that the script created the account with the reserved creation; an asterisk, that the
+-- script used the creation for something else. Without them, simultaneous first requests of one install would use up several creations.
+account_created, creation_used = false, false

@@ -1,4 +1,0 @@
--- Replaces prologue-check.lua in a script that runs in another slot than the caller's account. caller-scripts.ts has checked the caller before.
--- KEYS -
--- ARGV moved_in, generation
--- Answers -
