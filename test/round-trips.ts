@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { createConnection } from 'node:net';
-import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
 import { GIVEN_NAMES } from '../src/features/names/model.ts';
 import { DATA_ID_KEY } from '../src/redis/data-id.ts';
 import type { TestReply, TestService } from './harness.ts';
+import { monitored } from './monitor.ts';
 
 /** A request, and the names of the commands that Redis has to receive for it. */
 export type Ask = [ask: () => Promise<TestReply>, commands: string[]];
@@ -16,29 +14,19 @@ export type Ask = [ask: () => Promise<TestReply>, commands: string[]];
 export async function expectCommands(service: TestService, asks: readonly Ask[]): Promise<void> {
   const { redis } = service.service;
   const commands: string[] = [];
-  // Not by ioredis, which fails if the command of another client follows the reply to MONITOR at once.
-  const monitor = createConnection((redis.options as { path: string }).path);
-  monitor.write('MONITOR\r\n');
-  await once(monitor, 'readable');
-  createInterface(monitor).on('line', (line) => {
-    const asked = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word]) => word!);
-    // Commands inside a script cost no round trip.
-    if (asked.length > 0 && !line.includes(' lua] ') && !asked.some(isOfBackground)) commands.push(asked[0]!.toLowerCase());
+  // Commands inside a script cost no round trip.
+  using _ = await monitored(redis, (words, isOfScript) => {
+    if (!isOfScript && !words.some(isOfBackground)) commands.push(words[0]!.toLowerCase());
   });
-  try {
-    const expected: string[] = [];
-    for (const [ask, asked] of asks) {
-      await ask();
-      expected.push(...asked);
-      // MONITOR reports on another connection, so the report may arrive after the reply.
-      await expect.poll(() => commands).toEqual(expected);
-    }
-    // No command may follow the last reply.
-    await redis.echo('the end');
-    await expect.poll(() => commands).toEqual([...expected, 'echo']);
-  } finally {
-    monitor.destroy();
+  const expected: string[] = [];
+  for (const [ask, asked] of asks) {
+    await ask();
+    expected.push(...asked);
+    await expect.poll(() => commands).toEqual(expected);
   }
+  // No command may follow the last reply.
+  await redis.echo('the end');
+  await expect.poll(() => commands).toEqual([...expected, 'echo']);
 }
 
 /**

@@ -38,7 +38,8 @@ describe('a coin operation', () => {
     const send = losing('after');
     using client = player(service.url, { fetch: send });
     const credited = client.coins.credit({ coins: 5 });
-    await expect.poll(() => send.keys.length).toBe(2);
+    // More than two tries may come between two polls.
+    await expect.poll(() => send.keys.length).toBeGreaterThan(1);
     send.when = 'never';
     expect(await credited).toEqual({ ok: true, balanceAfterCoins: 5, replayed: true, balanceCoins: 5 });
     expect(new Set(send.keys).size).toBe(1);
@@ -76,7 +77,8 @@ describe('a coin operation', () => {
     using client = player(service.url, { fetch: send });
     const first = client.coins.credit({ coins: 10 });
     const second = client.coins.debit({ coins: 10 });
-    await sleep(100);
+    await expect.poll(() => send.keys.length).toBeGreaterThan(1);
+    expect(new Set(send.keys).size).toBe(1);
     send.when = 'never';
     client.wake();
     expect([await first, await second]).toMatchObject([{ balanceAfterCoins: 10 }, { balanceAfterCoins: 0 }]);
@@ -87,11 +89,14 @@ describe('a coin operation', () => {
     const installId = freshId();
     {
       using offline = player(service.url, { installId, fetch: losing('before') }, store);
-      const now = Date.now;
+      // The clock is ahead for this operation only: the service runs in this process too.
+      const [{ now }, { setItem }] = [Date, store];
+      store.setItem = (...kept) => {
+        [Date.now, store.setItem] = [now, setItem];
+        setItem(...kept);
+      };
       Date.now = () => now() + 1e10;
       void offline.coins.credit({ coins: 10 });
-      await sleep(10);
-      Date.now = now;
       await offline.coins.debit({ coins: 10 }, { timeoutMs: 20 });
     }
     using next = player(service.url, { installId, fetch: losing('never') }, store);
@@ -191,10 +196,10 @@ describe('an outbox', () => {
     const [one, two] = [losing('before'), losing('before')];
     using first = player(service.url, { installId, fetch: one }, store);
     const mine = first.coins.credit({ coins: 5, key: 'of-one' });
-    await sleep(20);
+    await expect.poll(() => one.keys.length).toBeGreaterThan(0);
     using second = player(service.url, { installId, fetch: two }, store);
     const other = second.coins.credit({ coins: 7, key: 'of-two' });
-    await sleep(50);
+    await expect.poll(() => two.keys.length).toBeGreaterThan(0);
     one.when = two.when = 'never';
     first.wake();
     second.wake();
@@ -257,7 +262,7 @@ describe('a store', () => {
     const send = losing('before');
     using client = player(service.url, { fetch: send }, store);
     const pending = client.coins.credit({ coins: 5 });
-    await sleep(20);
+    await expect.poll(() => send.keys.length).toBeGreaterThan(0);
     send.when = 'never';
     client.wake();
     expect(await pending).toMatchObject({ ok: true });

@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { forFile, freshId, start } from '../../harness.ts';
+import { monitored } from '../../monitor.ts';
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';
@@ -34,10 +35,8 @@ test('a lost connection loses no change', async () => {
 });
 
 test('a credit of an account that nobody watches takes the same commands as if nobody watched any, and publishes nothing', async () => {
-  const monitor = await own.redis.monitor();
-  onTestFinished(() => monitor.disconnect());
   const seen: string[][] = [];
-  monitor.on('monitor', (_time: string, words: string[]) => void seen.push(words));
+  using _ = await monitored(own.redis, (words) => void seen.push(words));
   const names = ['rpush', 'hsetnx', 'lindex', 'exists', 'publish', 'evalsha'];
   /** How often twenty credits of an account take each command. The commands of other work come when they are due. */
   const taken = async (installId: string): Promise<number[]> => {
