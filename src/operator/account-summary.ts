@@ -7,6 +7,7 @@ import { banAt, parseStanding, standingChanges } from '../accounts/standing.ts';
 import { parseEntry } from '../features/coins/history.ts';
 import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { defineScript } from '../redis/script.ts';
+import { isUnreadable, UNREADABLE } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
 
 const readSummary = defineScript({
@@ -20,15 +21,16 @@ const readSummary = defineScript({
 export const AccountSummary = z
   .object({
     accountId: AccountId,
-    kind: z.enum(['guest', 'store']),
-    state: z.enum(['open', 'moving', 'banned']),
+    kind: z.enum(['guest', 'store']).optional().meta({ description: 'Left out for an account that cannot be read.' }),
+    state: z.enum(['open', 'moving', 'banned', 'unreadable']),
+    problem: z.string().optional().meta({ description: 'Why nothing else is known of an `unreadable` account.', example: UNREADABLE }),
     bannedUntil: z.iso.datetime().optional(),
     createdAt: z.iso.datetime().optional(),
     lastSeenOn: z.iso.date().optional().meta({
       description:
         'The latest day with a stored trace: an entry of the ledger, a session of a pairing or a store, the first run. Reads leave no trace.',
     }),
-    balanceCoins: BalanceCoins,
+    balanceCoins: BalanceCoins.optional(),
     debtCoins: DebtCoins,
   })
   .meta({
@@ -46,7 +48,14 @@ export const AccountSummary = z
 export type Summary = z.input<typeof AccountSummary>;
 
 /** Undefined: the key belongs to no account. */
-export async function summaryOf(accountId: string, { scripts, now }: OperatorServices): Promise<Summary | undefined> {
+export function summaryOf(accountId: string, services: OperatorServices): Promise<Summary | undefined> {
+  return readSummaryOf(accountId, services).catch((error: unknown) => {
+    if (!isUnreadable(error)) throw error;
+    return { accountId, state: 'unreadable', problem: UNREADABLE };
+  });
+}
+
+async function readSummaryOf(accountId: string, { scripts, now }: OperatorServices): Promise<Summary | undefined> {
   const keys = {
     account: accountKey(accountId),
     standing: standingKey(accountId),
@@ -56,6 +65,7 @@ export async function summaryOf(accountId: string, { scripts, now }: OperatorSer
   const [word, createdAt, store = '', firstRunAt, record = '', newest = '', ...sessions] = await scripts.run(readSummary, keys, {});
   if (word === 'none') return undefined;
   const standing = parseStanding(record);
+  if (standing.unreadable > 0) return { accountId, state: 'unreadable', problem: UNREADABLE };
   const ban = banAt(standing, now());
   const entry = newest === '' ? undefined : parseEntry(newest);
   const seen = [

@@ -28,10 +28,14 @@ const GrantResult = z
     balanceAfterCoins: z.number().int().optional().meta({ description: 'Of `granted` and `replayed`: the balance after the entry.' }),
     debtCoins: DebtCoins,
     movedTo: AccountId.optional().meta({ description: 'The account into which the guest moved, and which has the entry.' }),
-    code: z.string().optional().meta({
-      description:
-        'Of `refused`: `key_reused` if the account used the key for another operation or other coins, `balance_limit` above 10^12.',
-    }),
+    code: z
+      .string()
+      .optional()
+      .meta({
+        description:
+          'Of `refused`: `key_reused` if the account used the key for another operation or other coins, `balance_limit` above 10^12, `internal` ' +
+          'if its data cannot be read: `npm run audit` says why.',
+      }),
   })
   .meta({ id: 'GrantResult', example: { account: 'BQ5v1mHk2nYtZ8cXw0aLpR', outcome: 'granted', balanceAfterCoins: 120 } });
 

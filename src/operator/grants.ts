@@ -5,7 +5,7 @@ import { nameOfOperator, originOfOperator, type OperatorName } from '../features
 import { entryLetters } from '../features/coins/model.ts';
 import { appendForOperator } from '../features/coins/operator-entry.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
-import { factsWhereItIs, isKnown, type AccountFacts } from './account-facts.ts';
+import { factsWhereItIs, isKnown, isUnreadable, type AccountFacts } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
 
 /** Grants to many accounts: the endpoint and the tool share them. */
@@ -45,6 +45,7 @@ export interface GrantTerms {
 export async function previewGrants(accountIds: readonly string[], services: OperatorServices): Promise<Granted[]> {
   const all = await Promise.all(accountIds.map((accountId) => factsNow(accountId, services)));
   return all.map((facts, index) => {
+    if (facts === 'unreadable') return UNREADABLE;
     const refused = refusedBy(facts);
     if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountIds[index]!) };
     const isBanned = banAt(facts!.standing, services.now()) !== undefined;
@@ -62,7 +63,9 @@ export async function previewWithKey(group: readonly Grant[], key: string, servi
     all.map(async (granted, index): Promise<Granted> => {
       if (granted.outcome !== 'granted') return granted;
       const { accountId, coins } = group[index]!;
-      const use = await usedKey(granted.movedTo ?? accountId, { operation: `${entryLetters.grant}${coins}`, key }, services);
+      const entry = { operation: `${entryLetters.grant}${coins}`, key };
+      const use = await unlessUnreadable(usedKey(granted.movedTo ?? accountId, entry, services));
+      if (use === 'unreadable') return UNREADABLE;
       if (use === 'used') return { ...granted, outcome: 'replayed' };
       return use === 'reused' ? { ...granted, outcome: 'refused', code: 'key_reused' } : granted;
     }),
@@ -81,6 +84,7 @@ export async function grantGroup(group: readonly Grant[], { key, reason, by }: G
   return Promise.all(
     group.map(async ({ accountId, coins }, index) => {
       const facts = all[index];
+      if (facts === 'unreadable') return UNREADABLE;
       const refused = refusedBy(facts);
       if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountId) };
       const operation = `${entryLetters.grant}${coins}`;
@@ -101,8 +105,10 @@ async function grantOne(
 ): Promise<Granted> {
   const booked = await appendForOperator(account, entry, services).catch((error: unknown) => {
     if (error instanceof Refusal) return error;
+    if (isUnreadable(error)) return undefined;
     throw error;
   });
+  if (booked === undefined) return UNREADABLE;
   if (booked instanceof Refusal) {
     const { code } = booked as Refusal<ErrorCode>;
     const moved = account === asked ? {} : { movedTo: account };
@@ -118,9 +124,20 @@ async function grantOne(
   };
 }
 
+/** Of an account whose data is damaged. The other accounts of the group get their coins. */
+const UNREADABLE: Granted = { outcome: 'refused', code: 'internal' };
+
 /** Undefined for a text that is no accountId. */
-async function factsNow(accountId: string, services: OperatorServices): Promise<AccountFacts | undefined> {
-  return ACCOUNT_ID.test(accountId) ? factsWhereItIs(accountId, services) : undefined;
+async function factsNow(accountId: string, services: OperatorServices): Promise<AccountFacts | 'unreadable' | undefined> {
+  if (!ACCOUNT_ID.test(accountId)) return undefined;
+  return unlessUnreadable(factsWhereItIs(accountId, services));
+}
+
+function unlessUnreadable<Read>(read: Promise<Read>): Promise<Read | 'unreadable'> {
+  return read.catch((error: unknown) => {
+    if (!isUnreadable(error)) throw error;
+    return 'unreadable';
+  });
 }
 
 function refusedBy(facts: AccountFacts | undefined): 'unknown' | 'deleted' | undefined {

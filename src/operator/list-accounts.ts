@@ -49,7 +49,8 @@ export const listAccounts = operation({
   description:
     'There is no index of accounts, because it would make other requests slower. A page scans some 5,000 keys of Redis, which is 800 ' +
     'accounts, so it may be short, or empty, and still have a `nextCursor`. It ends with the part in which `limit` was reached, so it may ' +
-    'have some 100 more. An account that exists all the time is listed at least once, and seldom twice.',
+    'have some 100 more. An account that exists all the time is listed at least once, and seldom twice. One whose data is damaged is ' +
+    '`unreadable`, and listed whatever the filter is.',
   input: z.object({
     kind: z.enum(['guest', 'store']).optional().meta({ description: 'Guests, or accounts of an app store.' }),
     banned: is('Accounts that are banned, or not.'),
@@ -122,6 +123,7 @@ type Filter = Omit<z.output<typeof listAccounts.input>, 'limit' | 'cursor'>;
 
 function fits(summary: Summary, { kind, banned, debt, createdFrom, createdTo, seenFrom, seenTo }: Filter): boolean {
   const { state, debtCoins, lastSeenOn: seenOn = '' } = summary;
+  if (state === 'unreadable') return true;
   const createdOn = summary.createdAt?.slice(0, 10) ?? '';
   if (kind !== undefined && summary.kind !== kind) return false;
   if (banned !== undefined && (state === 'banned') !== (banned === 'true')) return false;

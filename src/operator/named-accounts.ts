@@ -6,7 +6,7 @@ import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
 import { keyOfProvider } from '../stores/openid/provider-table.ts';
 import { SIGN_IN_NAMES } from '../stores/stores.ts';
-import { factsOf, isKnown } from './account-facts.ts';
+import { factsOf, isKnown, isUnreadable, UNREADABLE } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
 import { readRoom } from './room-facts.ts';
 
@@ -45,6 +45,7 @@ export const FoundAccount = z
     movedTo: AccountId.optional().meta({ description: 'The account into which it moved, with its coins, scores and purchases.' }),
     deletedAt: z.iso.datetime().optional(),
     createdAt: z.iso.datetime().optional(),
+    problem: z.string().optional().meta({ description: 'Why nothing else is known of the account.', example: UNREADABLE }),
   })
   .meta({
     id: 'FoundAccount',
@@ -62,7 +63,10 @@ export async function accountsNamed(who: string, services: OperatorServices): Pr
 export async function knownOf(candidates: readonly Candidate[], services: OperatorServices): Promise<Found[]> {
   const found = await Promise.all(
     candidates.map(async ({ foundBy, accountId, via }): Promise<Found[]> => {
-      const facts = await factsOf(accountId, services);
+      const facts = await factsOf(accountId, services).catch((error: unknown) => {
+        if (!isUnreadable(error)) throw error;
+      });
+      if (facts === undefined) return [{ accountId, foundBy, via, problem: UNREADABLE }];
       if (!isKnown(facts)) return [];
       const { target, deleted } = facts.standing;
       return [

@@ -33,6 +33,19 @@ async function player(name: string, game: string): Promise<{ accountId: string; 
   return { accountId: accountIdOf(installId), playerId: top.find((entry: { name: string }) => entry.name === name)?.playerId };
 }
 
+test('an account that cannot be read hides no other with the same name, and names the audit', async () => {
+  const [game, name] = [freshGame(), freshId('twin')];
+  const [broken, other] = [await player(name, game), await player(name, game)];
+  await shop.service.service.redis.hset(`{${broken.accountId}}:moves`, 'a', 'b');
+  const { accounts } = await findAll(name, { game });
+  expect(accounts).toContainEqual({
+    ...{ accountId: broken.accountId, foundBy: 'name', via: expect.any(Object) },
+    problem: expect.stringContaining('npm run audit'),
+  });
+  expect(accounts).toContainEqual(expect.objectContaining({ accountId: other.accountId, kind: 'guest' }));
+  await shop.service.service.redis.del(`{${broken.accountId}}:moves`);
+});
+
 describe('a purchase of coins', () => {
   test('leads to its owner by its order number, its id and its token, with and without a prefix', async () => {
     const { accountId, purchaseToken, orderId, purchaseId } = await bought();

@@ -48,6 +48,23 @@ test('an account gets the coins once per key, and its entry has operator and rea
   expect(own).toEqual({ id: '2', type: 'grant', coins: 20, balanceAfterCoins: 120, key: 'comp-1', at: expect.any(String) });
 });
 
+test('an account whose ledger or standing is damaged is refused, and the others of the call get their coins', async () => {
+  const accounts = await Promise.all([account(1), account(1), account(1), account(1)]);
+  const [one, ledger, standing, other] = accounts.map(({ accountId }) => accountId) as [string, string, string, string];
+  const { redis } = service.service;
+  await redis.multi().del(`{${ledger}}:ledger`).set(`{${ledger}}:ledger`, 'x').exec();
+  await redis.hset(`{${standing}}:moves`, 'a', 'b');
+  const refused = { outcome: 'refused', code: 'internal' };
+  for (const [outcome, more] of [
+    ['granted', { dryRun: true }],
+    ['granted', {}],
+    ['replayed', {}],
+  ] as const)
+    expect(await results([one, ledger, standing, other], 'some broken', more)).toMatchObject([{ outcome }, refused, refused, { outcome }]);
+  expect(await Promise.all([one, other].map(async (id) => (await shown(id)).balanceCoins))).toEqual([21, 21]);
+  await redis.del(`{${ledger}}:ledger`, `{${standing}}:moves`);
+});
+
 test('results have the order of the entries, and no account is created, unbanned or restored', async () => {
   const [good, banned, gone, full, used] = [
     await account(100),

@@ -63,6 +63,29 @@ test('accounts are listed with kind, ban, debt and days, and can be filtered by 
   await own.redis.lset(ledger, -1, line);
 });
 
+/** What another program, or a wrong command, did to the data of an account. */
+const damages: readonly (readonly [string, (key: (name: string) => string) => Promise<unknown>])[] = [
+  ['a ledger of another type', (key) => own.redis.multi().del(key('ledger')).set(key('ledger'), 'x').exec()],
+  ['an entry in no known form', (key) => own.redis.rpush(key('ledger'), 'x')],
+  ['a standing of another type', (key) => own.redis.hset(key('moves'), 'a', 'b')],
+  ['a standing in no known form', (key) => own.redis.set(key('moves'), 'x')],
+  ['sessions of another type', (key) => own.redis.multi().del(key('sessions')).set(key('sessions'), 'x').exec()],
+  ['fields of another type', (key) => own.redis.multi().del(key('account')).set(key('account'), 'x').exec()],
+];
+
+test.each(damages)('%s hides no other account: the list has a row that names the audit, whatever the filter is', async (_, damage) => {
+  const [broken, other] = [await account(10), await account(20)];
+  await damage((name) => `{${broken.accountId}}:${name}`);
+  const problem = expect.stringContaining('npm run audit');
+  for (const query of ['', 'banned=false', 'kind=guest']) {
+    const { accounts } = await list(query);
+    const of = (id: string) => accounts.find(({ accountId }) => accountId === id);
+    expect(of(broken.accountId)).toEqual({ accountId: broken.accountId, state: 'unreadable', problem });
+    expect(of(other.accountId)).toMatchObject({ state: 'open', balanceCoins: 20 });
+  }
+  await own.redis.del(...(await own.redis.keys(`{${broken.accountId}}:*`)));
+});
+
 test('a moved guest is not listed', async () => {
   const { installId, accountId } = await account(10);
   const { body } = await signInToStore(service, freshId('sub'), { installId });

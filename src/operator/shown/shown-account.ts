@@ -243,7 +243,11 @@ export const listed: Listing<z.output<typeof AccountSummary>> = {
   columns: {
     Account: ({ accountId }) => account(accountId),
     Kind: ({ kind }) => kind,
-    State: ({ state: of, bannedUntil }) => [state(of, of === 'open'), ...(bannedUntil === undefined ? [] : [' until ', time(bannedUntil)])],
+    State: ({ state: of, bannedUntil, problem }) => [
+      state(of, of === 'open'),
+      ...(bannedUntil === undefined ? [] : [' until ', time(bannedUntil)]),
+      ...(problem === undefined ? [] : [` ${problem}`]),
+    ],
     'Made (UTC)': ({ createdAt }) => time(createdAt),
     'Last seen': ({ lastSeenOn }) => lastSeenOn,
     Balance: ({ balanceCoins }) => coins(balanceCoins),
@@ -262,8 +266,9 @@ export const found: Listing<z.output<typeof FoundAccount>> = {
     Of: ({ via = {} }) => joined([name(via.name), via.game, via.purchase, via.room]),
     Kind: ({ kind }) => kind,
     'Made (UTC)': ({ createdAt }) => time(createdAt),
-    State: ({ movedTo, deletedAt }) =>
-      deletedAt === undefined ? given(movedTo, (to) => ['moved to ', account(to)]) : [state('deleted', false), ' ', time(deletedAt)],
+    State: ({ movedTo, deletedAt, problem }) =>
+      problem ??
+      (deletedAt === undefined ? given(movedTo, (to) => ['moved to ', account(to)]) : [state('deleted', false), ' ', time(deletedAt)]),
   },
 };
 
