@@ -171,13 +171,13 @@ describe('two workers', () => {
 
     const [doomed] = workersOf(service) as [number];
     process.kill(doomed, 'SIGKILL');
-    await expect.poll(() => service.output(), { timeout: 50_000 }).toContain('a worker ended, starting another');
+    await expect.poll(() => service.output()).toContain('a worker ended, starting another');
     const health = Array.from({ length: 20 }, () => 'GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
-    await expect.poll(() => answering(health), { timeout: 50_000 }).toBe(2);
+    await expect.poll(() => answering(health)).toBe(2);
     // A falling sum would look like a restart, and its whole value like an increase.
     expect(await metrics()).toContain('coinop_coins_in_total{type="credit"} 64\n');
     // The kernel ends the sockets of the dead worker.
-    await expect.poll(async () => (await open(), standing()), { timeout: 50_000 }).toBe(7);
+    await expect.poll(async () => (await open(), standing())).toBe(7);
     await open();
     expect(opened.at(-1)!.status).toBe(429);
     for (const socket of opened) socket.destroy();

@@ -49,7 +49,7 @@ const credit = (child: Child, installId: string, key = 'k1') => creditOn(child, 
 /** Data of today's version, which today's coinop wrote. */
 async function fill(settings: Record<string, string>): Promise<Child> {
   const service = await launch(settings, 'today');
-  await expect.poll(() => readinessOf(service), { timeout: 50_000 }).toBe(200);
+  await expect.poll(() => readinessOf(service)).toBe(200);
   for (const installId of installs) expect((await credit(service, installId)).body).toEqual({ ok: true, balanceAfterCoins: 1 });
   return service;
 }
@@ -65,7 +65,7 @@ const versionFinding = (out: string): Diagnosis | undefined =>
   (JSON.parse(out) as { findings: Diagnosis[] }).findings.find(({ kind }) => kind === 'data_version');
 
 async function expectUpgraded(services: readonly Child[]): Promise<void> {
-  for (const service of services) await expect.poll(() => readinessOf(service), { timeout: 50_000 }).toBe(200);
+  for (const service of services) await expect.poll(() => readinessOf(service)).toBe(200);
   expect(await client.mget(DATA_VERSION_KEY, CHANGED)).toEqual([NEXT, String(ACCOUNTS)]);
   for (const [index, installId] of installs.entries()) {
     const { body } = await credit(services[index % services.length]!, installId);

@@ -23,7 +23,7 @@ test('--url loads a running service, audits its ledgers and writes the results',
   expect(scenarios[0]).toMatchObject({ name: 'credit-session', findings: [] });
   const { figures, answers } = scenarios[0]!.sides[0]!;
   for (const figure of [answers!['status 200'], figures.perSecond!.median, figures.serverCpu!.median]) expect(figure).toBeGreaterThan(1);
-}, 60_000);
+});
 
 test('a service that sometimes fails is loaded to the end, and its errors are counted', async () => {
   let count = 0;
@@ -60,7 +60,7 @@ test('a run fails when the audit of all data at its end finds drift', async () =
   const running = bench(['health', '--quick', '--seconds', '1', '--connections', '4']);
   const sockets = (): string[] =>
     (readdirSync(out, { recursive: true }) as string[]).filter((file) => /^coinop-bench-.*redis\.sock$/.test(file));
-  await expect.poll(sockets, { timeout: 50_000 }).not.toEqual([]);
+  await expect.poll(sockets).not.toEqual([]);
   for (const socket of sockets()) {
     const redis = new Redis({ path: join(out, socket) });
     await redis.hset('{nobody}:index:0', '1', 1);

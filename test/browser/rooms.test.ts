@@ -67,8 +67,7 @@ describe.skipIf(noBrowser)('in two browsers', () => {
     const cell = (page: Page, place: number): Promise<void> => press(page, `#board button >> nth=${place}`);
     const board = (page: Page): Promise<string[]> => page.locator('#board button').allTextContents();
     const show = async (cells: string): Promise<void> => {
-      for (const page of [ada, bob])
-        await expect.poll(async () => (await board(page)).map((text) => text || '.').join(''), { timeout: 30_000 }).toBe(cells);
+      for (const page of [ada, bob]) await expect.poll(async () => (await board(page)).map((text) => text || '.').join('')).toBe(cells);
     };
     await shows(ada, '#said', 'Your turn');
     await cell(ada, 0);
@@ -96,7 +95,7 @@ describe.skipIf(noBrowser)('in two browsers', () => {
     expect(documented.split('\n').length).toBeLessThan(60);
     const [ada, bob] = await newPages();
     const show = async (text: string): Promise<void> => {
-      for (const page of [ada, bob]) await expect.poll(() => page.textContent('#said'), { timeout: 30_000 }).toBe(text);
+      for (const page of [ada, bob]) await expect.poll(() => page.textContent('#said')).toBe(text);
     };
     await ada.goto(`${site.origin}/documented`);
     await shows(ada, '#said', 'Ada: 0');
@@ -196,9 +195,7 @@ describe.skipIf(noBrowser)('in two browsers', () => {
     await shows(ada, '#track', 'Bob');
     await press(ada, '#start');
     for (const page of [ada, bob]) await shows(page, '#said', 'Go!');
-    await expect
-      .poll(async () => (await press(ada, '#gas'), ada.textContent('#said')), { timeout: 30_000, interval: 500 })
-      .toBe('Ada has won');
+    await expect.poll(async () => (await press(ada, '#gas'), ada.textContent('#said')), { interval: 500 }).toBe('Ada has won');
     await shows(bob, '#said', 'Ada has won');
   });
 

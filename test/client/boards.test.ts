@@ -15,7 +15,7 @@ describe('a board', () => {
   test.each([
     ['a WebSocket', { WebSocket }, 'socket'],
     ['reads', { WebSocket: null }, 'poll'],
-  ] as const)('is followed over %s', { timeout: 20_000 }, async (_, options, by) => {
+  ] as const)('is followed over %s', async (_, options, by) => {
     using ada = player(service.url);
     using bob = player(service.url, options);
     const game = freshGame();

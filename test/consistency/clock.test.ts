@@ -95,7 +95,7 @@ beforeAll(async () => {
   expiresAt = (Math.floor(now / MINUTE_MS) + 100) * MINUTE_MS + MINUTE_MS / 2;
   await redis.pexpireat(expiring, expiresAt);
   await redis.set(boardKeys.version('clock'), 'none');
-}, 60_000);
+});
 afterEach(() => void vi.useRealTimers());
 
 test.each([

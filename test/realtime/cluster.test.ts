@@ -56,7 +56,7 @@ test('watchers of both processes end with the last state while the slot of the r
     expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
   }
   await Promise.all(watchers.map((watcher) => watcher.close()));
-}, 120_000);
+});
 
 test('watchers of an account on both processes end with the last balance while its slot moves back and forth', async () => {
   const installId = freshId();
@@ -72,7 +72,7 @@ test('watchers of an account on both processes end with the last balance while i
   await eventually(async () => (await here.post('/v1/coins/credit', { installId, coins: 1, key: 'last' })).status === 200);
   const { balanceCoins } = (await here.get(`/v1/balance?installId=${installId}`)).body;
   for (const watcher of watchers) await reaches(watcher, balanceCoins);
-}, 120_000);
+});
 
 test('while the slot of a board moves, a reader on another process sees each submission that was already answered', async () => {
   const game = `board-${Date.now()}`;
@@ -95,7 +95,7 @@ test('while the slot of a board moves, a reader on another process sees each sub
   };
   await whileMoving(`{board:${game}}`, submit, () => submissions > 50);
   expect(stale).toBe(0);
-}, 120_000);
+});
 
 test('watchers of a primary that fails keep their sockets, and those of the others notice nothing', async () => {
   const room = await open(here);
@@ -127,4 +127,4 @@ test('watchers of a primary that fails keep their sockets, and those of the othe
     expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
     await watcher.close();
   }
-}, 120_000);
+});

@@ -60,8 +60,9 @@ test.each([
   await using brief = await redis.start();
   const { token } = await pair(brief);
   if (first === 'scanned') await step(brief, token, freshId(), 'scan');
-  brief.advance(179_500);
   const watcher = await watchPairing(brief, token);
+  await watcher.until(({ status }) => status === first);
+  brief.advance(180_000);
   expect((await watcher.closed).code).toBe(4501);
   expect(watcher.messages.map(({ status }) => status)).toEqual([first, 'expired']);
 });

@@ -145,7 +145,7 @@ describe('a service whose link to Redis', () => {
 });
 
 test('the players of a killed process are shown as away and keep their seats, and a host among them hands over', async () => {
-  await using survivor = await start({ redis: { socketPath: redis.socketPath }, settings: { HOST_GRACE_SECONDS: '30' } });
+  await using survivor = await start({ redis: { socketPath: redis.socketPath }, settings: { HOST_GRACE_SECONDS: '60' } });
   const dying = await startChild({ REDIS_URL: redis.url, DATA_DIR: folder });
   const room = await open(survivor);
   const [onDying, witness] = [await watch(dying, room.code), await watch(survivor, room.code)];
@@ -163,14 +163,14 @@ test('the players of a killed process are shown as away and keep their seats, an
   survivor.advance(10_000);
   expect((await connected(false, true)).room.hostId).toBe('p1');
   // The survivor renews the lease of its own player.
-  survivor.advance(8000);
-  await (await watch(survivor, room.code)).hello(guest);
-  survivor.advance(8000);
-  await (await watch(survivor, room.code)).hello(guest);
-  expect((await room.read()).hostId).toBe('p1');
-  survivor.advance(4000);
+  for (let seconds = 10; seconds < 60; seconds += 8) {
+    // Long before the end, because a slow machine's clock goes on meanwhile.
+    if (seconds < 30) expect((await room.read()).hostId).toBe('p1');
+    survivor.advance(8000);
+    await (await watch(survivor, room.code)).hello(guest);
+  }
   await witness.until(({ room: shown }) => shown?.hostId === 'p2');
   const back = await watch(survivor, room.code);
   expect(await back.hello(room.host)).toEqual({ type: 'welcome', you: { playerId: 'p1', host: false }, now: expect.any(Number) });
   expect(witness.faults).toEqual([]);
-}, 60_000);
+});

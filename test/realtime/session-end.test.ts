@@ -20,7 +20,7 @@ describe('a player on the live channel of a room', () => {
     await watcher.until((message) => message.room?.players[0].connected === true);
     return watcher;
   }
-  const isAway = (watcher: Watcher) => expect.poll(() => watcher.last.room.players[0].connected, { timeout: 50_000 }).toBe(false);
+  const isAway = (watcher: Watcher) => expect.poll(() => watcher.last.room.players[0].connected).toBe(false);
 
   // The renewal of leases notices the end too, within three seconds. So the test compares the messages of the processes.
   test.each<[string, (session: { phone: string; browser: string; id: string }) => Promise<unknown>]>([

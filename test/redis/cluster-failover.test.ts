@@ -62,4 +62,4 @@ test('while a primary is away its accounts get 503, the others are served at onc
   // The credits that were acknowledged before and during the failover exist.
   expect((await credit(service, ofLost, 'before')).body).toMatchObject({ balanceAfterCoins: 1, replayed: true, balanceCoins: 2 });
   await expect.poll(async () => (await service.get('/ready')).body.degraded).toBeUndefined();
-}, 60_000);
+});

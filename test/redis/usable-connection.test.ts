@@ -27,10 +27,10 @@ async function expectRecovery(
   await expect.poll(areUsable).toBe(true);
   for (const command of steps) {
     faulty.fail({ command, effect });
-    await expect.poll(() => connections.problem, { timeout: 50_000, message: command }).toEqual(problemOf(command));
+    await expect.poll(() => connections.problem, { message: command }).toEqual(problemOf(command));
     expect(connections.isReady).toBe(false);
     faulty.heal();
-    await expect.poll(areUsable, { timeout: 50_000, message: command }).toBe(true);
+    await expect.poll(areUsable, { message: command }).toBe(true);
     expect(connections.problem).toBeUndefined();
   }
 }

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await credit(service, made.installId, 'k1');
   await service.stop();
   expect((await runCommand('backup.ts', ['--to', made.file], { DATA_DIR: made.dataDir })).code).toBe(0);
-}, 60_000);
+});
 afterAll(() => rmSync(made.folder, { recursive: true, force: true }));
 
 const place = usePlace({ STORE: 'off' });

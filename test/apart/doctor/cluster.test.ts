@@ -58,9 +58,7 @@ test('a Cluster with a missing primary', async () => {
   await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '500'] });
   await cluster.kill(cluster.nodes[0]!);
   await expect
-    .poll(async () => (await examine(cluster.url)).found.filter(({ level }) => level === 'danger').map(({ kind }) => kind), {
-      timeout: 30_000,
-    })
+    .poll(async () => (await examine(cluster.url)).found.filter(({ level }) => level === 'danger').map(({ kind }) => kind))
     .toContain('cluster_degraded');
 });
 

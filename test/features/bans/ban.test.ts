@@ -11,7 +11,7 @@ import { open } from '../rooms/room.ts';
 import { areSignedIn, isSignedIn } from '../sessions/paired.ts';
 
 /** Another process on the same Redis. */
-const service = await forFile(start());
+const service = await forFile(start({ stoppedClock: true }));
 const other = await forFile(start());
 const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
 

@@ -7,7 +7,7 @@ import { historyOf } from '../../store.ts';
 const DAY_MS = 86_400_000;
 
 const service = await forFile(start());
-const capped = await forFile(start({ settings: { CREDIT_DAILY_CAP: '100' } }));
+const capped = await forFile(start({ settings: { CREDIT_DAILY_CAP: '100' }, stoppedClock: true }));
 // Noon, so that no test runs across midnight.
 capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
 

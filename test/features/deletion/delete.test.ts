@@ -268,7 +268,7 @@ describe('a deletion at the same time as other requests', () => {
     for (const game of games) expect(await accountsOn(redis, game)).toEqual([]);
   });
 
-  test('on a Cluster a score that arrives after the mark is removed a minute later', { timeout: 30_000 }, async (context) => {
+  test('on a Cluster a score that arrives after the mark is removed a minute later', async (context) => {
     if (!isOnCluster()) return context.skip();
     const installId = freshId();
     const accountId = accountIdOf(installId);
@@ -315,7 +315,7 @@ test('the queue entry is on as many replicas as the mark', async () => {
 });
 
 describe('a deleted account in rooms', () => {
-  test('loses everything else at once while one of its rooms cannot be changed, and the seat later', { timeout: 30_000 }, async () => {
+  test('loses everything else at once while one of its rooms cannot be changed, and the seat later', async () => {
     const installId = freshId();
     const accountId = accountIdOf(installId);
     await credit(installId, 5, 'a');

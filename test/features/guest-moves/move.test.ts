@@ -296,7 +296,7 @@ describe('a move also carries', () => {
     expect((await submit('sprint', 45, { cookies }, timed)).body).toMatchObject({ best: 40, personalBest: false });
   });
 
-  test('on a Cluster a score that arrives after the move, a minute later', { timeout: 30_000 }, async (context) => {
+  test('on a Cluster a score that arrives after the move, a minute later', async (context) => {
     if (!isOnCluster()) return context.skip();
     const [installId, game] = [freshId(), freshGame()];
     const guestId = accountIdOf(installId);

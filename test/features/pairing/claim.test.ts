@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { forFile, freshId, start, type TestReply } from '../../harness.ts';
 
-const service = await forFile(start());
+const service = await forFile(start({ stoppedClock: true }));
 
 const newToken = async (): Promise<string> => (await service.post('/v1/pair/new')).body.token;
 const claim = (token: unknown, installId: string, step?: string, name?: string) =>

@@ -9,7 +9,7 @@ const drawn = vi.spyOn(crypto, 'randomInt') as unknown as MockInstance<(max: num
 // Modules that imported it see the spy.
 syncBuiltinESMExports();
 
-const service = await forFile(start({ settings: { ROOM_TTL_SECONDS: '100' } }));
+const service = await forFile(start({ settings: { ROOM_TTL_SECONDS: '100' }, stoppedClock: true }));
 // The real function again.
 afterEach(() => void drawn.mockReset());
 afterAll(() => {

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 
 let service: TestService;
 // A service for each test, because most tests move its clock.
-beforeEach(async () => void (service = await start()));
+beforeEach(async () => void (service = await start({ stoppedClock: true })));
 afterEach(() => service[Symbol.asyncDispose]());
 
 const session = (cookies: string): Promise<TestReply> => service.get('/v1/session', { cookies });

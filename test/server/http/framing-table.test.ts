@@ -26,7 +26,7 @@ beforeAll(async () => {
   const exist = (await accounts.exec())!.map(([, count]) => count === 1);
   for (const [index, [{ name }, timing]] of tasks.entries())
     seen.set(`${name}|${timing}`, { ...runs[index]!, ranFirst: exist[2 * index]!, ranSecond: exist[2 * index + 1]! });
-}, 120_000);
+});
 
 const seenOf = ({ name }: FramingCase, timing: Timing): Seen => seen.get(`${name}|${timing}`)!;
 

@@ -77,7 +77,7 @@ beforeAll(async () => {
   await eventually(() => [...full, ...healthy].every((raw) => raw.frames.length === 1));
   for (const raw of full) raw.pause();
   await fill(full);
-}, 60_000);
+});
 
 afterAll(() => neverReading.destroy());
 

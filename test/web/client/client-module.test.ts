@@ -46,7 +46,7 @@ test('a Node process ends once its watches are closed, and there is no warning',
     client.close();
     console.log('closed');
   `;
-  const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 });
+  const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', script], { timeout: 120_000 });
   expect([stdout, stderr]).toEqual(['closed\n', '']);
 });
 

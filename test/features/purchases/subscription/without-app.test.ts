@@ -388,29 +388,25 @@ async function push(purchaseToken: string, packageName = 'dev.coinop.sandbox') {
 
 // The cases run at the same time, because they mostly wait for the next check of a purchase.
 describe.concurrent('a subscription that the store tells of:', () => {
-  test.each(Object.entries(cases))(
-    '%s',
-    { timeout: 30_000 },
-    async (_, { steps, has: expected = {}, acknowledged = [], stuck = [], told = {} }) => {
-      const stage = new Stage();
-      const events = present.another();
-      for (const step of steps) await step(stage);
-      for (const person of persons) await has(stage, person, expected[person] ?? 'none');
-      await until(async () => (await stage.acknowledged()).join() === acknowledged.join());
-      await until(async () => [...(await stage.stuck()).keys()].join() === stuck.join());
-      const ids = persons.map((person) => stage.id(person));
-      const count = Object.values(told).flat().length;
-      const found: EventRecord[] = [];
-      await until(async () => {
-        found.push(...(await events.of(ids, 0)).filter(({ type }) => type === 'subscription.changed'));
-        return found.length >= count;
-      });
-      for (const person of persons) {
-        const mine = found.filter(({ accountId }) => accountId === stage.id(person));
-        const words = mine.map(({ data }) => `${data['state']} ${data['productId']}`);
-        // Events of a guest that moved are those of its account, and those of a deleted account lose their data.
-        if (told[person] !== undefined || expected[person] === undefined) expect(words).toEqual(told[person] ?? []);
-      }
-    },
-  );
+  test.each(Object.entries(cases))('%s', async (_, { steps, has: expected = {}, acknowledged = [], stuck = [], told = {} }) => {
+    const stage = new Stage();
+    const events = present.another();
+    for (const step of steps) await step(stage);
+    for (const person of persons) await has(stage, person, expected[person] ?? 'none');
+    await until(async () => (await stage.acknowledged()).join() === acknowledged.join());
+    await until(async () => [...(await stage.stuck()).keys()].join() === stuck.join());
+    const ids = persons.map((person) => stage.id(person));
+    const count = Object.values(told).flat().length;
+    const found: EventRecord[] = [];
+    await until(async () => {
+      found.push(...(await events.of(ids, 0)).filter(({ type }) => type === 'subscription.changed'));
+      return found.length >= count;
+    });
+    for (const person of persons) {
+      const mine = found.filter(({ accountId }) => accountId === stage.id(person));
+      const words = mine.map(({ data }) => `${data['state']} ${data['productId']}`);
+      // Events of a guest that moved are those of its account, and those of a deleted account lose their data.
+      if (told[person] !== undefined || expected[person] === undefined) expect(words).toEqual(told[person] ?? []);
+    }
+  });
 });
