@@ -113,7 +113,8 @@ export function dying({ betweenMs, leastWork = 0, least = 0 }: Dying): Fault {
       const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
       const what = isForRedis ? ofRedis : isForService ? 'SIGKILL for the whole service' : ofProcess;
       stand.history.event(what);
-      if (isForRedis) await (isOnCluster ? place.failOver(stage.target!) : place.killRedis());
+      if (isForRedis && isOnCluster) stand.history.event(`the node of port ${(await place.failOver(stage.target!)).port} took over`);
+      else if (isForRedis) await place.killRedis();
       else if (isForService) await place.killService();
       else if (!(await place.killProcess())) continue;
       counts[what] = (counts[what] ?? 0) + 1;

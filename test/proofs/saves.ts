@@ -5,7 +5,7 @@ import type { Fetch } from '../../src/client/request.ts';
 import { savesOf, type Saves } from '../../src/client/saves.ts';
 import { TestStore } from '../client/player.ts';
 import { times } from './client.ts';
-import { within } from './history.ts';
+import { now, within } from './history.ts';
 import { AtPlace, type Load } from './scenario.ts';
 
 const PLAYERS = 200;
@@ -16,8 +16,17 @@ type Marks = readonly string[];
 
 const union = (...all: readonly (Marks | undefined)[]): Marks => [...new Set(all.flatMap((marks) => marks ?? []))].sort();
 
-/** How long devices may take to send what they have, once no fault disturbs them. */
-const SETTLED_MS = 60_000;
+/** How long devices may take to send what they have, once no fault disturbs them: on a busy machine some minutes. */
+const SETTLED_MS = 300_000;
+
+/** An answer of the service that shows a version: to a save (`ifVersion`) or to a load. */
+interface Shown {
+  readonly at: number;
+  readonly device: number;
+  readonly ifVersion?: number;
+  readonly version: number;
+  readonly marks: Marks;
+}
 
 /**
  * Players on two devices, which go offline in turns and crash. Each play reads what the device has, adds a mark and saves. A conflict merges
@@ -26,7 +35,7 @@ const SETTLED_MS = 60_000;
 export class PlayedSaves extends AtPlace implements Load {
   readonly #players = times(Math.ceil(PLAYERS * this.stand.size), () => {
     const installId = `prove-${randomBytes(8).toString('hex')}`;
-    return [new Device(installId, this), new Device(installId, this)] as const;
+    return [new Device(installId, this, 0), new Device(installId, this, 1)] as const;
   });
 
   get done(): number {
@@ -57,16 +66,20 @@ export class PlayedSaves extends AtPlace implements Load {
   }
 
   async compare(): Promise<Record<string, number>> {
-    const { figures } = this.stand;
-    let [lost, apart] = [0, 0];
+    const { figures, history } = this.stand;
+    const missing: Missing[] = [];
+    let apart = 0;
     await Promise.all(
       this.#players.map(async (devices) => {
-        const played = union(...devices.map(({ played: marks }) => marks));
-        const read = async () => Promise.all(devices.map((device) => device.settled()));
-        let both = await read();
-        await within(SETTLED_MS, async () => ((both = await read()), both.every((marks) => marks?.length === played.length)), 200);
-        lost += played.length - (both[0]?.length ?? 0);
-        if (JSON.stringify(both[0]) !== JSON.stringify(both[1])) apart++;
+        const isOne = async (): Promise<boolean> => {
+          const [one, other] = await Promise.all(devices.map((device) => device.settled()));
+          return one !== undefined && String(one) === String(other);
+        };
+        if (!(await within(SETTLED_MS, isOne, 200))) apart++;
+        const shown = devices.flatMap((device) => device.shown).toSorted((one, other) => one.at - other.at);
+        const own = missingOf(devices, shown);
+        missing.push(own);
+        if (Object.values(own).some(({ length }) => length > 0)) history.note({ missing: own, shown });
       }),
     );
     const sum = (of: (device: Device) => number): number => this.#devices.reduce((all, device) => all + of(device), 0);
@@ -82,8 +95,54 @@ export class PlayedSaves extends AtPlace implements Load {
     );
     const twice = sum(({ conflicts }) => conflicts.length - new Set(conflicts).size);
     for (const device of this.#devices) device.close();
-    return { 'marks that are lost': lost, 'players whose devices differ': apart, 'conflicts that a game saw twice': twice };
+    const count = (of: keyof Missing): number => missing.reduce((all, { [of]: some }) => all + some.length, 0);
+    return {
+      'acknowledged versions that are lost': count('versions'),
+      'acknowledged marks that a later version lacks': count('overwritten'),
+      'marks that a device lost before the service had them': count('forgotten'),
+      'marks that devices could not send': count('kept'),
+      'players whose devices differ': apart,
+      'conflicts that a game saw twice': twice,
+    };
   }
+}
+
+/** Fields of a request and of an answer. */
+interface Sent {
+  readonly ifVersion: number;
+  readonly version: number;
+  readonly data: Marks;
+}
+
+/** What is missing at the end, by where it was lost. */
+interface Missing {
+  /** Acknowledged versions above the last one, or whose number came again with other marks: the service lost them. */
+  readonly versions: readonly number[];
+  /** Marks of another acknowledged version: a device or the service did not compare what stood. */
+  readonly overwritten: Marks;
+  /** Marks that were never acknowledged, and that no device has in its store. */
+  readonly forgotten: Marks;
+  /** Marks that were never acknowledged, and that a device has in its store. */
+  readonly kept: Marks;
+}
+
+/** @param shown all answers that the player's devices got, in the order of their times */
+function missingOf(devices: readonly Device[], shown: readonly Shown[]): Missing {
+  const last = shown.at(-1);
+  const isLost = ({ version, marks }: Shown): boolean =>
+    version > last!.version || shown.findLast((other) => other.version === version)!.marks.join() !== marks.join();
+  const lost = shown.filter(isLost);
+  const gone = union(...devices.map(({ played }) => played)).filter((mark) => !last?.marks.includes(mark));
+  const isIn = (some: readonly Shown[]) => (mark: string) => some.some(({ marks }) => marks.includes(mark));
+  const [wasShown, wasLost] = [isIn(shown.filter((each) => !lost.includes(each))), isIn(lost)];
+  const unknown = gone.filter((mark) => !wasShown(mark) && !wasLost(mark));
+  const isKept = (mark: string): boolean => devices.some((device) => device.keeps(mark));
+  return {
+    versions: [...new Set(lost.map(({ version }) => version))],
+    overwritten: gone.filter(wasShown),
+    forgotten: unknown.filter((mark) => !isKept(mark)),
+    kept: unknown.filter(isKept),
+  };
 }
 
 /** A device of a player. Its store outlives its crashes. */
@@ -94,31 +153,40 @@ class Device {
   played: Marks = [];
   /** The versions with which its saves were in conflict. */
   readonly conflicts: string[] = [];
+  readonly shown: Shown[] = [];
   readonly #store = new TestStore();
   readonly #installId: string;
   readonly #load: PlayedSaves;
+  readonly #index: number;
   #client!: Client;
   #saves!: Saves<Marks>;
   #marks: Marks = [];
 
-  constructor(installId: string, load: PlayedSaves) {
-    [this.#installId, this.#load] = [installId, load];
+  constructor(installId: string, load: PlayedSaves, index: number) {
+    [this.#installId, this.#load, this.#index] = [installId, load, index];
     this.#start();
   }
 
   #start(): void {
-    const send: Fetch = (url, init) => {
-      if (this.isOffline) return Promise.reject(new TypeError('offline'));
-      return fetch(url.replace('http://service', this.#load.place.url()), init);
+    const send: Fetch = async (url, init) => {
+      if (this.isOffline) throw new TypeError('offline');
+      const answer = await fetch(url.replace('http://service', this.#load.place.url()), init);
+      const text = await answer.text();
+      if (answer.status === 200) this.#note(JSON.parse(init.body ?? '{}') as Partial<Sent>, JSON.parse(text) as Sent);
+      return { status: answer.status, headers: answer.headers, text: async () => text };
     };
     const options = { url: 'http://service', fetch: send, WebSocket: null, installId: this.#installId, store: this.#store };
     this.#client = coinop({ ...options, onWarning() {} });
     this.#saves = savesOf<Marks>(this.#client, {
       onConflict: (mine, theirs) => {
-        this.conflicts.push(`${theirs.version} ${JSON.stringify(theirs.data)}`);
+        this.conflicts.push(JSON.stringify([mine.data, theirs]));
         return union(mine.data, theirs.data);
       },
     });
+  }
+
+  #note({ ifVersion, data: sent }: Partial<Sent>, { version, data = sent! }: Sent): void {
+    this.shown.push({ at: now(), device: this.#index, ...(ifVersion === undefined ? {} : { ifVersion }), version, marks: data });
   }
 
   /** Adds a mark to what the device has, and saves. */
@@ -127,8 +195,7 @@ class Device {
     this.played = [...this.played, mark];
     this.#marks = union(this.#marks, [mark]);
     const result = await this.#saves.save({ ...SLOT, data: this.#marks });
-    if (!result.ok) return;
-    this.saved++;
+    if (result.ok) this.saved++;
     this.#marks = union(this.#marks, result.data);
   }
 
@@ -154,6 +221,11 @@ class Device {
     const loaded = await this.#saves.load(SLOT);
     if (!loaded.ok || loaded.pending) return undefined;
     return union(loaded.data);
+  }
+
+  /** Whether its store has the mark, in a save that waits. */
+  keeps(mark: string): boolean {
+    return [...this.#store.kept.values()].some((text) => text.includes(mark));
   }
 
   close(): void {
