@@ -148,7 +148,8 @@ export function useSave<Data>(saves: Saves<Data>, { game, name }: SaveName): Par
     (show) => {
       const shown = <Reply extends LoadResult<Data> | SaveResult<Data>>(reply: Reply): Reply => {
         const { data, version } = reply as { data?: Data; version?: number };
-        show((reply.ok ? { data, version, error: undefined } : { error: reply.error }) as Partial<Watched<UsedSave<Data>>>);
+        const news = reply.ok ? { data, version, error: undefined } : { error: reply.error, ...(data !== undefined && { data }) };
+        show(news as Partial<Watched<UsedSave<Data>>>);
         return reply;
       };
       show({

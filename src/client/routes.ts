@@ -89,7 +89,7 @@ export interface Failure<Code extends string = string> {
   requestId?: string;
   /** The HTTP status, if the service has answered. */
   status?: number;
-  /** The operation waits in the outbox and will be finished. Only coin operations and purchases have this field. */
+  /** The operation waits in the store and will be finished. Only coin operations, purchases and saves have this field. */
   pending?: true;
 }
 

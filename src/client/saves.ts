@@ -2,7 +2,7 @@ import type { Client } from './client.ts';
 import { guarded } from './guarded.ts';
 import type { Credential, Owner } from './identity.ts';
 import { backoff, failure, isTemporary, sleep, within } from './request.ts';
-import type { CallOptions, CoinopError, Failure, Result } from './routes.ts';
+import type { CallOptions, ClientCode, CoinopError, Failure, Result } from './routes.ts';
 import type { Wire } from './wire.ts';
 
 type Loaded = Wire['GET /v1/saves/{game}/{name}']['reply'];
@@ -23,7 +23,10 @@ export interface SavedData<Data = unknown> {
   device?: string;
 }
 
-export type SaveResult<Data = unknown> = Result<{ version: number; updatedAt: string; data: Data }, SaveCode>;
+export type SaveResult<Data = unknown> =
+  | { ok: true; version: number; updatedAt: string; data: Data }
+  /** `pending`: `data` waits on this device. */
+  | (Failure<SaveCode | ClientCode> & { data?: Data });
 export type LoadResult<Data = unknown> = Result<
   Omit<Loaded, 'data' | 'other' | 'updatedAt'> & {
     data: Data;
@@ -44,7 +47,7 @@ export interface SavesOptions<Data = unknown> {
    * @param theirs what stands on the service, or the guest's save
    */
   onConflict?: (mine: SavedData<Data>, theirs: SavedData<Data>, of: SaveName) => Data | Promise<Data>;
-  /** Gets the result of every save that is sent later than its call, such as after a crash. */
+  /** Gets the result of every save, also of those that are sent later than their call, such as after a crash. */
   onSaved?: (of: SaveName, result: SaveResult<Data>) => void;
 }
 
@@ -53,7 +56,7 @@ export interface Saves<Data = unknown> {
   load(of: SaveName, options?: CallOptions): Promise<LoadResult<Data>>;
   /**
    * Keeps data as the newest save of the name, and sends it. The client sends it later if the service does not answer (`pending`), and never
-   * after a newer one.
+   * after a newer one. Go on with the `data` of the result: after a conflict it is the merge.
    */
   save(save: SaveName & { data: Data }): Promise<SaveResult<Data>>;
   /** Sends all saves that wait. A page does that by itself when it has a network again. */
@@ -63,14 +66,16 @@ export interface Saves<Data = unknown> {
 /** What the store keeps of a save. */
 interface Kept extends SaveName {
   owner: Owner;
-  /** The version on which the data is based. 0: none. */
+  /** The version on which the data is based, or the one that stands if nothing waits. 0: none. */
   version: number;
   /** The data as JSON. Undefined: nothing waits to be sent. */
   text?: string | undefined;
   /** When that version was written. */
   updatedAt?: string;
-  /** Marks of the texts that were sent, and whose outcome is not known. */
+  /** Marks of the texts that were sent, and whose outcome is not known. Without merges. */
   sent: number[];
+  /** The text is a merge that the game does not have yet. */
+  isMerge?: boolean;
 }
 
 /** The most milliseconds for which a call of `save` waits. The client goes on sending after that. */
@@ -86,8 +91,11 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
   const onSaved = guarded(options.onSaved);
   /** The last result of each save, for calls whose data a newer call has replaced. */
   const results = new Map<string, SaveResult<Data>>();
-  /** The saves that this start of the game has read or written. Without that a new save must not replace what stands. */
-  const known = new Set<string>();
+  /**
+   * The version of each save that this start of the game has got or made. A new save is based on it. So a later version, such as a merge in
+   * the background, is in conflict with what the game makes without it.
+   */
+  const known = new Map<string, number>();
   const turns = new Map<string, Promise<unknown>>();
   const changes = new Map<string, Promise<unknown>>();
   let waiting: Promise<void> | undefined;
@@ -115,35 +123,57 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
     return turn;
   };
 
+  /** Notes a version that the game has. */
+  const has = (key: string, version: number): void => {
+    if (version > (known.get(key) ?? Infinity)) known.set(key, version);
+  };
+  /** Gives the game what waits. */
+  const give = async (key: string, { text, version }: Kept): Promise<Data> => {
+    has(key, version);
+    await change(key, (now) => (now?.text === text ? { ...now!, isMerge: false } : now));
+    return JSON.parse(text!) as Data;
+  };
+
   /** Lets the game merge, and gives the JSON of the data to keep. */
   const merged = async (mine: SavedData<Data>, theirs: SavedData<Data>, { game, name }: SaveName): Promise<string> =>
     JSON.stringify(options.onConflict ? await options.onConflict(mine, theirs, { game, name }) : mine.data);
 
   /** Sends what is kept under the key once. @returns undefined: something newer is kept */
   const sendOnce = async (key: string, kept: Kept, credential: Credential): Promise<SaveResult<Data> | undefined> => {
-    const { game, name, version, sent } = kept;
+    const { game, name, version, sent, isMerge } = kept;
     const text = kept.text!;
     const data = JSON.parse(text) as Data;
     const mark = markOf(text);
-    await change(key, (now = kept) => ({ ...now, sent: [...now.sent.filter((other) => other !== mark), mark].slice(-MOST_SENT) }));
+    if (!isMerge)
+      await change(key, (now = kept) => ({ ...now, sent: [...now.sent.filter((other) => other !== mark), mark].slice(-MOST_SENT) }));
     const input = { game, name, data, ifVersion: version, device: options.device };
     const result = (await to('POST /v1/saves/{game}/{name}', input, credential, closed)) as SaveResult<Data>;
     // The next start of the game sends it again: its client may have begun already.
     if (closed.aborted) return failure('aborted');
-    /** Notes the version that stands, and what there is to send: a save that the game has made since is newer than `left`. */
-    const settle = async (stands: Partial<Kept>, left?: string, of = text): Promise<boolean> => {
-      const now = await change(key, (latest = kept) => ({ ...latest, sent: [], ...stands, text: latest.text === of ? left : latest.text }));
+    /** Notes the outcome and what there is to send, unless the game has made a newer save. @returns whether nothing waits */
+    const settle = async (outcome: Partial<Kept>): Promise<boolean> => {
+      const now = await change(key, (latest = kept) =>
+        latest.text === text
+          ? { ...latest, text: undefined, ...outcome, sent: [] }
+          : result.ok && !isMerge
+            ? { ...latest, version: result.version, sent: [] }
+            : latest,
+      );
       return now!.text === undefined;
     };
-    if (result.ok) return (await settle({ version: result.version, updatedAt: result.updatedAt })) ? { ...result, data } : undefined;
+    if (result.ok) {
+      if (!isMerge) has(key, result.version);
+      return (await settle({ version: result.version, updatedAt: result.updatedAt })) ? { ...result, data } : undefined;
+    }
     const { error } = result;
     if (error.code === 'stale_save') {
       const theirs = error as unknown as SavedData<Data> & { version: number };
-      const latest = (await read(key))?.text ?? text;
       // An earlier save of this device stands, whose answer was lost. Or the save was deleted on another device: then this one begins anew.
       const isOwn = theirs.version === 0 || sent.includes(markOf(JSON.stringify(theirs.data)));
-      const left = isOwn ? latest : await merged({ data: JSON.parse(latest) as Data }, theirs, kept);
-      await settle({ version: theirs.version }, left, latest);
+      // A newer save meets the conflict itself.
+      if ((await read(key))?.text !== text) return undefined;
+      const left = isOwn ? text : await merged({ data }, theirs, kept);
+      await settle({ version: theirs.version, text: left, isMerge: isMerge || left !== text });
       return undefined;
     }
     if (mayPass(result)) return result;
@@ -161,10 +191,12 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
       const result: SaveResult<Data> | undefined = credential ? await sendOnce(key, kept, credential) : signInNeeded();
       if (!result) continue;
       const waits = !result.ok && mayPass(result);
-      const told: SaveResult<Data> = waits ? { ...result, pending: true } : result;
+      const told: SaveResult<Data> = waits ? { ...result, pending: true, data: JSON.parse(kept.text) as Data } : result;
       if (waits) retry(result);
       else tries = 0;
       results.set(key, told);
+      if (options.onSaved && waits) await give(key, kept);
+      if (options.onSaved && told.ok) has(key, told.version);
       onSaved({ game: kept.game, name: kept.name }, told);
       return told;
     }
@@ -192,37 +224,39 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
   const saves: Saves<Data> = {
     async save({ game, name, data }) {
       const [key, owner] = await keyOf({ game, name });
+      const version = known.get(key);
+      known.set(key, version ?? 0);
       await change(key, (kept) => {
-        const { version = 0, sent = [], text = known.has(key) ? '' : undefined } = kept ?? {};
-        return { owner, game, name, sent, version: text === undefined ? 0 : version, text: JSON.stringify(data) };
+        // What an earlier start has sent is not part of a save that this one makes without a load.
+        const sent = version === undefined ? [] : (kept?.sent ?? []);
+        return { owner, game, name, sent, version: version ?? 0, text: JSON.stringify(data) };
       });
-      known.add(key);
       const result = await within(CALL_MS, [], (whole) => {
         const late = new Promise<SaveResult<Data>>((resolve) => {
           whole.onabort = () => resolve({ ...failure('timeout'), pending: true });
         });
         return Promise.race([flush(key), late]);
       });
-      if (result) return result;
+      const now = await read(key);
       // Another tab has sent it.
-      const { version: stands = 0, updatedAt = '' } = (await read(key)) ?? {};
-      return { ok: true, version: stands, updatedAt, data };
+      if (!result) return { ok: true, version: now?.version ?? 0, updatedAt: now?.updatedAt ?? '', data };
+      if (result.ok) has(key, result.version);
+      return 'pending' in result && now?.text !== undefined ? { ...result, data: await give(key, now) } : result;
     },
 
     async load({ game, name }, more = {}) {
       const [key, owner] = await keyOf({ game, name });
+      const before = known.get(key);
       if ((await read(key))?.text !== undefined) await flush(key);
       const kept = await read(key);
       const route = 'GET /v1/saves/{game}/{name}';
       const reply = (await call(route, { game, name }, more, identity.credential)) as Result<Loaded, LoadCode>;
-      if (kept?.text !== undefined || reply.ok || (reply.error as CoinopError).code === 'save_not_found') known.add(key);
-      if (kept?.text !== undefined)
-        return reply.ok || isTemporary(reply.error)
-          ? { ok: true, name, version: kept.version, data: JSON.parse(kept.text) as Data, pending: true }
-          : (reply as LoadResult<Data>);
-      const version = reply.ok ? reply.version : (reply.error as CoinopError).code === 'save_not_found' ? 0 : undefined;
-      // A save that the game has made meanwhile stays based on what it was based on.
-      if (version !== undefined) await change(key, (now) => (now?.text === undefined ? { owner, game, name, version, sent: [] } : now));
+      const isNone = !reply.ok && (reply.error as CoinopError).code === 'save_not_found';
+      const isKept = kept?.text !== undefined && (reply.ok || isNone || isTemporary(reply.error));
+      const version = isKept ? kept.version : reply.ok ? reply.version : isNone ? 0 : undefined;
+      // The game may have made a save meanwhile, which is newer than what was loaded.
+      if (version !== undefined && known.get(key) === before) known.set(key, version);
+      if (isKept) return { ok: true, name, version: kept.version, data: await give(key, kept), pending: true };
       if (!reply.ok || !reply.other) return reply as LoadResult<Data>;
       const found = (await call(route, { game, name, version: reply.other.version }, more, identity.credential)) as Result<
         Loaded,
@@ -230,12 +264,13 @@ export function savesOf<Data = unknown>(client: Client, options: SavesOptions<Da
       >;
       if (!found.ok) return reply as unknown as LoadResult<Data>;
       const text = await merged(reply as SavedData<Data>, found as SavedData<Data>, { game, name });
-      await change(key, (now) => (now?.text === undefined ? { owner, game, name, version: reply.version, sent: [], text } : now));
+      const merge: Kept = { owner, game, name, version: reply.version, sent: [], text, isMerge: true };
+      await change(key, (now) => (now?.text === undefined ? merge : now));
       const settled = await flush(key);
-      return {
-        ...(settled?.ok ? settled : { ok: true, version: reply.version, data: JSON.parse(text) as Data, pending: true }),
-        name,
-      } as LoadResult<Data>;
+      if (settled?.ok) has(key, settled.version);
+      return !settled || 'pending' in settled
+        ? { ok: true, name, version: merge.version, data: await give(key, merge), pending: true }
+        : ({ ...settled, name } as LoadResult<Data>);
     },
 
     wake: () => void flushAll(),

@@ -141,21 +141,61 @@ describe('saves', () => {
     expect(one.conflicts).toEqual([]);
   });
 
-  test('that are made during a merge are newer than the merge', async () => {
+  test('that are made during a merge are merged too, because the game made them without it', async () => {
     const installId = freshId();
     using one = device(installId);
     await one.save('a');
     const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
-    using other = device(installId, undefined, undefined, { onConflict: () => (asked.resolve(), answer.promise) });
+    const onConflict = ({ data }: SavedData, theirs: SavedData) =>
+      data === 'b' ? (asked.resolve(), answer.promise) : `${String(theirs.data)}+${String(data)}`;
+    using other = device(installId, undefined, undefined, { onConflict });
     const first = other.save('b');
     await asked.promise;
     const second = other.save('c');
     await expect.poll(() => [...other.store.kept.values()].some((kept) => kept.includes(String.raw`"text":"\"c\""`))).toBe(true);
-    answer.resolve('merged');
+    answer.resolve('a+b');
     expect([await first, await second]).toMatchObject([
-      { version: 2, data: 'c' },
-      { version: 2, data: 'c' },
+      { version: 2, data: 'a+c' },
+      { version: 2, data: 'a+c' },
     ]);
+  });
+
+  test('that were merged later than their call are merged with the next save of a game that did not hear of it', async () => {
+    for (const onSaved of [undefined, () => {}]) {
+      const [installId, send] = [freshId(), losing('never')];
+      using one = device(installId);
+      using other = device(installId, send, undefined, { onSaved: onSaved as never });
+      await one.save('a');
+      await other.load();
+      send.when = 'before';
+      expect(await other.save('b')).toMatchObject({ pending: true });
+      await one.save('c');
+      send.when = 'never';
+      other.wake();
+      await expect.poll(() => stands(installId)).toEqual([3, 'c+b']);
+      expect(await other.save('d')).toMatchObject({ ok: true, version: 4, data: onSaved ? 'd' : 'c+b+d' });
+      expect(other.conflicts.map(([, { version }]) => version)).toEqual(onSaved ? [2] : [2, 3]);
+      expect(await other.save('e')).toMatchObject({ ok: true, version: 5, data: 'e' });
+    }
+  });
+
+  test('that wait as a merge are given to the game, which goes on with them', async () => {
+    const [installId, send] = [freshId(), losing('never')];
+    using one = device(installId);
+    const onConflict = (mine: SavedData, { data }: SavedData) => ((send.when = 'before'), `${String(data)}+${String(mine.data)}`);
+    using other = device(installId, send, undefined, { onConflict });
+    await one.save('a');
+    expect(await other.save('b')).toMatchObject({ ok: false, pending: true, data: 'a+b' });
+    send.when = 'never';
+    expect(await other.save('a+b+c')).toMatchObject({ ok: true, version: 2, data: 'a+b+c' });
+    expect(send.sent).toEqual(['b', 'a+b', 'a+b+c']);
+  });
+
+  test('that wait are read before the service has any save', async () => {
+    const send: Fetch = (url, init) => (init.method === 'GET' ? fetch(url, init) : Promise.reject(new TypeError('offline')));
+    using one = device(freshId(), send);
+    expect(await one.save('a')).toMatchObject({ ok: false, pending: true });
+    expect(await one.load()).toMatchObject({ ok: true, data: 'a', pending: true });
   });
 
   test('of a guest that moves into an account are handed to the game by the next load', async () => {

@@ -42,7 +42,7 @@ export function showSaves(): void {
       show({ ...progress, [device]: (progress[device] ?? 0) + 1 });
       said.textContent = '';
       const saved = await mine.save({ ...SLOT, data: progress });
-      if (saved.ok) show(saved.data);
+      if (saved.data) show(saved.data);
       // The next step is to play on the other device.
       leadTo(byId(`saves-${device === 'phone' ? 'laptop' : 'phone'}-play`), byId('saves'));
       if (!saved.ok && !saved.pending) return sayProblem(said, explain(saved.error));

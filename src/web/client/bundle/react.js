@@ -86,7 +86,10 @@ function useSave(saves, { game, name }) {
 				data,
 				version,
 				error: void 0
-			} : { error: reply.error });
+			} : {
+				error: reply.error,
+				...data !== void 0 && { data }
+			});
 			return reply;
 		};
 		show({ async save(data) {
