@@ -75,7 +75,7 @@ export function identityOf(
 
   /** Makes the caller, or writes the caller of this page again. */
   const make = (): Promise<Me> => {
-    if (known) warn('coinop: the store was emptied');
+    if (known && !store.isUnread(name)) warn('coinop: the store was emptied');
     return save(known ?? { installId: given ?? randomText() });
   };
 

@@ -49,8 +49,9 @@ export function listRooms(
 /** Calls `onRooms` with the newest 50 open rooms, at once and after changes, at most twice a second. */
 export function watchLobby(client: Client, filter: LobbyFilter, onRooms: (rooms: ListedRoom[]) => void, options?: ListWatchOptions): Watch {
   const query = queryOf(filter);
-  let path = '/v1/lobby/live?';
-  for (const name in query) if (query[name] !== undefined) path += `${name}=${encodeURIComponent(query[name] as string)}&`;
+  let path = '/v1/lobby/live';
+  for (const name in query)
+    if (query[name] !== undefined) path += `${path.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(query[name] as string)}`;
   return watchList(
     client,
     path,

@@ -18,7 +18,9 @@ export function operateBy(outbox: Outbox, identity: Identity, callMs: number, cl
     if (signal?.aborted || closed.aborted) return failure('aborted');
     const isLate = (whole: AbortSignal): Promise<Result> =>
       new Promise((resolve) => {
-        outbox.add({ ...input, key: input['key'] ?? randomText(), type } as unknown as Kept, by as Owner, resolve);
+        // The app store's own id makes a purchase unique.
+        const key = type === 'buy' ? undefined : (input['key'] ?? randomText());
+        outbox.add({ ...input, key, type } as unknown as Kept, by as Owner, resolve);
         whole.onabort = () => resolve({ ...((!signal?.aborted && outbox.lastFailure()) || stopped([signal])), pending: true } as Failure);
       });
     return within(timeoutMs, [signal], isLate);

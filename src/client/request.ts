@@ -4,7 +4,7 @@ import type { Route } from './wire.ts';
 /** The parts of `fetch` that the client uses, as a type. */
 export type Fetch = (
   url: string,
-  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; credentials: 'omit'; redirect: 'error' },
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; credentials: 'omit'; redirect: 'manual' },
 ) => Promise<{ status: number; headers: { get(name: string): string | null }; text(): Promise<string> }>;
 
 export type Input = Record<string, unknown>;
@@ -75,8 +75,9 @@ export const sendOnce = (
         signal: stop,
         // No cookies are sent, because the cookie of another sign-in must not name the caller.
         credentials: 'omit',
-        // Redirects are not followed: the service never redirects, and a proxy's redirect could send the installId to another host.
-        redirect: 'error',
+        // Redirects are not followed: the service never redirects, and a proxy's redirect could send the installId to another host. As the
+        // answer of a captive portal a redirect is `not_coinop`: with 'error' it would be `network`, and tried again.
+        redirect: 'manual',
       });
       return answerOf(response.status, (response.headers.get('retry-after') as never) * 1000, await response.text());
     } catch (error) {

@@ -41,6 +41,9 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
     return undefined;
   };
   return {
+    /** Whether the store has refused to read the key. */
+    isUnread: (key: string): boolean => unread.has(key),
+
     get: async (key: string): Promise<string | undefined> =>
       memory.has(key) ? memory.get(key) : ((await safely((from) => from.getItem(key), key)) ?? undefined),
 

@@ -106,9 +106,11 @@ export const overSocket = (
       const known = progress.position;
       idle();
       live('socket');
-      asks.error = message.error?.code ?? asks.error;
+      // The error of an `acted` is not the channel's.
+      const error = message.type === 'error' ? message.error : undefined;
+      asks.error = error?.code ?? asks.error;
       // The service could not process the hello at the moment, so the hello is sent again.
-      if (message.error && isTemporary(message.error)) void sleep(backoff(2, message.error), signal).then(greet);
+      if (error && isTemporary(error)) void sleep(backoff(2, error), signal).then(greet);
       const found = await progress.take(message);
       // A new connection brought an older state than the known one: the service has lost changes, or this process of the service is behind.
       // A read finds out.

@@ -114,7 +114,7 @@ describe('a followed list with a fake clock', () => {
 
   test('reconnects after a lost connection, and reports only changes', async () => {
     const watch = await connected();
-    expect(fake.last.url).toBe('wss://coinop.example/v1/lobby/live?game=duel&tag.mode=a%26b&tag.ranked=false&');
+    expect(fake.last.url).toBe('wss://coinop.example/v1/lobby/live?game=duel&tag.mode=a%26b&tag.ranked=false');
     fake.last.onclose!({ code: 1006 });
     await pass(0);
     expect(watch.state.status).toBe('waiting');

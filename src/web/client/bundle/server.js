@@ -127,7 +127,7 @@ const sendOnce = (fetch, base, route, input, headers, signal, tryMs = 5e3) => wi
 			body: isRead ? void 0 : JSON.stringify(body),
 			signal: stop,
 			credentials: "omit",
-			redirect: "error"
+			redirect: "manual"
 		});
 		return answerOf(response.status, response.headers.get("retry-after") * 1e3, await response.text());
 	} catch (error) {
@@ -720,8 +720,9 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 		const known = progress.position;
 		idle();
 		live("socket");
-		asks.error = message.error?.code ?? asks.error;
-		if (message.error && isTemporary(message.error)) sleep(backoff(2, message.error), signal).then(greet);
+		const error = message.type === "error" ? message.error : void 0;
+		asks.error = error?.code ?? asks.error;
+		if (error && isTemporary(error)) sleep(backoff(2, error), signal).then(greet);
 		const found = await progress.take(message);
 		if (found && !brought && found < known) after(BEHIND_MS, read);
 		brought = Math.max(brought, found);
