@@ -5,7 +5,7 @@ import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/apart/sandbox/signing-keys.ts';
 import { sandboxRedisKeys } from '../../src/apart/sandbox/model.ts';
-import { keepScript, finishScript } from '../../src/apart/sandbox/google/issued-record.ts';
+import { keepScript, finishScript } from '../../src/apart/sandbox/issued-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/install-proof/nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/install-proof/prove.ts';

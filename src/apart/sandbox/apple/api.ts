@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Environment, RENEWABLE } from '../../../stores/apple/transactions.ts';
 import { appleEndpoint, appleError, transactionNotFound } from './apple-endpoint.ts';
 import { listRefunds, refundAtRandom } from './refunds.ts';
-import { finishIssued, readIssued, type KeptRecord } from '../google/issued-record.ts';
+import { finishIssued, readIssued, type KeptRecord } from '../issued-record.ts';
 import { readTransaction, renewalOf, statusOf, transactionOf, type Issued } from './issued-transaction.ts';
 import { isUnknown, sandboxRedisKeys } from '../model.ts';
 import type { SandboxServices } from '../sandbox-services.ts';

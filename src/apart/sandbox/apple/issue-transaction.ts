@@ -4,7 +4,7 @@ import { invalid } from '../../../errors.ts';
 import { CONSUMABLE, RENEWABLE } from '../../../stores/apple/transactions.ts';
 import { notifyAsApple, type Change } from './notifications.ts';
 import { listChange } from './refunds.ts';
-import { keepIssued, readIssued } from '../google/issued-record.ts';
+import { keepIssued, readIssued } from '../issued-record.ts';
 import { keepTransaction, KEPT_SECONDS, revokedBy, transactionOf, type Issued } from './issued-transaction.ts';
 import { knownAtOf, sandboxRedisKeys, type Order } from '../model.ts';
 import type { SandboxServices } from '../sandbox-services.ts';

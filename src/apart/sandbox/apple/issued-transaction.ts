@@ -1,6 +1,6 @@
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { WHOLE_PERCENTAGE } from '../../../stores/apple/transactions.ts';
-import { keepIssued, readIssued, type KeptRecord } from '../google/issued-record.ts';
+import { keepIssued, readIssued, type KeptRecord } from '../issued-record.ts';
 import { sandboxRedisKeys } from '../model.ts';
 
 /** What the sandbox says of a transaction, without the time at which it signs. */

@@ -3,7 +3,7 @@ import { defineScript } from '../../../redis/script.ts';
 import { read } from '../../../redis/reads.ts';
 import { CONSUMABLE, type Environment } from '../../../stores/apple/transactions.ts';
 import { notifyAsApple, signedNotification, type Change } from './notifications.ts';
-import type { KeptRecord } from '../google/issued-record.ts';
+import type { KeptRecord } from '../issued-record.ts';
 import { keepTransaction, revokedBy, type Issued } from './issued-transaction.ts';
 import { sandboxRedisKeys } from '../model.ts';
 import type { SandboxServices } from '../sandbox-services.ts';

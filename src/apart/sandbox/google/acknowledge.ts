@@ -4,7 +4,7 @@ import { scopes } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, invalidValue, notFound } from './google-reply.ts';
 import { subscriptionAt } from './subscription-lifecycle.ts';
-import { findPurchase } from './find-purchase.ts';
+import { findSubscription } from './find-purchase.ts';
 import { acknowledgeSubscription } from './subscription-record.ts';
 
 const CALL = ':acknowledge';
@@ -36,7 +36,7 @@ export const sandboxAcknowledge = googleEndpoint({
     const { packageName, productId, call } = params;
     if (!call.endsWith(CALL)) return notFound();
     const token = call.slice(0, -CALL.length);
-    const found = await findPurchase(packageName, token, services);
+    const found = await findSubscription(packageName, token, services);
     if (found instanceof Reply) return found;
     if (found.issued.productId !== productId) return invalidValue();
     const { state } = subscriptionAt(found.issued, services.now());

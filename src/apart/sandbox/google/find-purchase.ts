@@ -1,6 +1,7 @@
 import { Reply, type Encoded } from '../../../server/http/endpoint.ts';
-import { googleError } from './google-reply.ts';
-import { issuedTo } from './issued-record.ts';
+import { googleError, invalidValue } from './google-reply.ts';
+import type { KeptRecord } from '../issued-record.ts';
+import { isUnknown, mayBePurchaseToken } from '../model.ts';
 import { subscriptionAt } from './subscription-lifecycle.ts';
 import { readSubscription, type KeptSubscription } from './subscription-record.ts';
 import type { SandboxServices } from '../sandbox-services.ts';
@@ -11,8 +12,25 @@ import type { SandboxServices } from '../sandbox-services.ts';
  */
 const QUERYABLE_MS = 60 * 86_400_000;
 
+/** What was issued for a purchase token to an app, or Google's error. @param read reads the record of the token */
+export async function issuedTo<Kept extends KeptRecord<{ readonly packageName: string; readonly knownAt?: number | undefined }>>(
+  packageName: string,
+  token: string,
+  now: number,
+  read: (token: string) => Promise<Kept | undefined>,
+): Promise<Kept | Reply<Encoded>> {
+  if (!mayBePurchaseToken(token)) return invalidValue();
+  const found = await read(token);
+  const place = ['token', 'parameter'] as const;
+  if (found === undefined || isUnknown(found.issued, now))
+    return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place });
+  if (found.issued.packageName === packageName) return found;
+  const message = 'The purchase token does not match the package name.';
+  return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place });
+}
+
 /** The subscription of a purchase token, or Google's error if the token has none. */
-export async function findPurchase(
+export async function findSubscription(
   packageName: string,
   token: string,
   { scripts, now }: SandboxServices,

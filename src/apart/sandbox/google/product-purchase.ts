@@ -4,7 +4,7 @@ import type { ProductState } from '../../../stores/store.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { scopes } from './issue-access-token.ts';
 import { refundAtRandom } from './issue-purchase.ts';
-import { issuedTo } from './issued-record.ts';
+import { issuedTo } from './find-purchase.ts';
 import { readPurchase, type KeptPurchase } from './purchase-record.ts';
 import type { SandboxServices } from '../sandbox-services.ts';
 

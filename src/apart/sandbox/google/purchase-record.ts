@@ -2,7 +2,7 @@ import { defineScript } from '../../../redis/script.ts';
 import { pairsOf } from '../../../redis/reply-pairs.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { ProductState } from '../../../stores/store.ts';
-import { keepIssued, finishIssued, readIssued, type KeptRecord } from './issued-record.ts';
+import { keepIssued, finishIssued, readIssued, type KeptRecord } from '../issued-record.ts';
 import { sandboxRedisKeys } from '../model.ts';
 import { read } from '../../../redis/reads.ts';
 

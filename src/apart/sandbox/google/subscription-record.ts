@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import { keepIssued, finishIssued, readIssued, type KeptRecord } from './issued-record.ts';
+import { keepIssued, finishIssued, readIssued, type KeptRecord } from '../issued-record.ts';
 import { sandboxRedisKeys } from '../model.ts';
 import type { IssuedSubscription } from './subscription-lifecycle.ts';
 

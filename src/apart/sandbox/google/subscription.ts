@@ -4,7 +4,7 @@ import { scopes } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { subscriptionAt, type SubscriptionState } from './subscription-lifecycle.ts';
 import type { KeptSubscription } from './subscription-record.ts';
-import { findPurchase } from './find-purchase.ts';
+import { findSubscription } from './find-purchase.ts';
 
 /**
  * Google's names of the states: https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionState
@@ -94,7 +94,7 @@ export const sandboxSubscription = googleEndpoint({
     `subscriptionsv2/tokens/purchase-token ` +
     `-H 'authorization: Bearer access-token'`,
   async handle({ params }, services) {
-    const found = await findPurchase(params.packageName, params.token, services);
+    const found = await findSubscription(params.packageName, params.token, services);
     return found instanceof Reply ? found : purchaseV2(found, services.now());
   },
 });

@@ -1,9 +1,6 @@
-import { read } from '../../../redis/reads.ts';
-import { defineScript } from '../../../redis/script.ts';
-import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import type { Encoded, Reply } from '../../../server/http/endpoint.ts';
-import { googleError, invalidValue } from './google-reply.ts';
-import { isUnknown, mayBePurchaseToken } from '../model.ts';
+import { read } from '../../redis/reads.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 
 /**
  * What the sandbox has issued for a purchase token: a hash with the JSON `issued`, and when the purchase was consumed (`consumedAt`) or
@@ -67,21 +64,4 @@ export async function keepIssued(
 ): Promise<boolean> {
   const [word] = await scripts.run(keepScript, { record }, { issued: JSON.stringify(issued), seen, keptSeconds });
   return word === 'kept';
-}
-
-/** What was issued for a purchase token to an app, or Google's error. @param read reads the record of the token */
-export async function issuedTo<Kept extends KeptRecord<{ readonly packageName: string; readonly knownAt?: number | undefined }>>(
-  packageName: string,
-  token: string,
-  now: number,
-  read: (token: string) => Promise<Kept | undefined>,
-): Promise<Kept | Reply<Encoded>> {
-  if (!mayBePurchaseToken(token)) return invalidValue();
-  const found = await read(token);
-  const place = ['token', 'parameter'] as const;
-  if (found === undefined || isUnknown(found.issued, now))
-    return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place });
-  if (found.issued.packageName === packageName) return found;
-  const message = 'The purchase token does not match the package name.';
-  return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place });
 }
