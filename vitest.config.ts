@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { COMPILE_CACHE, dropUserSettings, KEEPS_STRIPPED_TYPES } from './test/environment.ts';
+import { PATIENCE_MS } from './test/patience.ts';
 import { stateOfUserData } from './test/user-data.ts';
 
 // Test files note provoked errors in this folder. It is made once for the run, because all projects share it.
@@ -135,7 +136,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     // On a loaded machine a condition may take longer than vitest's default of one second.
-    expect: { poll: { timeout: 90_000 } },
+    expect: { poll: { timeout: PATIENCE_MS } },
     provide: { notesDir, userDataBefore },
     // Lua scripts are not imported, so `npm run test:watch` cannot know which tests use them.
     forceRerunTriggers: [...configDefaults.forceRerunTriggers, '**/src/**/*.lua'],

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshId, request } from './harness.ts';
 import { Watcher } from './realtime/watcher.ts';
 import { childEnvironment } from './environment.ts';
+import { PATIENT } from './patience.ts';
 
 /** The tests change source files, so `npm run dev` runs in a copy of the project. */
 const project = fileURLToPath(new URL('..', import.meta.url));
@@ -18,7 +19,7 @@ const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+) /
 
 /** Waits for the start with this number and returns its address. Node ends the old process before it starts the next. */
 async function started(count: number): Promise<string> {
-  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 50_000 });
+  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, PATIENT);
   if (npm.exitCode !== null) throw new Error(output);
   return starts()[count - 1]!;
 }
@@ -40,7 +41,7 @@ afterAll(async () => {
   npm.kill('SIGTERM');
   await ended;
   // npm exits before the service does, and the service's redis-server still writes into the folder.
-  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(join(folder, 'data/redis.sock')), { timeout: 50_000 });
+  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(join(folder, 'data/redis.sock')), PATIENT);
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
@@ -72,7 +73,7 @@ describe('npm run dev', () => {
     const count = starts().length;
     const main = readFileSync(join(folder, 'src/main.ts'), 'utf8');
     writeFileSync(join(folder, 'src/main.ts'), `${main}\n}`);
-    await vi.waitUntil(() => output.includes('SyntaxError'), { timeout: 50_000 });
+    await vi.waitUntil(() => output.includes('SyntaxError'), PATIENT);
     writeFileSync(join(folder, 'src/main.ts'), main);
     await started(count + 1);
   });

@@ -10,6 +10,7 @@ import { forFile, freshId, request } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
 import { refusedStart, workersOf, type Child } from './realtime/child.ts';
 import { RawSocket } from './realtime/raw-socket.ts';
+import { PATIENT } from './patience.ts';
 
 /** The service as operators start it: whole processes. `starts-and-stops.test.ts` has the cases that need many starts. */
 
@@ -105,7 +106,7 @@ describe('one process', () => {
     expect((await request(service.url, '/health', {})).status).toBe(200);
     const exited = service.stop();
     const ask = () => fetch(`${service.url}/health`, { headers: { connection: 'close' } });
-    await vi.waitFor(() => expect(ask()).rejects.toThrow(), 10_000);
+    await vi.waitFor(() => expect(ask()).rejects.toThrow(), PATIENT);
     void service.stop('SIGINT');
     socket.write(body);
     await closed;

@@ -13,6 +13,7 @@ import { freePort } from './free-port.ts';
 import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
 import { countAnswers, firstTour, storeTour, tourScript, tourSettings } from './tour.ts';
+import { PATIENT } from './patience.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const page = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -217,7 +218,7 @@ describe('watching a room live', () => {
     node.stdout.on('data', (chunk) => (printed += String(chunk)));
     node.stderr.on('data', (chunk) => (printed += String(chunk)));
     const ended = new Promise((resolve) => void node.on('exit', resolve));
-    const untilPrinted = (text: string) => vi.waitUntil(() => printed.includes(text), { timeout: 50_000 });
+    const untilPrinted = (text: string) => vi.waitUntil(() => printed.includes(text), PATIENT);
     try {
       await untilPrinted(`code: '${code}'`);
       await first.post(`/v1/rooms/${code}/state`, { installId, state: { level: 'one' } });

@@ -10,6 +10,7 @@ import { balanceOn, Children, creditOn } from './children.ts';
 import { childEnvironment } from './environment.ts';
 import { forFile, freshId, request } from './harness.ts';
 import { refusedStart, startTcpRedis, type Child } from './realtime/child.ts';
+import { PATIENT } from './patience.ts';
 
 /** Starts and ends of whole processes beyond those of `main.test.ts`. */
 
@@ -132,7 +133,7 @@ test('SIGTERM to npm start reaches the service, which drains and stops its Redis
   let output = '';
   for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
   const exited = once(npm, 'exit');
-  await vi.waitUntil(() => output.includes('coinop listening') || npm.exitCode !== null, { timeout: 30_000 });
+  await vi.waitUntil(() => output.includes('coinop listening') || npm.exitCode !== null, PATIENT);
   if (npm.exitCode !== null) throw new Error(output);
   npm.kill('SIGTERM');
   await exited;

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { failure } from '../../src/client/request.ts';
 import { causeOf } from '../../src/client/unreachable.ts';
+import { PATIENT } from '../patience.ts';
 
 const URL = 'https://coinop.example';
 
@@ -20,7 +21,7 @@ test('a page whose origin the service does not allow is told so', async () => {
   const { warnings, asked, explain } = pageOf('https://game.example', true);
   const failed = failure('network', 'TypeError: Failed to fetch');
   expect(explain(failed)).toBe(failed);
-  await vi.waitFor(() => expect(warnings).toHaveLength(1));
+  await vi.waitFor(() => expect(warnings).toHaveLength(1), PATIENT);
   expect(warnings[0]).toContain('https://game.example');
   expect(warnings[0]).toContain('ALLOWED_ORIGINS');
   expect(explain(failed)).toEqual({ ok: false, error: { code: 'network', message: warnings[0] } });

@@ -9,6 +9,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../free-port.ts';
 import { childEnvironment } from '../environment.ts';
+import { PATIENT } from '../patience.ts';
 
 const command = fileURLToPath(new URL('../../src/commands/cluster.ts', import.meta.url));
 
@@ -47,7 +48,7 @@ function cluster(...flags: string[]): Command {
 
 async function started(...flags: string[]): Promise<Command> {
   const run = cluster(...flags);
-  await vi.waitUntil(() => run.output().includes('REDIS_URL=') || run.child.exitCode !== null, { timeout: 30_000 });
+  await vi.waitUntil(() => run.output().includes('REDIS_URL=') || run.child.exitCode !== null, PATIENT);
   if (run.child.exitCode !== null) throw new Error(run.output());
   return run;
 }
@@ -150,7 +151,7 @@ test('two clusters do not share a folder, and nodes that outlive a killed comman
 
 test('a signal during the start stops what runs by then, with exit code 0', async () => {
   const run = cluster();
-  await vi.waitUntil(() => existsSync(join(dataDir, 'cluster', String(port), 'nodes.conf')), { timeout: 30_000 });
+  await vi.waitUntil(() => existsSync(join(dataDir, 'cluster', String(port), 'nodes.conf')), PATIENT);
   run.child.kill('SIGTERM');
   expect(await run.exited).toBe(0);
   expect(await isReachable(port)).toBe(false);

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { freshId, request, type TestReply } from '../harness.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
+import { PATIENT } from '../patience.ts';
 
 interface Stoppable {
   stop(signal?: NodeJS.Signals): Promise<unknown>;
@@ -80,7 +81,7 @@ export class Load {
   }
 
   async reaches(count: number): Promise<void> {
-    await vi.waitUntil(() => this.done.length > count, { timeout: 30_000 });
+    await vi.waitUntil(() => this.done.length > count, PATIENT);
   }
 
   async stop(): Promise<void> {

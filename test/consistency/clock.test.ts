@@ -11,6 +11,7 @@ import { startRedis } from '../own-redis.ts';
 import { audited } from './audited.ts';
 import { accountWith, bought, player, redis, rewrite, service, useData } from './damages/data.ts';
 import { nameOf } from './damages/mend.ts';
+import { PATIENT } from '../patience.ts';
 
 /** The data has times of Redis's clock. The machine of the audit may have another one. */
 
@@ -32,7 +33,7 @@ beforeAll(async () => {
   const [banned, unbanned] = [await player('clock'), await player('clock')];
   const [canceled, ended] = [await bought(), await bought()];
   const [lateRoom, dueRoom] = [await openRoom(), await openRoom()];
-  await vi.waitFor(async () => expect((await eventLines()).filter((line) => line.startsWith('c ')).length).toBe(10), 10_000);
+  await vi.waitFor(async () => expect((await eventLines()).filter((line) => line.startsWith('c ')).length).toBe(10), PATIENT);
   await service[Symbol.asyncDispose]();
 
   now = Date.now();

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { frame, opcodes, RawSocket } from './raw-socket.ts';
+import { PATIENCE_MS } from '../patience.ts';
 
 /** A message of a live channel. */
 // The tests check its shape themselves, by value.
 // oxlint-disable-next-line no-explicit-any
 export type Message = any;
-
-/** The longest wait for a condition on a busy machine before the test fails. */
-const PATIENCE_MS = 50_000;
 
 export interface WatchOptions {
   readonly cookies?: string;

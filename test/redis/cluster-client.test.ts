@@ -6,8 +6,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
 import { Cluster } from '../../src/redis/cluster-client.ts';
 import { startCluster } from '../cluster-nodes.ts';
-
-const WAIT = { timeout: 50_000, interval: 20 };
+import { PATIENT } from '../patience.ts';
 
 /** A node with answers that a test sets. It knows the first commands of a connection. */
 class FakeNode {
@@ -134,11 +133,11 @@ class Place implements Disposable {
   }
 
   untilPortsAre(...nodesOf: FakeNode[]): Promise<void> {
-    return vi.waitFor(() => expect(this.ports).toEqual(nodesOf.map(({ port }) => port).toSorted()), WAIT);
+    return vi.waitFor(() => expect(this.ports).toEqual(nodesOf.map(({ port }) => port).toSorted()), PATIENT);
   }
 
   untilHealthIs(health: object): Promise<void> {
-    return vi.waitFor(async () => expect(await this.cluster.health()).toEqual(health), WAIT);
+    return vi.waitFor(async () => expect(await this.cluster.health()).toEqual(health), PATIENT);
   }
 
   [Symbol.dispose](): void {
@@ -158,12 +157,12 @@ describe.concurrent('the map', () => {
     await vi.waitFor(() => {
       at.cluster.refresh();
       expect(Math.min(one.unanswered, other.unanswered)).toBeGreaterThan(0);
-    }, WAIT);
+    }, PATIENT);
     // The look under way gets no answer.
     at.cluster.refresh();
     one.silent = other.silent = false;
     one.asked = other.asked = 0;
-    await vi.waitFor(() => expect(one.asked + other.asked).toBeGreaterThan(0), WAIT);
+    await vi.waitFor(() => expect(one.asked + other.asked).toBeGreaterThan(0), PATIENT);
   });
 
   test('comes from the node that knows the highest epoch, not from one that answers for slots that it lost', async () => {
@@ -186,7 +185,7 @@ describe.concurrent('the map', () => {
     await at.opened([one, other]);
     one.epoch = other.epoch = 0;
     announce([one, other], wholeOf(other));
-    await vi.waitFor(() => expect(at.ports).toEqual([other.port]), WAIT);
+    await vi.waitFor(() => expect(at.ports).toEqual([other.port]), PATIENT);
   });
 
   test('that drops a primary twice leaves it time for its last answers each time, and then keeps no connections to it', async () => {
@@ -198,7 +197,7 @@ describe.concurrent('the map', () => {
     const take = async (...ranges: Range[]): Promise<void> => {
       announce([one, other], ...ranges);
       at.cluster.refresh();
-      await vi.waitFor(() => expect(at.cluster.shards).toHaveLength(ranges.length), WAIT);
+      await vi.waitFor(() => expect(at.cluster.shards).toHaveLength(ranges.length), PATIENT);
     };
     await take(wholeOf(one));
     await pause(1500);
@@ -207,7 +206,7 @@ describe.concurrent('the map', () => {
     await take(wholeOf(one));
     await pause(1000);
     expect(other.connections).toBe(connections);
-    await vi.waitFor(() => expect(other.connections).toBe(0), WAIT);
+    await vi.waitFor(() => expect(other.connections).toBe(0), PATIENT);
   });
 });
 
@@ -245,10 +244,10 @@ describe.concurrent('health', () => {
     const [one, other] = await at.twoNodes();
     one.coverage = other.coverage = 'yes';
     await at.opened([one, other]);
-    await vi.waitFor(() => expect(at.logLines.filter((line) => line.includes('cluster-require-full-coverage'))).toHaveLength(1), WAIT);
+    await vi.waitFor(() => expect(at.logLines.filter((line) => line.includes('cluster-require-full-coverage'))).toHaveLength(1), PATIENT);
     expect(await at.cluster.health()).toEqual({ ok: true });
     const untilAway = (...away: boolean[]) =>
-      vi.waitFor(() => expect([0, 16_000].map((slot) => at.cluster.shardOf(slot)!.awaySince !== undefined)).toEqual(away), WAIT);
+      vi.waitFor(() => expect([0, 16_000].map((slot) => at.cluster.shardOf(slot)!.awaySince !== undefined)).toEqual(away), PATIENT);
     await untilAway(false, false);
     one.state = 'fail';
     const line = `127.0.0.1:${one.port}: serves nothing, because its cluster_state is fail: with cluster-require-full-coverage yes one slot without a primary stops all of them (slots 0-8191)`;
@@ -275,7 +274,7 @@ describe.concurrent('health', () => {
     one.appends = 0;
     await at.opened([one, other]);
     const warnings = () => at.logLines.filter((line) => line.includes('set appendonly to yes'));
-    await vi.waitFor(() => expect(warnings()).toEqual([expect.stringContaining(`127.0.0.1:${one.port}`)]), WAIT);
+    await vi.waitFor(() => expect(warnings()).toEqual([expect.stringContaining(`127.0.0.1:${one.port}`)]), PATIENT);
   });
 
   test('names a seed that is no node of a cluster', async () => {
@@ -296,7 +295,7 @@ test.concurrent.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request durin
     await at.opened(pair);
     const states = () => at.cluster.shards.map(({ scripts, redis, subscriber }) => [scripts.isReady, redis.status, subscriber.isReady]);
     const ready = [true, 'ready', true];
-    await vi.waitFor(() => expect(states()).toEqual([ready, ready]), WAIT);
+    await vi.waitFor(() => expect(states()).toEqual([ready, ready]), PATIENT);
     // The connection would be closed a moment after it was ready.
     await pause(50);
     expect(states()).toEqual([ready, ready]);
@@ -314,6 +313,6 @@ test.concurrent('a primary with another password is named, and the others serve'
   await vi.waitFor(async () => {
     const { ok, degraded } = await at.cluster.health();
     expect([ok, degraded]).toEqual([true, [expect.stringMatching(`^127.0.0.1:${first!.port}: .*NOAUTH`)]]);
-  }, WAIT);
+  }, PATIENT);
   expect(at.cluster.shardOf(16_000)!.scripts.isReady).toBe(true);
 });

@@ -7,6 +7,7 @@ import { ClusterSubscriber } from '../../src/redis/cluster-subscriber.ts';
 import type { Shard } from '../../src/redis/shard.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';
 import { startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
+import { PATIENT } from '../patience.ts';
 
 let nodes: TestCluster;
 let cluster: Cluster;
@@ -55,8 +56,6 @@ async function listeners(node: TestNode, channel: string): Promise<number> {
 
 const shardAt = (node: TestNode): Shard => cluster.shards.find(({ address }) => address.port === node.port)!;
 
-const WAIT = { timeout: 50_000, interval: 20 };
-
 const hears = (...channels: string[]): boolean[] => channels.map((channel) => subscriber.hears(channel));
 
 describe('on three primaries', () => {
@@ -73,7 +72,7 @@ describe('on three primaries', () => {
         expect(heard.toSorted()).toEqual(
           [...channels.map((channel) => `${channel} x`), 'standings 0', 'standings 1', 'standings 2'].toSorted(),
         ),
-      WAIT,
+      PATIENT,
     );
     await subscriber.unsubscribe(channels[0]!, 'standings');
     expect([subscriber.hears(channels[0]!), await publish(channels[0]!, 'y'), await publish(channels[1]!, 'y')]).toEqual([false, 0, 1]);
@@ -84,13 +83,13 @@ describe('on three primaries', () => {
     await want(channel, same, stays);
     const [from, to] = [nodes.nodes[0]!, nodes.nodes[1]!];
     await nodes.moveSlot(1, to);
-    await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(to, same)]).toEqual([1, 1]), WAIT);
-    await vi.waitFor(() => expect(hears(channel, same, stays)).toEqual([true, true, true]), WAIT);
+    await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(to, same)]).toEqual([1, 1]), PATIENT);
+    await vi.waitFor(() => expect(hears(channel, same, stays)).toEqual([true, true, true]), PATIENT);
     expect([await listeners(from, channel), lost.includes(channel), lost.includes(stays)]).toEqual([0, true, false]);
     expect(await publish(channel, 'there')).toBe(1);
-    await vi.waitFor(() => expect(heard).toEqual([`${channel} there`]), WAIT);
+    await vi.waitFor(() => expect(heard).toEqual([`${channel} there`]), PATIENT);
     await nodes.moveSlot(1, from);
-    await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(from, channel)]).toEqual([0, 1]), WAIT);
+    await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(from, channel)]).toEqual([0, 1]), PATIENT);
   });
 
   test('after subscribing and unsubscribing while the slot moves, the last call counts', async () => {
@@ -119,7 +118,7 @@ describe('on three primaries', () => {
       for (const channel of channels) counts.push(await listeners(from, channel));
       expect(counts).toEqual(channels.map((channel) => (wanted.has(channel) ? 1 : 0)));
       expect(hears(...channels)).toEqual(channels.map((channel) => wanted.has(channel)));
-    }, WAIT);
+    }, PATIENT);
     for (const channel of channels) expect(await listeners(to, channel)).toBe(0);
   });
 
@@ -131,7 +130,7 @@ describe('on three primaries', () => {
     wanted.add(channel);
     await expect(subscriber.subscribe(channel)).rejects.toThrow('MOVED');
     expect(subscriber.hears(channel)).toBe(false);
-    await vi.waitFor(() => expect(subscriber.hears(channel)).toBe(true), WAIT);
+    await vi.waitFor(() => expect(subscriber.hears(channel)).toBe(true), PATIENT);
     expect(await listeners(from, channel)).toBe(1);
   });
 
@@ -141,10 +140,10 @@ describe('on three primaries', () => {
     for (const node of nodes.nodes) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await vi.waitFor(
       () => expect([subscriber.hears('standings'), all.every(({ subscriber: link }) => link.isReady)]).toEqual([true, true]),
-      WAIT,
+      PATIENT,
     );
     heard.length = 0;
     await nodes.nodes[2]!.call('PUBLISH', 'standings', 'again');
-    await vi.waitFor(() => expect(heard).toEqual(['standings again']), WAIT);
+    await vi.waitFor(() => expect(heard).toEqual(['standings again']), PATIENT);
   });
 });

@@ -8,6 +8,7 @@ import { acceptData, anyIdIn, DATA_ID_KEY, dataIdValue, readId, successorOf } fr
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId, start, type StartOptions, type TestReply, type TestService } from '../harness.ts';
 import { MovableRedis } from './movable-redis.ts';
+import { PATIENT } from '../patience.ts';
 
 export const credit = (to: TestService, installId: string, key: string): Promise<TestReply> =>
   to.post('/v1/coins/credit', { installId, coins: 1, key });
@@ -20,7 +21,7 @@ export const reasonOf = async (service: TestService): Promise<string> => (await 
 export const untilReady = (service: TestService) => untilHolds(async () => expect(await readiness(service)).toBe(200));
 
 /** As `expect.poll`, for functions of tests that run at the same time: only the `expect` of a test's context polls there. */
-export const untilHolds = (assertion: () => void | Promise<void>): Promise<void> => vi.waitFor(assertion, { timeout: 50_000 });
+export const untilHolds = (assertion: () => void | Promise<void>): Promise<void> => vi.waitFor(assertion, PATIENT);
 
 /** The lines of a log that tell of lost data. */
 export const fatalIn = (logLines: readonly string[]) =>

@@ -7,11 +7,12 @@ import { freePort } from '../free-port.ts';
 import { forFile, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { readiness, reasonOf } from './movable-services.ts';
+import { PATIENT } from '../patience.ts';
 
 const port = await freePort();
 const primary = await forFile(startRedis('--port', port, '--bind', '127.0.0.1', '--repl-diskless-sync-delay', '0'));
 const { redis: replica } = await forFile(startRedis('--replicaof', `127.0.0.1 ${port}`));
-await vi.waitUntil(async () => (await replica.info('replication')).includes('master_link_status:up'), { timeout: 50_000 });
+await vi.waitUntil(async () => (await replica.info('replication')).includes('master_link_status:up'), PATIENT);
 const replicaPid = Number(/^process_id:(\d+)/m.exec(await replica.info('server'))![1]);
 const service = await forFile(start({ redis: primary.location, settings: { REDIS_WAIT_REPLICAS: '1' } }));
 const { redis, link } = service.service;
@@ -82,7 +83,7 @@ describe('REDIS_WAIT_REPLICAS', () => {
     await redis.del('waits');
   });
 
-  test('operations of one moment share a WAIT', async () => {
+  test('operations of one moment share a PATIENT', async () => {
     const before = await waitCount();
     const replies = await Promise.all(Array.from({ length: 200 }, (_, index) => credit(`install-wait-5-${index}`, 'k')));
     expect(replies.every(({ status }) => status === 200)).toBe(true);

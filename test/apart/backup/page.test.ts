@@ -11,6 +11,7 @@ import { freshId } from '../../harness.ts';
 import type { Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
 import { credit, deleteAccount, Load, usePlace } from '../../commands/place.ts';
+import { PATIENT } from '../../patience.ts';
 
 /** Runs the shell lines of docs/backup.md for an operator's own Redis and for a Cluster, with other paths and addresses. */
 
@@ -63,7 +64,7 @@ class OwnServer {
     if (!existsSync(file)) return;
     const pid = Number(readFileSync(file, 'utf8'));
     process.kill(pid, 'SIGKILL');
-    await vi.waitUntil(() => !existsSync(`/proc/${pid}`), { timeout: 50_000 });
+    await vi.waitUntil(() => !existsSync(`/proc/${pid}`), PATIENT);
   }
 }
 

@@ -4,6 +4,7 @@ import { placeText } from '../../../src/features/highscores/entry-format.ts';
 import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
 import type { Encoded } from '../../../src/server/http/endpoint.ts';
+import { PATIENT } from '../../patience.ts';
 
 type Figures = [season: string, endsAt: string, version: string, member: string, score: string];
 
@@ -181,7 +182,7 @@ test('nothing is cached while the subscription to other processes is down', asyn
   vi.useRealTimers();
   await pendingRead().arrives(older);
   subscriber.disconnect();
-  await vi.waitUntil(() => !boards.hears('g'));
+  await vi.waitUntil(() => !boards.hears('g'), PATIENT);
   expect(boards.find('g')).toBeUndefined();
   await pendingRead().arrives(newer);
   expect(boards.find('g')).toBeUndefined();

@@ -4,6 +4,7 @@ import { forFile, freshId, start, type TestReply } from '../../../harness.ts';
 import { watchRoom, Watcher } from '../../../realtime/watcher.ts';
 import { makeServerKey } from '../../../server-keys.ts';
 import { open, type TestRoom } from '../room.ts';
+import { PATIENT } from '../../../patience.ts';
 
 const service = await forFile(start());
 
@@ -41,7 +42,7 @@ describe('GET /v1/rooms', () => {
       const found = body.rooms.map(({ code }: { code: string }) => code);
       expect(rooms.slice(-2).every((code) => found.includes(code))).toBe(true);
       expect(body.rooms.find(({ code }: { code: string }) => code === rooms.at(-1))).not.toHaveProperty('game');
-    });
+    }, PATIENT);
   });
 
   test.each<[string, (room: TestRoom) => Promise<unknown>]>([

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { listKeys, writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { forFile, freshId, start, type TestReply } from '../../../harness.ts';
 import { open, refusal, type TestRoom } from '../room.ts';
+import { PATIENT } from '../../../patience.ts';
 
 const service = await forFile(start());
 const other = await forFile(start());
@@ -26,7 +27,7 @@ const nothingReserved = (game: string): Promise<void> =>
   vi.waitFor(async () => {
     const { reserved, taken } = writtenKeys(game);
     expect([await redis.zcard(reserved), await redis.hgetall(taken)]).toEqual([0, {}]);
-  });
+  }, PATIENT);
 
 describe('POST /v1/rooms/match', () => {
   test('opens a public room if none fits, and seats the next callers in it', async () => {
