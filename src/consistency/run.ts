@@ -32,6 +32,8 @@ export interface AuditOptions {
   readonly found: (finding: Finding) => void;
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
+  /** For tests: the pauses before each repetition of a check that found drift. They shorten nothing if there is no drift. */
+  readonly pausesMs?: readonly number[] | undefined;
 }
 
 /** The finding about a Redis without keys. A service writes some keys when it first starts. */
@@ -186,11 +188,11 @@ class Audit implements KeyVisitor {
    * @param foundBefore the drift of the first run; undefined: not known
    */
   async #settle(work: Work, typed: TypedKey | undefined, foundBefore: readonly Finding[] | undefined): Promise<void> {
-    const { counts, signal } = this.#options;
+    const { counts, signal, pausesMs = PAUSES_MS } = this.#options;
     let seen = foundBefore;
     if (seen?.length === 0) return;
     const fewest = foundBefore === undefined ? 2 : 1;
-    for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, fewest)) {
+    for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? pausesMs : pausesMs.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
       // Read the clock each time: Redis's clock may have been set, or a machine with another clock has taken over.
       await this.readClock();

@@ -96,7 +96,7 @@ export async function writtenKeys({ location, redis }: OwnRedis): Promise<KindKe
 /** Expects exactly one finding for a key of another type, and that the audit counts all other keys as before. */
 export async function expectOneFinding({ location, redis }: OwnRedis, { key, kind }: KindKey, clean: AuditCounts): Promise<void> {
   const undo = await retype(redis, key, kind);
-  const { findings, counts } = await audited(location, { marks: true });
+  const { findings, counts } = await audited(location, { marks: true, isStill: true });
   expect(findings.map(nameOf)).toEqual([`wrong_type key ${key}`]);
   expect(findings[0]!.text).toMatch(new RegExp(`^Its type in Redis is \\w+, and coinop keeps a ${kind.type} there\\.`));
   // Its content is not counted, and all keys are, this one too.

@@ -49,5 +49,5 @@ export async function mend(found: readonly Finding[], left: readonly Finding[], 
   runAdvice(found, place);
   const names = async (): Promise<string[]> => (await audited(place, options)).findings.map(nameOf).toSorted();
   // A running service does the work that is queued again.
-  await expect.poll(names, { timeout: 60_000, interval: 500 }).toEqual(left.map(nameOf).toSorted());
+  await expect.poll(names, { interval: 500 }).toEqual(left.map(nameOf).toSorted());
 }
