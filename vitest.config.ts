@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
-import { COMPILE_CACHE, dropUserSettings, KEEPS_STRIPPED_TYPES } from './test/environment.ts';
+import { COMPILE_CACHE, DATABASES, dropUserSettings, KEEPS_STRIPPED_TYPES } from './test/environment.ts';
 import { PATIENCE_MS } from './test/patience.ts';
 import { stateOfUserData } from './test/user-data.ts';
 
@@ -123,7 +123,8 @@ export default defineConfig({
   test: {
     pool: 'forks',
     // Files mostly wait for Redis, sockets and processes. On two cores vitest's default would be one file at a time.
-    maxWorkers: Math.max(6, availableParallelism()),
+    // More than the databases of their Redis would share one.
+    maxWorkers: Math.min(DATABASES, Math.max(6, availableParallelism())),
     // A process runs many files but loads the modules of the service once, which saves 30 % of the CPU time of `npm test`. So each file
     // must restore its spies, stubs and fake timers and, outside of `long`, mock no module, and shared modules of `test/` must not register hooks.
     isolate: false,

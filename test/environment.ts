@@ -13,6 +13,9 @@ import { readConfig, settingNames, type Config } from '../src/config.ts';
  */
 export const NO_DATA_DIR = '/dev/null/no-data';
 
+/** Number of databases of a Redis. In the Redis that all files share each test process has one of its own, with a user of its own. */
+export const DATABASES = 16;
+
 /** For NODE_OPTIONS: keeps the source files without their types. */
 export const KEEPS_STRIPPED_TYPES = `--import=${new URL('stripped-types.mjs', import.meta.url).href}`;
 

@@ -22,11 +22,11 @@ import type { AppStore, StoreOptions } from '../src/stores/store.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type Service } from '../src/service.ts';
-import { DATABASES, SMALLEST_USER } from './smallest-user.ts';
+import { SMALLEST_USER } from './smallest-user.ts';
 import type { PrivateRedisFigures } from '../src/serving/options.ts';
 import type { Holding } from '../src/accounts/holdings.ts';
 import type { Services } from '../src/declare.ts';
-import { testConfig } from './environment.ts';
+import { DATABASES, testConfig } from './environment.ts';
 
 /** A service started for one test file, on a free port, with a clock that the test moves. */
 export interface TestService extends AsyncDisposable {

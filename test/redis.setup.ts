@@ -5,7 +5,8 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { PrivateRedis } from '../src/process/private-redis.ts';
-import { DATABASES, SMALLEST_USER, smallestRules } from './smallest-user.ts';
+import { DATABASES } from './environment.ts';
+import { SMALLEST_USER, smallestRules } from './smallest-user.ts';
 import type { UserData } from './user-data.ts';
 
 declare module 'vitest' {

@@ -16,6 +16,15 @@ test('modules that test files share register no hook: only the first file of a p
   expect(found).toEqual([]);
 });
 
+test('waits have the patience of slow machines, and not the second that is the default of vi.waitFor and vi.waitUntil', () => {
+  const found = filesOf('test/**/*.ts').filter((path) => {
+    const text = textOf(path);
+    const patient = /\bPATIENT,?\s*\)|timeout: \d+ \}\)\.catch/g;
+    return [...text.matchAll(/\bvi\.wait(?:For|Until)\(/g)].length > [...text.matchAll(patient)].length;
+  });
+  expect(found).toEqual([]);
+});
+
 /** Files whose processes run no code of coinop, or in another root, and need exactly the variables that are written there. */
 const EXACT = ['test/scripts/setup.test.ts', 'test/platforms/obstacles.ts', 'test/web/documents/languages.ts'];
 

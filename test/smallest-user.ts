@@ -15,6 +15,3 @@ export function smallestRules(use: RedisUse): string[] {
 
 /** The user as whom the services of all test files use the Redis that they share. */
 export const SMALLEST_USER = { name: 'smallest', password: 'secret' };
-
-/** Number of databases of a Redis, and of the users that a test run makes in the Redis that all files share. */
-export const DATABASES = 16;

@@ -52,8 +52,13 @@ export class Figures {
   /** Like `atLeast`, for what a run with `--minutes` may be too short for. */
   needs(what: string, figure: number, bound = 1): void {
     if (this.isWhole || figure >= bound) return this.atLeast(what, figure, bound);
+    this.notShown(what, figure, `>= ${bound}: needs more time`);
+  }
+
+  /** For what a run with `--minutes` could not show. */
+  notShown(what: string, figure: number | string, bound = 'needs another run'): void {
     this.undecided.push(what);
-    this.report(what, figure, `>= ${bound}: needs more time`);
+    this.report(what, figure, bound);
   }
 
   /** A time, or another figure that other work on the machine changes. @param bound the most, or the least and the most */
