@@ -2,8 +2,9 @@ import { BlockList, isIP } from 'node:net';
 import { detached } from './detached-text.ts';
 
 /**
- * Finds a client's address: the peer's, or, if the peer is a trusted proxy, the rightmost address in X-Forwarded-For that is not a trusted
- * proxy. A client can write any addresses it likes into the header, but only to the left of the one that a trusted proxy appended.
+ * Finds a client's address. It is the address of the peer; if the peer is a trusted proxy, it is the rightmost address in X-Forwarded-For
+ * that is not a trusted proxy. A client can write any addresses it likes into the header, but only to the left of the address that a
+ * trusted proxy appends.
  */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
@@ -40,8 +41,8 @@ export class ClientAddresses {
 }
 
 /**
- * The text of the address bytes that a socket reports: 4 bytes are IPv4, 16 are IPv6 (an IPv4-mapped address becomes IPv4 text). A closed
- * socket reports no bytes: `unknown`.
+ * The text of an address whose bytes a socket reports: 4 bytes are IPv4, 16 are IPv6 (an IPv4-mapped address becomes IPv4 text). For a
+ * closed socket, which reports no bytes, the text is `unknown`.
  */
 export function addressText(bytes: ArrayBuffer): string {
   const view = new Uint8Array(bytes);
@@ -56,8 +57,8 @@ export function addressText(bytes: ArrayBuffer): string {
 export function canonicalAddress(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   const family = isIP(bare);
-  // The result is a copy, because the limits remember 100,000 addresses: V8 keeps the whole header in memory as long as a slice of it is in
-  // use.
+  // The result is a copy: the limits remember 100,000 addresses, and V8 would keep the whole header of each in memory if they were slices
+  // of it.
   if (family === 4) return detached(bare);
   if (family === 0) return undefined;
   // URL gives the canonical form of IPv6 (RFC 5952). The form is then expanded to eight groups, because `addressGroup` takes the first
@@ -74,8 +75,8 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /**
- * The unit by which all limits count clients: an IPv4 address, or the first 64 bits of an IPv6 address, because an IPv6 client can choose
- * the rest.
+ * The unit by which all limits count clients: an IPv4 address, or the first 64 bits of an IPv6 address. An IPv6 client can choose the other
+ * bits itself.
  */
 export function addressGroup(address: string): string {
   return address.includes(':') ? address.split(':', 4).join(':') : address;

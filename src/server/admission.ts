@@ -17,7 +17,7 @@ export interface AdmissionOptions {
   readonly reservations: Reservations;
   /** The daily budgets of each address. Undefined: no limit. */
   readonly daily: Readonly<Record<Daily, DailyBudget | undefined>>;
-  /** The present time on a monotonic clock, in milliseconds. */
+  /** The current time on a monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
 }
 
@@ -52,7 +52,7 @@ export class Admission {
   }
 
   /**
-   * Counts a request against its address, or a message on a live channel, which costs as much.
+   * Counts a request, or a message on a live channel, against its address. Both cost the same.
    * @returns 0 if it may pass, else the milliseconds to wait
    */
   charge(group: string): number {
@@ -60,7 +60,7 @@ export class Admission {
   }
 
   /**
-   * Counts an act over a live channel against its address, as `charge` counts requests. Acts have a limit of their own, because several
+   * Counts an act over a live channel against the address of its client. Acts have a limit apart from that of requests, because several
    * players may share one address.
    */
   chargeAct(group: string): number {
@@ -68,7 +68,7 @@ export class Admission {
   }
 
   /**
-   * Counts a request with a server key against the key, in place of the address.
+   * Counts a request with a server key against the key instead of the address.
    * @returns 0 if it may pass, else the milliseconds to wait
    */
   chargeKey(id: string): number {
@@ -119,7 +119,7 @@ export class Admission {
   }
 
   /**
-   * Reserves one of a kind for an address, or as many units of a daily budget (`Reservations.take`, `DailyBudget.take`).
+   * Makes one reservation of a kind for an address (`Reservations.take`), or reserves `count` units of a daily budget (`DailyBudget.take`).
    * @returns 0 if it is reserved, else the milliseconds to wait
    */
   reserve(kind: Reservable, group: string, count = 1): number | Promise<number> {
@@ -136,7 +136,7 @@ export class Admission {
     if (!isDaily(kind) && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
-  /** Without a limit nothing is reserved: a worker would otherwise send its primary a message at every read of a room. */
+  /** With RATE_LIMIT=off only sockets are reserved. A worker would otherwise send the primary process a message at every read of a room. */
   #isLimited(kind: Reserved): boolean {
     return this.limitsAddresses || kind === 'sockets';
   }
@@ -145,7 +145,7 @@ export class Admission {
 /** What a request can reserve for its address before it does its work. */
 export type Reservable = Reserved | Daily;
 
-/** A kind, and how many of it a request reserves. Only of a daily budget it may be more than one. */
+/** A kind of reservation, and how many of this kind a request reserves. Only of a daily budget a request may reserve more than one. */
 export type Wanted = readonly [kind: Reservable, count: number];
 
 function isDaily(kind: Reservable): kind is Daily {
@@ -197,7 +197,10 @@ export class Held {
     if (this.#drop(kind) !== undefined) this.#admission.spend(kind, this.#group);
   }
 
-  /** Ends the reserved miss (a wrong guess): uses the miss up if the answer is a refusal with one of the codes, else gives it back. */
+  /**
+   * Ends the reserved miss (a wrong guess). If the answer is a refusal with one of the codes, the miss is used up; if not, it is given
+   * back.
+   */
   settleMiss(answer: unknown, codes: readonly ErrorCode[] | undefined): void {
     if (answer instanceof Refusal && codes?.includes(answer.code) === true) this.spend('misses');
     else this.giveBack('misses');

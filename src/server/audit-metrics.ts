@@ -1,6 +1,6 @@
 import type { Metrics, ReadGauge } from './metrics.ts';
 
-/** The results of the background audits, as the metrics read them. */
+/** The results of the background audits, from which the metrics are made. */
 export interface WatchedAudit {
   readonly last: { readonly endedAt: number; readonly seconds: number; readonly findings: number } | undefined;
   readonly failures: number;
@@ -8,8 +8,8 @@ export interface WatchedAudit {
 
 /** @param everyHours the setting AUDIT_EVERY_HOURS: the interval between two audits */
 export function addAuditMetrics(metrics: Metrics, everyHours: number, audit: WatchedAudit): void {
-  // The gauges show the last audit of the whole service, whichever process ran it. Every worker reports them, some a little later: `max`
-  // picks the newest.
+  // The gauges show the last audit of the whole service, whichever process ran it. Every worker reports the same audit, some workers a
+  // little later than others: `max` picks the newest.
   const gauge = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'max', value });
   gauge('coinop_audit_interval_seconds', 'AUDIT_EVERY_HOURS in seconds.', () => everyHours * 3600);
   gauge('coinop_audit_last_run_timestamp_seconds', 'End of the last complete audit, in seconds since 1970.', () =>
@@ -19,7 +19,7 @@ export function addAuditMetrics(metrics: Metrics, everyHours: number, audit: Wat
   gauge('coinop_audit_findings', 'Findings of the last complete audit: contradictions in the data.', () => audit.last?.findings);
   metrics.count({
     name: 'coinop_audit_failures_total',
-    help: 'Audits in the background that were not complete.',
+    help: 'The number of background audits that could not be completed.',
     value: () => audit.failures,
   });
 }

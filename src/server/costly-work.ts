@@ -1,19 +1,23 @@
-/** The most costly requests of one server key or address that may wait for their turn. Further requests are refused with `rate_limited`. */
+/**
+ * The highest number of costly requests of one server key or address that may wait for their turn. Further requests are refused with
+ * `rate_limited`.
+ */
 export const MOST_WAITING = 16;
 
 /**
- * The least and the most milliseconds for which the process rests after a costly request. Within these bounds it rests for as long as the
+ * The shortest and the longest rest of the process after a costly request, in milliseconds. Within these bounds it rests for as long as the
  * request took, so costly requests get at most half of the process's time.
  */
 const REST_MS = { least: 1, most: 50 };
 
 /**
  * Costly requests of a process run one at a time, with pauses. Each does its work in small parts, so that other requests are served between
- * the parts. When ten costly requests ran at once, their parts fell into the same turns of the event loop and the same commands of Redis,
- * and other requests waited for more than 100 ms.
+ * the parts. Without this, ten costly requests at once did their parts in the same turns of the event loop and in the same commands of
+ * Redis, and other requests waited for more than 100 ms.
  *
  * The server keys take turns, so a key with many requests delays another key by one request only. The addresses take turns in the same way.
- * Between two requests with keys there is at most one of an address: anybody may request an export of an account from many addresses.
+ * Between two requests with keys there is at most one request of an address: anybody may request an export of an account from many
+ * addresses.
  */
 export class CostlyWork {
   readonly #lines = { key: new Line(), address: new Line() };
@@ -125,12 +129,12 @@ export class CostlyTurn {
     this.#begun.resolve();
   }
 
-  /** Ends the turn: the request has finished its work, or will never begin it. */
+  /** Ends the turn, because the request has finished its work or will never begin it. */
   leave(): void {
     this.#work.leave(this);
   }
 
-  /** The client has disconnected. A request that waits leaves the queue; one that runs keeps its turn until it ends. */
+  /** The client has disconnected. A waiting request leaves the queue; a running request keeps its turn until its work ends. */
   gone(): void {
     if (!this.#work.isRunning(this)) this.leave();
   }

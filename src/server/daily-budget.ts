@@ -6,7 +6,7 @@ interface Bundle {
   left: number;
   /** All units that the process has taken from the daily budget since it first met the address. */
   came: number;
-  /** The written units that this process has reported to Redis so far. The method `told` adds to them. */
+  /** How many of the written units this process has reported to Redis so far. The method `told` adds to them. */
   told: number;
   /**
    * The call under way that takes more units from the daily budget. It resolves to 0 once there are units, else to the milliseconds to
@@ -17,9 +17,9 @@ interface Bundle {
 
 /**
  * A daily budget of each address, such as ledger entries (LEDGER_ENTRIES_PER_DAY) or bytes of saves (SAVE_BYTES_PER_DAY), as one process
- * uses it. The process takes bundles, each a thousandth of the budget. So a worker asks its primary only once in 100 credits of an address,
- * and a process without workers saves the arithmetic of the limit. Other workers cannot use the rest of a worker's bundle, so they may
- * refuse an address a thousandth of its budget too early. The workers together never let more through than the budget has.
+ * uses it. The process takes bundles, each a thousandth of the budget. So a worker asks the primary process only once in 100 credits of an
+ * address, and a process without workers rarely computes the limit. Other workers cannot use the rest of a worker's bundle, so they may
+ * refuse an address when a thousandth of its budget is still left. The workers together never let more through than the budget has.
  */
 export class DailyBudget {
   readonly #kind: Daily;
@@ -33,7 +33,7 @@ export class DailyBudget {
 
   constructor(kind: Daily, perDay: number, reservations: Reservations) {
     this.#kind = kind;
-    // With a small budget a bundle is one unit, so that several workers together use exactly the budget.
+    // With a small budget a bundle is one unit, so that several workers together can use the whole budget.
     this.#bundleSize = Math.max(1, Math.floor(perDay / 1000));
     this.#notableFrom = perDay * NOTABLE_PART;
     this.#reservations = reservations;
@@ -48,7 +48,7 @@ export class DailyBudget {
       bundle.left -= count;
       return 0;
     }
-    // The caller whose call took the units uses the first of them, so each call serves at least one caller.
+    // The first caller, whose call took the units, uses some of them first. So each call serves at least one caller.
     if (bundle.asked !== undefined) return bundle.asked.then((waitMs) => (waitMs > 0 && count === 1 ? waitMs : this.take(group, count)));
     const granted = this.#reservations.takeDaily(this.#kind, group, count, Math.max(count, this.#bundleSize));
     if (!(granted instanceof Promise)) return this.#add(group, bundle, granted, count);
@@ -59,7 +59,7 @@ export class DailyBudget {
     return bundle.asked;
   }
 
-  /** Gives back units that `take` gave and that were not written. */
+  /** Gives back units that `take` granted and whose data was not written. */
   giveBack(group: string, count = 1): void {
     const bundle = this.#bundles.get(group) ?? this.#open(group);
     if (bundle.left + count < this.#bundleSize) {
@@ -81,7 +81,7 @@ export class DailyBudget {
       .toSorted((one, other) => other.count - one.count);
   }
 
-  /** Notes that units which `grown` has reported were written to Redis. */
+  /** Notes that the units reported by `grown` were written to Redis. */
   told(group: string, count: number): void {
     const bundle = this.#bundles.peek(group);
     if (bundle !== undefined) bundle.told += count;
@@ -93,8 +93,8 @@ export class DailyBudget {
   }
 
   /**
-   * Gives back the units of some dropped addresses. The cache drops 50,000 addresses at once, and giving back all their units at once
-   * stopped the event loop for 150 ms.
+   * Gives back the units of some dropped addresses. The cache drops 50,000 addresses at once. Giving back all their units in one go stopped
+   * the event loop for 150 ms.
    */
   #forget(): void {
     for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
@@ -122,7 +122,8 @@ export class DailyBudget {
 }
 
 /**
- * The part of the daily budget from which on an address is reported. Most addresses write a few units a day, which is not worth a report.
+ * The part of the daily budget that an address must have used before it is reported. Most addresses write a few units a day, which is not
+ * worth a report.
  */
 const NOTABLE_PART = 0.01;
 

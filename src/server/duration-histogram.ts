@@ -6,7 +6,10 @@ const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 30_000
 /** The observations of a histogram under one set of labels: how many fell into each bucket, and their sum. */
 class Series {
   readonly labels: Readonly<Record<string, string>>;
-  /** The observations by the first bound that is not below the duration. The last element counts durations above all bounds. */
+  /**
+   * The number of observations in each bucket. An observation counts in the first bucket whose bound is not below the duration. The last
+   * element counts durations above all bounds.
+   */
   readonly counts = Array<number>(BOUNDS_MS.length + 1).fill(0);
   sumMs = 0;
 
@@ -23,8 +26,9 @@ class Series {
 }
 
 /**
- * A Prometheus histogram in plain numbers, for durations that every request observes. With each observation the library's own histogram
- * finds labels and writes into objects, which costs a tenth of a whole request. The library still writes the text of the metrics.
+ * A Prometheus histogram in plain numbers, for durations that every request observes. The library's own histogram looks up labels and
+ * writes into objects at each observation, which costs a tenth of a whole request. The library still produces the text of the metrics from
+ * these numbers.
  */
 export class DurationHistogram {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** Runs pieces of work with the same name one after the other: each begins when the one before has ended. */
+/** Runs pieces of work with the same name one after the other: each begins when the earlier piece has ended. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 

@@ -23,7 +23,7 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
   });
 }
 
-/** The bounds on what client addresses may reserve, which hold for all workers of a service together. */
+/** The bounds on reservations for client addresses. They hold for all workers of a service together. */
 export function reservationBounds(config: Config): ReservationBounds {
   const { RATE_LIMIT_CREATIONS_PER_MINUTE: creations, RATE_LIMIT_MISSES_PER_MINUTE: misses, SOCKETS_PER_ADDRESS: sockets } = config;
   return { perMinute: unlessOff(config, { creations, misses }), sockets, perDay: dailyBounds(config) };

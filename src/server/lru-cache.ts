@@ -41,14 +41,14 @@ export class LruCache<Key, Value> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** All entries. The cache must not change while the caller goes through them. */
+  /** All entries. The cache must not change while the caller iterates. */
   *entries(): Generator<[Key, Value]> {
     yield* this.#young;
     for (const entry of this.#old) if (!this.#young.has(entry[0])) yield entry;
   }
 }
 
-/** The entries of a dropped generation, without those that are in the younger one because they were used since. */
+/** The entries of a dropped generation that are not in the younger one too, because they were not used since. */
 function* entriesOf<Key, Value>(gone: Map<Key, Value>, kept: Map<Key, Value>, added: Key): Generator<[Key, Value]> {
   for (const entry of gone) if (entry[0] !== added && !kept.has(entry[0])) yield entry;
 }

@@ -3,7 +3,7 @@ import { errors, type ErrorCode } from '../errors.ts';
 import { DurationHistogram } from './duration-histogram.ts';
 
 /**
- * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input: a metric must not
+ * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input. A metric must not
  * contain an installId, and the number of series must not grow with traffic.
  */
 export class Metrics {
@@ -21,7 +21,7 @@ export class Metrics {
     const registers = [this.registry];
     const requests = new Counter({
       name: 'coinop_http_requests_total',
-      help: 'Requests answered; status 0: the client disconnected first.',
+      help: 'Requests answered. Status 0: the client disconnected before the answer.',
       labelNames: ['method', 'route', 'status'],
       registers,
       // The service counts in plain numbers, because the library's counter is slow (see `DurationHistogram`).
@@ -60,7 +60,7 @@ export class Metrics {
     });
     this.#accountsDeleted = new Counter({
       name: 'coinop_accounts_deleted_total',
-      help: 'Accounts deleted and erased: nothing but the tombstone is left. Guests that had moved into an account count too.',
+      help: 'Accounts deleted and erased, of which only the tombstone is left. Guests that had moved into an account count too.',
       registers,
     });
   }
@@ -107,14 +107,15 @@ export class Metrics {
       registers: [this.registry],
       collect() {
         const found = value();
-        // The sample is removed, because a gauge begins with 0: an audit that ended in 1970 would make the alert CoinopAuditOverdue fire.
+        // The sample is removed because a gauge starts at 0. With 0 the last audit would seem to have ended in 1970, and the alert
+        // CoinopAuditOverdue would fire.
         if (found === undefined) this.remove();
         else this.set(found);
       },
     });
   }
 
-  /** Adds a gauge by one label, whose values are read at each scrape. */
+  /** Adds a gauge with one label, whose values are read at each scrape. */
   gaugeByEach({ name, help, label, aggregator = 'sum', values }: ReadGaugeByEach): void {
     const gauge = new Gauge({
       name,
@@ -172,8 +173,8 @@ export class Metrics {
 }
 
 /**
- * Milliseconds for which a metrics text is served again. To encode it takes 2 ms, and the endpoint is public; scrapers come every few
- * seconds.
+ * Milliseconds for which an encoded metrics text is served again. Encoding it takes 2 ms, and the endpoint is public. Scrapers come only
+ * every few seconds.
  */
 export const METRICS_KEPT_MS = 1000;
 
@@ -199,7 +200,7 @@ export interface CountedBy {
   readonly name: string;
   readonly help: string;
   readonly label: string;
-  /** Every value of the label with its count, also values with 0: Prometheus sees no increase in a series that begins with 1. */
+  /** Every value of the label with its count, even values with 0: Prometheus sees no increase in a series that starts at 1. */
   readonly counts: () => readonly (readonly [value: string, count: number])[];
 }
 

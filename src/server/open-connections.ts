@@ -12,17 +12,20 @@ export interface ConnectionsOptions {
 }
 
 /**
- * Bounds the open connections of each address, whether or not they send requests.
+ * Limits the open connections of each address, whether or not they send requests.
  *
- * uWS reports the address of a connection that opens, but not of one that closes. So this class counts connections that open, and reads the
- * kernel's list of open connections when an address comes near the bound. The list has the connections of all workers, because they share a
- * port.
+ * uWS reports the address of a connection that opens, but not of one that closes. So this class counts connections that open. When an
+ * address comes near the limit, it reads the kernel's list of open connections. The list has the connections of all workers, because they
+ * share a port.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
   /** The count of an address above which the kernel's list is read. */
   readonly #askAt: number;
-  /** How many connections a new one counts as until the kernel's list is read: every worker may have accepted as many as this process. */
+  /**
+   * The number by which a new connection raises the count until the kernel's list is read: every worker may have accepted as many as this
+   * process.
+   */
   readonly #weight: number;
   /** The counts by address group. A count is never too low, because closed connections are counted until the kernel's list is read. */
   #counts = new Map<string, number>();
@@ -74,13 +77,13 @@ export class Connections {
       const { counts, bytes } = await openConnections(this.#port);
       restMs = Math.max(restMs, bytes / BYTES_A_MS);
       for (const [group, count] of meanwhile) counts.set(group, (counts.get(group) ?? 0) + count);
-      // The kernel's list may already have some of the connections of `meanwhile`. If there is only one process, its own count is an upper
-      // bound.
+      // The kernel's list may already include some of the connections in `meanwhile`. If there is only one process, its own count is an
+      // upper bound.
       if (this.#options.workers === 1)
         for (const [group, count] of counts) counts.set(group, Math.min(count, this.#counts.get(group) ?? 0));
       this.#counts = counts;
     } catch (error) {
-      // Without the kernel's list, closed connections would be counted for ever. To have no bound is better than to lock clients out.
+      // If the kernel's list cannot be read, closed connections would count forever. Having no limit is better than locking clients out.
       this.#counts.clear();
       this.#options.log.warn({ reason: (error as Error).message }, 'could not count the open connections');
     } finally {
@@ -95,18 +98,18 @@ export class Connections {
 const ASK_INTERVAL_MS = 250;
 
 /**
- * The pace at which the kernel's list is read, in bytes per millisecond. A connection takes 150 bytes and 3 µs, so this costs 5 % of a
+ * The rate at which the kernel's list is read, in bytes per millisecond. A connection takes 150 bytes and 3 µs, so this costs 5 % of a
  * core.
  */
 const BYTES_A_MS = 2500;
 
 /**
- * The most address groups with a count, about 10 MB. Beyond that the kernel's list is read, and groups without open connections are
+ * The most address groups with a count, about 10 MB. With more groups the kernel's list is read, and groups without open connections are
  * dropped.
  */
 const MOST_ADDRESSES = 100_000;
 
-/** The kernel's lists of connections over IPv4 and IPv6. A Linux with IPv6 turned off lacks the second. */
+/** The kernel's lists of connections over IPv4 and IPv6. A Linux with IPv6 turned off lacks the second list. */
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 /**

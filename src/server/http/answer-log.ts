@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 import type { Exchange } from './exchange.ts';
 import { SampledLines } from './sampled-lines.ts';
 
-/** The route of a request, as the metrics and the log name it. It never contains text from the client. */
+/** The route of a request, named as in the metrics and the log. It never contains text from the client. */
 export interface RouteName {
   readonly method: string;
   /** The template of the path: `/v1/rooms/{code}`. */
@@ -16,11 +16,14 @@ interface FailureLine {
   readonly reason: unknown;
 }
 
-/** The values of LOG_REQUESTS: which answers have a line besides failed and slow ones. `refused`: those with status 400 and above. */
+/**
+ * The values of LOG_REQUESTS: the setting says which answers have a log line besides failed and slow ones. `refused`: answers with status
+ * 400 and above.
+ */
 export type LoggedRequests = 'off' | 'refused' | 'all';
 
 export interface AnswerLogSettings {
-  /** Milliseconds of work from which on an answer counts as slow. 0: no answer is slow. */
+  /** The milliseconds of work after which an answer counts as slow. 0: no answer is slow. */
   readonly slowMs: number;
   readonly requests: LoggedRequests;
 }
@@ -37,7 +40,7 @@ export interface AnswerLogSettings {
 export class AnswerLog {
   readonly #log: Logger;
   readonly #slowMs: number;
-  /** The status from which on an answer has a line. */
+  /** The lowest status whose answers have a line. */
   readonly #fromStatus: number;
   readonly #samples: boolean;
   readonly #refused: SampledLines;
@@ -49,7 +52,7 @@ export class AnswerLog {
     this.#fromStatus = requests === 'off' ? 500 : requests === 'refused' ? 400 : 0;
     this.#samples = requests === 'off';
     this.#refused = new SampledLines((line, counts) => log.warn({ ...line, refused: counts }, 'requests refused'));
-    // If only one request failed within a second, the line says so and needs no counts.
+    // If only one request failed within a second, the line describes this request and needs no counts.
     this.#failed = new SampledLines((line, { failed = 0, unknown }) => {
       if (failed === 1) log.warn(line, 'request failed');
       else log.warn({ ...line, failed, unknown }, 'requests failed');
@@ -95,8 +98,8 @@ export class AnswerLog {
   }
 
   /**
-   * During an outage the first failures of a second whose outcome is unknown have a line each, because an operator has to find out what
-   * such a request did.
+   * During an outage the first failures of each second have a line each if their outcome is unknown, because an operator has to find out
+   * what these requests did.
    */
   #tellFailed(line: FailureLine, now: number): void {
     const isUnknown = line.outcome === 'unknown';
@@ -107,8 +110,8 @@ export class AnswerLog {
 }
 
 /**
- * An error with its type, message, stack and cause only: pino would log every further field. An error of ioredis has the command as a
- * field, with Redis keys that contain secrets of clients, such as the tokens of pairings.
+ * The error with its type, message, stack and cause only, because pino would log every further field too. An error of ioredis has the
+ * command as a field, and the command holds Redis keys with secrets of clients, such as the tokens of pairings.
  */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

@@ -18,7 +18,7 @@ export class Answers {
   /** The CORS headers of most replies: the replies to requests without an allowed origin. */
   readonly #usualCors: Headers;
   /**
-   * The header lines of most replies: status 200, no cookie. To compute them for each reply would take 0.2 of the 6 µs that a request takes
+   * The header lines of most replies: status 200, no cookie. Computing them for each reply would take 0.2 of the 6 µs that a request takes
    * (bench:micro).
    */
   readonly #usualLines: string;
@@ -43,12 +43,12 @@ export class Answers {
     this.reply(exchange, answer);
   }
 
-  /** Replies to a request whose handling threw an error, with the refusal for this error (`refusalOf`), and settles the reservations. */
+  /** Replies to a request whose handling threw an error: with the refusal for this error (`refusalOf`). Settles the reservations too. */
   fail(exchange: Exchange, error: unknown): void {
     this.settle(exchange, refusalOf(error, exchange, this.#endpoint.path, this.#options.log));
   }
 
-  /** Replies without settling reservations, to a request that has made none. */
+  /** Replies to a request that has made no reservations. */
   reply(exchange: Exchange, answer: unknown): void {
     const cors = this.#endpoint.anyOrigin === true ? ANY_ORIGIN : this.#options.origins.corsHeaders(exchange.headers.origin);
     if (answer instanceof Refusal) {
@@ -83,7 +83,10 @@ export class Answers {
   }
 }
 
-/** Whether the call with this answer may have used what it reserved of a daily budget. @param hasWritten whether the call with this reply has */
+/**
+ * Whether the call with this answer may have used the units that it reserved of a daily budget. @param hasWritten whether the call with
+ * this reply has
+ */
 function mayHaveWritten(answer: unknown, hasWritten: (reply: never) => boolean): boolean {
   if (answer instanceof Refusal) return answer.code === 'internal' || answer.details['outcome'] === 'unknown';
   return hasWritten((answer instanceof Reply ? answer.body : answer) as never);
@@ -101,8 +104,8 @@ function encode(body: object | Encoded): string | Buffer {
 }
 
 /**
- * Bytes of an answer that are covered by the request itself. Each further 16 KiB of a large answer counts as another request: at 50
- * requests a second an address gets 800 KiB a second, and not 25 MB.
+ * The bytes of an answer for which the request itself pays. Each further 16 KiB of a large answer counts as another request. So an address
+ * with 50 requests a second gets 800 KiB a second, and not 25 MB.
  */
 const BYTES_PER_REQUEST = 16 * 1024;
 

@@ -23,7 +23,7 @@ export function bodyBoundsOf({ bodyBounds, keyedBodyBytes, keyScope }: EndpointD
   return mayBeLonger ? { ...BODY_BOUNDS, bytes: keyedBodyBytes } : { ...BODY_BOUNDS, ...bodyBounds };
 }
 
-/** The requests as which a body counts for its address, beside its own: one for each further 16 KiB, as for large answers. */
+/** The number of further requests as which a body counts for its address: one for each further 16 KiB, as for large answers. */
 export function furtherRequests(bytes: Buffer): number {
   return Math.max(0, Math.ceil(bytes.length / BODY_LIMIT_BYTES) - 1);
 }
@@ -34,7 +34,7 @@ export function refuseLength({ bytes }: BodyBounds): Refusal<'payload_too_large'
     : refuse('payload_too_large', { message: `The body is larger than ${Math.floor(bytes / 1024)} KiB.` });
 }
 
-/** Refuses a body by its headers alone: for its media type or its length. */
+/** Refuses a body before it is read, because the headers show a wrong media type or length. */
 export function refuseBodyOf(headers: RequestHeaders, { form }: BodyRules, bounds: BodyBounds): Refusal | undefined {
   const { contentType, contentEncoding, contentLength } = headers;
   if (!NOT_ENCODED.test(contentEncoding))
@@ -87,7 +87,7 @@ const NOT_ENCODED = /^[\s,]*(?:identity\s*(?:,[\s,]*|$))*$/i;
 const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
- * Matches the line of a chunked body that has the size of a chunk. Such a line within the decoded body means that uWS cut the body in the
- * wrong place: in `2;a` uWS takes the extension for a part of the size, 698, and the following bytes for data.
+ * Matches the line that gives the size of a chunk in a chunked body. If the decoded body has such a line, uWS cut the body in the wrong
+ * place: in `2;a` uWS takes the extension for a part of the size, 698, and the following bytes for data.
  */
 const CHUNK_FRAMING = /\n[\da-f]+[ \t]*(?:;[^\r\n]*)?\r?\n/i;

@@ -24,13 +24,13 @@ export class ClientCredentials {
   readonly rule: CallerRule;
   /** Whether the request goes on without a credential that was refused: with the rules `lenient`, `any` and `public`. */
   readonly isLenient: boolean;
-  /** Whether no credential leads to a refusal: with the rules `any` and `public`. */
+  /** Whether the request goes on with any invalid credential: with the rules `any` and `public`. */
   readonly refusesNone: boolean;
   /** Whether a session names the caller even if the request has an installId too. */
   readonly isSessionFirst: boolean;
   /**
-   * Counts the account that the call may create against the client's address. Undefined: the endpoint counts a creation with every call
-   * already.
+   * Counts the account that the call may create against the client's address. Undefined: every call of the endpoint is counted as a
+   * creation already.
    */
   readonly countsCreation: Admission | undefined;
   readonly sessions: Sessions;
@@ -50,7 +50,7 @@ export class ClientCredentials {
     this.#checkCaller = checkCaller;
   }
 
-  /** The credential with which the first attempt to answer the request is made. */
+  /** The credential for the first attempt to answer the request. */
   of(exchange: Exchange): Credential | Refusal | Promise<Credential | Refusal> {
     if (this.rule === 'none') return this.#withoutSession;
     const { bearer, cookie } = exchange.headers;
@@ -72,8 +72,8 @@ export class ClientCredentials {
   }
 
   /**
-   * Returns the credential of a request whose caller is named by its installId. No script checks the session then, but a bearer whose
-   * session has ended must still be refused.
+   * Returns the credential of a request whose caller is named by its installId. No script checks the session of such a request, but a
+   * bearer whose session has ended must still be refused.
    */
   async #besideInstallId(session: Session, exchange: Exchange): Promise<Credential> {
     try {
@@ -102,7 +102,7 @@ class ClientCredential implements Credential {
   callerOf(call: PlainCall): Identified {
     const { rule, countsCreation } = this.#endpoint;
     if (rule === 'none') return undefined;
-    // Where a session comes first, validation has already removed the installId from query and body.
+    // If a session comes first, validation has already removed the installId from query and body.
     const installId = call.body?.['installId'] ?? call.query?.['installId'];
     if (typeof installId === 'string') return callerFrom(call.meta, accountIdOf(installId), undefined, countsCreation);
     const { session } = this;
@@ -113,8 +113,8 @@ class ClientCredential implements Credential {
   }
 
   /**
-   * The credential without the part that a script refused. A cookie whose session has ended is left out. A lenient endpoint also leaves out
-   * a bearer whose session has ended, and the credential of a moved or deleted account.
+   * The credential that remains after a script refused a part of it. A cookie whose session has ended is left out. A lenient endpoint also
+   * leaves out a bearer whose session has ended, and the credential of a moved or deleted account.
    */
   after(error: unknown, { caller, meta }: PlainCall): Credential | undefined {
     if (caller === undefined) return undefined;
@@ -128,7 +128,7 @@ class ClientCredential implements Credential {
     return new ClientCredential(this.#endpoint, undefined, this.ignoresInstallId && !isSessionFirst);
   }
 
-  /** Whether a lenient endpoint goes on without the credential that led to this refusal. */
+  /** Whether a lenient endpoint handles the request without the credential that led to this refusal. */
   #isIgnored({ code }: Refusal): boolean {
     return code === 'sign_in_required' || code === 'account_deleted' || (code === 'account_banned' && this.#endpoint.refusesNone);
   }

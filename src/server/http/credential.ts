@@ -5,8 +5,8 @@ import type { Session } from '../identity/sessions.ts';
 import type { RequestMeta } from './endpoint.ts';
 
 /**
- * How a request names its caller in one attempt to answer the request. If the credential is refused, a second attempt may follow with
- * another credential.
+ * The way in which a request names its caller in one attempt to answer the request. If the credential is refused, a second attempt may
+ * follow with another credential.
  */
 export interface Credential {
   readonly session: Session | undefined;
@@ -28,7 +28,7 @@ export interface Credential {
 
 export type Identified = Caller | undefined | Refusal;
 
-/** The data of a request, as `Call` has them, without the types of an endpoint. */
+/** The data of a request as in `Call`, but without the types of an endpoint. */
 export interface PlainCall {
   readonly params: unknown;
   readonly query: Record<string, unknown> | undefined;
@@ -36,6 +36,6 @@ export interface PlainCall {
   readonly session: Session | undefined;
   readonly key: ServerKey | undefined;
   readonly meta: RequestMeta;
-  /** The caller, once the data was validated and the caller was found. */
+  /** The caller; set once the data is valid and the caller is known. */
   caller: Caller | undefined;
 }

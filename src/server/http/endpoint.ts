@@ -22,7 +22,7 @@ export type Method = 'GET' | 'POST';
  * - `session`: the session, else 401 `session_required`.
  * - `lenient`: the installId, else the session, else no caller.
  * - `any`: the session, else the installId where the endpoint takes one, else no caller.
- * - `public`: the session, else the installId, else no caller. The answer is for everybody, and has a part for its caller.
+ * - `public`: the session, else the installId, else no caller. Everybody gets an answer; a part of it is for the caller.
  *
  * The installId comes in the query or the body, or in the header x-install-id. If the header and the query or body disagree, the request is
  * 400 `invalid_request`, unless a session comes first.
@@ -31,9 +31,9 @@ export type Method = 'GET' | 'POST';
  * session.
  *
  * A cookie that does not verify, or whose session has ended, is ignored. A bearer that does not verify, or whose session has ended, is
- * refused with 401 `session_required`, also by `install`: no other credential takes its place. A credential of a moved account is refused
- * with 401 `sign_in_required`. `lenient` ignores a bearer whose session has ended, and every credential of a moved account. `any` and
- * `public` ignore every invalid credential, and every credential of a banned account.
+ * refused with 401 `session_required`, by the rule `install` too: no other credential takes its place. A credential of a moved account is
+ * refused with 401 `sign_in_required`. `lenient` ignores a bearer whose session has ended, and every credential of a moved account. `any`
+ * and `public` ignore every invalid credential, and every credential of a banned account.
  *
  * A credential of a deleted account is refused with 410 `account_deleted`, one of a banned account with 403 `account_banned`. `lenient`
  * ignores the credential of a deleted account.
@@ -46,33 +46,33 @@ export interface EndpointDeclaration {
   readonly method: Method;
   /** The path, with parameters in braces: `/v1/rooms/{code}`. */
   readonly path: string;
-  /** The name of the operation in OpenAPI, after which generated clients name their methods. Default: made of method and path. */
+  /** The name of the operation in OpenAPI. Generated clients name their methods after it. Default: made of method and path. */
   readonly operationId?: string;
   /** Other paths at which the endpoint answers too. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
   /**
-   * The scope that a server key needs to call the endpoint. Undefined: requests with a server key are refused; with `caller: 'none'` a key
-   * makes no difference.
+   * The scope that a server key needs to call the endpoint. Undefined: with `caller: 'none'` a server key is ignored, else requests with
+   * one are refused.
    *
    * A request with a key names the account by `accountId` or installId, in the query of a GET and in the body of a POST. Its cookies are
    * ignored.
    */
   readonly keyScope?: Scope;
   /**
-   * With `keyScope`: which data a server key of one game reaches by this endpoint. Undefined: a key of one game may not call the endpoint.
+   * Only with `keyScope`: the data that a server key of one game can reach through this endpoint. Undefined: a key of one game may not call
+   * the endpoint.
    */
   readonly reach?: Reach;
   /**
-   * Whether a page of the service itself may send a server key that its user has typed: the sign-in of the console. At all other endpoints
-   * a key from a browser is refused.
+   * Whether a page of the service itself may send a server key that its user has typed, as the sign-in of the console does. At all other
+   * endpoints a key from a browser is refused.
    */
   readonly takesTypedKey?: boolean;
-  /** Whether a request with a server key must name an account. False: it need not, and has no caller if it names none. */
+  /** Whether a request with a server key must name an account. False: the request may leave it out, and then has no caller. */
   readonly keyNeedsAccount?: boolean;
   /**
-   * The `auth` that the documentation shows, if it does not follow from the caller rule. For an endpoint that reads a session but does not
-   * ask for one.
+   * The `auth` to document, if it does not follow from the caller rule. For an endpoint that reads a session but does not ask for one.
    */
   readonly auth?: 'none';
   readonly summary: string;
@@ -81,15 +81,15 @@ export interface EndpointDeclaration {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
-  /** Whether the body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
+  /** Whether the body is a form (application/x-www-form-urlencoded), as for OAuth's token endpoint (RFC 6749, section 4). */
   readonly form?: boolean;
   /** The bounds of a body that differ from those of other endpoints (`BODY_BOUNDS`). */
   readonly bodyBounds?: Partial<BodyBounds>;
-  /** A field of any JSON, whose shape takes a `CompactJson` too: the field of most bodies is then not parsed. */
+  /** The name of a field with any JSON, whose shape accepts a `CompactJson` too. In most bodies this field is then not parsed. */
   readonly textField?: string;
   /** The most bytes of a body with a server key of the endpoint's scope, if such a body may be longer than others. */
   readonly keyedBodyBytes?: number;
-  /** Whether an empty body is read as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
+  /** Whether an empty body is read as `{}`. Only for an endpoint whose documented body is an empty object or has optional fields only. */
   readonly emptyBody?: boolean;
   /** The shape of the reply, without the field `ok`. */
   readonly reply: z.ZodObject;
@@ -98,13 +98,13 @@ export interface EndpointDeclaration {
   /** Whether each call counts as one creation of the client's address (RATE_LIMIT_CREATIONS_PER_MINUTE). */
   readonly creates?: boolean;
   /**
-   * Whether the call with this reply appended an entry to a ledger, or added as much data that is kept for ever. The entry is taken from
-   * the daily budget of the client's address.
+   * Whether the call with this reply appended an entry to a ledger, or added as much data that is kept forever. The entry is taken from the
+   * daily budget of the client's address.
    */
   readonly writesEntry?: (reply: never) => boolean;
   /**
-   * The most bytes that the call with this body writes of a player's saves, and whether the call with this reply has written them. They are
-   * taken from the daily budget of the client's address.
+   * `most`: the most bytes that a call with this body writes of a player's saves. `hasWritten`: whether the call with this reply has
+   * written them. The bytes are taken from the daily budget of the client's address.
    */
   readonly writesBytes?: { readonly most: (body: never) => number; readonly hasWritten: (reply: never) => boolean };
   /**
@@ -112,14 +112,14 @@ export interface EndpointDeclaration {
    * client's address, which limits guessing.
    */
   readonly misses?: readonly ErrorCode[];
-  /** For a long-poll: the seconds that the client asks to wait. A waiting request does not count as a request in flight. */
+  /** Only for a long-poll: the seconds that the client asks to wait. A waiting request does not count as a request in flight. */
   readonly waitSeconds?: (query: never) => number;
   /**
-   * Whether the request reads so much that it is handled apart from others. A process runs such requests one at a time, with pauses
+   * Whether the request reads so much data that it is handled apart from others. A process runs such requests one at a time, with pauses
    * (`costly-work.ts`). The handler works in parts of a few milliseconds, and stops once `meta.isOver`.
    */
   readonly costly?: boolean;
-  /** The milliseconds that the answer may take, for an endpoint that calls other services than Redis. Default: `REDIS_DEADLINE_MS`. */
+  /** Only for an endpoint that calls other services than Redis: the milliseconds that the answer may take. Default: `REDIS_DEADLINE_MS`. */
   readonly deadlineMs?: number;
   /** Whether the endpoint is served on METRICS_PORT in place of the main port, if METRICS_PORT is set. */
   readonly hasOwnPort?: boolean;
@@ -129,9 +129,12 @@ export interface EndpointDeclaration {
   readonly unlimited?: boolean;
   /** The media type of an answer that is not JSON with `ok`. */
   readonly mediaType?: string;
-  /** The query parameter and value, `format=json`, with which the endpoint answers JSON; without it the answer is a page (text/html). */
+  /**
+   * The query parameter and its value, such as `format=json`, with which the endpoint answers JSON. Without them the answer is a page
+   * (text/html).
+   */
   readonly pageUnless?: string;
-  /** Further media types of texts that the endpoint answers with, by the `mediaType` of a `Reply`. */
+  /** Further media types of texts that the endpoint may answer with. A `Reply` names the type in `mediaType`. */
   readonly otherMediaTypes?: readonly string[];
   /** Whether pages of every origin may read the answer. They send no cookies. */
   readonly anyOrigin?: boolean;
@@ -157,7 +160,7 @@ export interface BodyBounds {
   readonly containers: number;
 }
 
-/** How OpenAPI describes an endpoint for one value of its last path parameter, as an operation with a path of its own. */
+/** The description of an endpoint in OpenAPI for one value of its last path parameter: an operation with a path of its own. */
 export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 'description' | 'body' | 'example'> {
   readonly operationId: string;
   /** The value of the path parameter. */
@@ -202,7 +205,7 @@ export interface RequestMeta {
   readonly ifNoneMatch: string;
   readonly accept: string;
   readonly acceptEncoding: string;
-  /** The address at which the client reached the service, such as `https://coinop.example`. */
+  /** The origin at which the client reached the service, such as `https://coinop.example`. */
   readonly origin: string;
   /** The attributes of the cookies that the answer sets. */
   readonly cookieScope: CookieScope;
@@ -236,7 +239,7 @@ export class Reply<Body> {
   readonly cookies: readonly string[];
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly status: number;
-  /** The media type of this answer. Undefined: the one that the endpoint declares. */
+  /** The media type of this answer. Undefined: the media type that the endpoint declares. */
   readonly mediaType: string | undefined;
 
   constructor(body: Body | Encoded, more: ReplyExtras = {}) {
@@ -248,7 +251,7 @@ export class Reply<Body> {
   }
 }
 
-/** An answer whose body is text already, because a script made it, or because the service keeps it and sends it many times. */
+/** An answer whose body is text already. A script made the text, or the service keeps it and sends it many times. */
 export class Encoded {
   readonly text: string;
   #bytes: Buffer | undefined;
@@ -264,8 +267,8 @@ export class Encoded {
   }
 
   /**
-   * The body to send: the text at the first answer, its bytes at later ones. From a text uWS makes the bytes at each answer, which costs 1
-   * µs for a top ten.
+   * The body to send: the text at the first answer, its bytes at later ones. When uWS gets a text, it makes the bytes at each answer, which
+   * costs 1 µs for a top ten.
    */
   get wire(): string | Buffer {
     if (this.#wasSent) return (this.#bytes ??= Buffer.from(this.text));
@@ -289,9 +292,9 @@ export class EncodedBytes extends Encoded {
 }
 
 /**
- * An answer that a handler gives without running a script for its caller, and that a caller with an invalid credential must not
- * get. The pipeline first checks in Redis that the session has not ended and that the account has not moved. An answer that any
- * caller may get, such as a refusal of malformed input, is plain.
+ * An answer that a handler gives without a script that checks its caller, although a caller with an invalid credential must not get it. The
+ * pipeline first checks in Redis that the session has not ended and that the account has not moved. A handler returns an answer that any
+ * caller may get, such as a refusal of malformed input, without this wrapper.
  */
 export class Unchecked<Answer> {
   readonly answer: Answer;
@@ -363,7 +366,7 @@ export interface Wire<Route extends string, Input, ReplyBody, Code extends Error
 
 type Input<S> = S extends Shape ? z.input<S> : unknown;
 
-/** The codes of `declaredErrors`, as a type. The type also has a few codes that a probe or an endpoint without input never gives. */
+/** The codes of `declaredErrors`, as a type. The type also has a few codes that a probe or an endpoint without input never answers with. */
 type WireCode<M extends Method, Rule extends CallerRule, Code extends ErrorCode> =
   | Code
   | 'invalid_request'
@@ -418,7 +421,7 @@ export function endpoint<
         WhoFor<Rule> | (KeyNeedsAccount extends true ? never : undefined)
       >,
       services: Taken,
-      // Without NoInfer TypeScript infers Code from the handler too, and accepts every code that the handler returns as declared.
+      // Without NoInfer TypeScript would infer Code from the handler too. It would then accept codes that the declaration does not name.
     ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
   },
 ): Endpoint<Taken> & {
@@ -427,7 +430,7 @@ export function endpoint<
   return declaration as unknown as Endpoint<Taken>;
 }
 
-/** The `auth` of the endpoint, as the discovery list and OpenAPI show it. */
+/** The `auth` of the endpoint for the discovery list and OpenAPI. */
 export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (optional)' | 'session (required)' {
   if (endpoint.auth !== undefined) return endpoint.auth;
   if (endpoint.caller === 'none' || endpoint.caller === 'install' || endpoint.caller === 'public') return 'none';
@@ -461,5 +464,5 @@ export const KEY_CODES = ['bad_key', 'forbidden'] as const;
 /** The codes that every POST may answer with, because of its body or its origin. */
 const POST_CODES = ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const;
 
-/** The codes that every endpoint but a probe may answer with. */
+/** The codes that every endpoint except a probe may answer with. */
 const OUTAGE_CODES = ['overloaded', 'store_unavailable', 'internal'] as const;

@@ -7,7 +7,7 @@ import { errorForLog } from './answer-log.ts';
 import type { Exchange } from './exchange.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
-/** The page that a person sees in a browser, in place of the error body, at a path that does not exist. */
+/** The page for a person whose browser asks for a path that does not exist. It takes the place of the error body. */
 export interface NotFoundPage {
   readonly mediaType: string;
   readonly headers: Headers;
@@ -46,8 +46,8 @@ export function refusalOf(error: unknown, exchange: Exchange, route: string, log
   if (error instanceof SessionEnded) return invalidBearer();
   const outcome = redisFailure(error);
   if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown', error);
-  // The error would be in the log line of the answer. An exchange that is already answered gets no such line, so the error has a line of
-  // its own.
+  // Usually the error is in the log line of the answer. But an exchange that is already answered gets no such line, so the error has a line
+  // of its own.
   if (exchange.isAnswered) log.error({ err: errorForLog(error), requestId: exchange.requestId, route }, 'request failed');
   return refuse('internal', {}, error);
 }

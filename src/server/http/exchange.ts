@@ -13,14 +13,14 @@ import { UnreadBody } from './unread-body.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
 
-/** The parts that all requests of a route share. They are made once for each route, so that a request creates no closures. */
+/** The data that all requests of a route share. They are made once for each route, so that a request creates no closures. */
 export interface ExchangeRoute {
   /**
    * The method of all requests of the route, in small letters. Undefined: the route takes every method and path, and each request reads its
    * own.
    */
   readonly method: string | undefined;
-  /** Whether requests read their query. False for an endpoint without a query, which saves one call into uWS: a fifth of a microsecond. */
+  /** Whether requests read their query. False for an endpoint without a query: this saves one call into uWS, a fifth of a microsecond. */
   readonly readsQuery: boolean;
   readonly admission: Admission;
   /** Called once per exchange, after its answer or the client's abort (status 0). */
@@ -34,13 +34,13 @@ export interface ExchangeRoute {
  * the constructor copies everything, and `send` does nothing after an abort or an earlier answer.
  *
  * While the route handler runs, uWS holds the socket corked and reports no abort. An exchange that is answered before the handler returns
- * needs neither a cork nor an abort handler. Together these cost 1 µs of the 5 µs that a request takes beyond bare uWS. For every other
- * exchange the server calls `leaveHandler`.
+ * needs neither a cork nor an abort handler. A cork and an abort handler together cost 1 µs of the 5 µs that a request takes beyond bare
+ * uWS. For every other exchange the server calls `leaveHandler`.
  */
 export class Exchange {
   /** The method in small letters, such as `get`. */
   readonly method: string;
-  /** The path; '' if the route has a method, and so knows its path: reading it would take two calls into uWS, 0.3 µs. */
+  /** The path. It is '' if all requests of the route have the same method and path: reading it would take two calls into uWS, 0.3 µs. */
   readonly path: string;
   readonly query: string;
   readonly headers: RequestHeaders;
@@ -48,7 +48,7 @@ export class Exchange {
   /** When the request arrived, in milliseconds on the clock of `performance.now()`, which `#deadline` uses too. */
   readonly startedAt = performance.now();
   #deadline = Infinity;
-  /** When the present phase of the exchange began, and how many milliseconds of it are waiting, not work (`workedMs`). */
+  /** When the present phase of the exchange began, and how many milliseconds of this phase are waiting and not work (`workedMs`). */
   #phaseStartedAt = this.startedAt;
   #waitsMs = 0;
   #workedMs = 0;
@@ -98,7 +98,7 @@ export class Exchange {
     return this.#isFinished || this.#isWriting;
   }
 
-  /** Whether the client still has to send the rest of its body, or to read the rest of the answer. */
+  /** Whether the service waits for the client: for the rest of its body, or for it to read the rest of the answer. */
   get waitsForClient(): boolean {
     return this.#isReading || this.#isWriting;
   }
@@ -117,7 +117,7 @@ export class Exchange {
     return now >= this.#deadline;
   }
 
-  /** Whether a write of this request may have reached Redis. A 503 then says `outcome:"unknown"`. */
+  /** Whether a write that this request caused may have reached Redis. A 503 then says `outcome:"unknown"`. */
   get mayHaveWritten(): boolean {
     return this.#mayHaveWritten;
   }
@@ -147,7 +147,7 @@ export class Exchange {
     return traceparent === '' ? undefined : traceOf(traceparent);
   }
 
-  /** The server key of the request, if it has a valid one. */
+  /** The server key of the request, if the request has a valid key. */
   get key(): ServerKey | undefined {
     return this.#key;
   }
@@ -195,7 +195,7 @@ export class Exchange {
   }
 
   /**
-   * Reserves one of each kind for the client's address. A second call does nothing.
+   * Makes one reservation of each kind for the client's address. A second call does nothing.
    * @returns 0 if all are reserved, else the milliseconds to wait
    */
   reserve(wanted: readonly Wanted[]): number | Promise<number> {
@@ -210,8 +210,8 @@ export class Exchange {
   }
 
   /**
-   * Must be called before the route handler returns, unless the exchange has finished: uWS ends the process if a handler
-   * leaves a response without an answer and without an abort handler.
+   * Must be called before the route handler returns, unless the exchange has finished. uWS ends the process if a handler leaves a response
+   * without an answer and without an abort handler.
    */
   leaveHandler(): void {
     this.#isInHandler = false;
@@ -220,8 +220,8 @@ export class Exchange {
   }
 
   /**
-   * The address of the peer: the client, or a proxy in front of it. Read on first use: with RATE_LIMIT=off most requests need no address,
-   * and to read it is one of the most expensive calls into uWS.
+   * The address of the peer: the client, or a proxy in front of it. Read on first use: most requests need no address with RATE_LIMIT=off,
+   * and reading it is one of the most expensive calls into uWS.
    */
   get peer(): string {
     // uWS allows no call on a response that has ended.
@@ -233,7 +233,7 @@ export class Exchange {
     return (this.#address ??= this.#addresses.resolve(this.peer, this.headers.forwardedFor));
   }
 
-  /** The client's address group, by which the limits count (`addressGroup`). */
+  /** The group of the client's address, by which the limits count (`addressGroup`). */
   get group(): string {
     return (this.#group ??= addressGroup(this.address));
   }
@@ -243,8 +243,9 @@ export class Exchange {
   }
 
   /**
-   * Reads the whole body and passes it to `done`. Passes undefined as soon as the body exceeds `limitBytes`, or comes in more pieces than
-   * one for each LEAST_PIECE_BYTES of the limit. `done` must not keep the buffer, because its memory may belong to uWS.
+   * Reads the whole body and passes it to `done`. Passes undefined as soon as the body exceeds `limitBytes`, or as soon as it has come in
+   * too many pieces: more than one for each LEAST_PIECE_BYTES of the limit. `done` must not keep the buffer, because its memory may belong
+   * to uWS.
    */
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
@@ -259,7 +260,7 @@ export class Exchange {
       if (isLast || isTooLarge) this.#isReading = false;
       if (isTooLarge) return done(undefined);
       this.#bodyIsComplete = isLast;
-      // The bytes of another request may follow in the same TCP segment. uWS reads these bytes in this turn of the event loop, and closes
+      // The same TCP segment may also hold the bytes of another request. uWS reads these bytes in this turn of the event loop, and closes
       // the connection if the present request is still pending. So the body is handled one turn later.
       if (isLast && this.#isLast) {
         const body = Buffer.concat([...(chunks ?? []), Buffer.from(chunk)]);
@@ -295,8 +296,8 @@ export class Exchange {
     if (this.#isFinished || this.#isWriting) return;
     this.#refusal = refusal;
     if (!this.#isLast) return this.#answer(status, body, headers);
-    // The answer leaves one turn of the event loop later. Because the answer is pending until then, uWS does not run a request that follows
-    // in the same bytes, and closes the connection instead.
+    // The answer is sent in the next turn of the event loop. Because the answer is pending until then, uWS does not run a request that
+    // follows in the same bytes. It closes the connection instead.
     this.#isWriting = true;
     this.setDeadline(WRITE_DEADLINE_MS, Infinity);
     setImmediate(() => this.#isFinished || this.#answer(status, body, headers));
@@ -320,16 +321,16 @@ export class Exchange {
   /** Writes the whole answer. @returns whether the client took all of it */
   #write(status: number, body: string | Buffer, headers: string, isBodiless: boolean): boolean {
     const response = this.#response;
-    // The status line is written only for other statuses, because uWS writes `200 OK` itself.
+    // The status line is written only for statuses other than 200, because uWS writes `200 OK` itself.
     if (status !== 200) response.writeStatus(statusLine(status));
-    // One call into uWS writes all header lines, because uWS writes a value unchanged, line breaks included. Calls into uWS
-    // are the main cost of an answer.
+    // All header lines are written by one call into uWS, as if they were a single value: uWS writes a value unchanged, line breaks
+    // included. Calls into uWS are the main cost of an answer.
     let lines = this.requestId + headers;
-    // `endWithoutBody` gets no length: with one, uWS 20.51 waits for a body that a HEAD answer must not have, and closes the
+    // `endWithoutBody` gets no length. With a length, uWS 20.51 waits for a body that a HEAD answer must not have, and closes the
     // connection at the next request.
     if (this.isHead && !isBodiless) lines += `\r\ncontent-length: ${byteLength(body)}`;
     const { uwsCloses } = this.headers;
-    // If the client asked for the close, uWS closes without writing this header.
+    // If the client asked to close the connection, uWS closes it without writing this header.
     if (this.#isLast && uwsCloses) lines += '\r\nconnection: close';
     response.writeHeader('x-request-id', lines);
     if (isBodiless || this.isHead) {
@@ -344,7 +345,10 @@ export class Exchange {
     return true;
   }
 
-  /** Whether more bytes of this request's body may arrive. Always true for a chunked body: uWS may see its end too early. */
+  /**
+   * Whether more bytes of this request's body may arrive. Always true for a chunked body, because uWS may take such a body for complete too
+   * early.
+   */
   get #bodyMayContinue(): boolean {
     const { contentLength, transferEncoding } = this.headers;
     return transferEncoding !== '' || (contentLength !== '' && contentLength !== '0' && !this.#bodyIsComplete);
@@ -370,8 +374,8 @@ export class Exchange {
   }
 
   /**
-   * Begins a phase of the exchange with a deadline of its own. Within the route handler `startedAt` stands for the present time, which
-   * saves a reading of the clock.
+   * Begins a phase of the exchange with a deadline of its own. Within the route handler `startedAt` serves as the present time, which saves
+   * a reading of the clock.
    * @param milliseconds the time until the deadline
    * @param waitsMs how much of the time from now on does not count as work (`workedMs`)
    */
@@ -392,13 +396,15 @@ export class Exchange {
     this.#leavePlace();
   }
 
-  /** Closes the connection at once, even if the answer was not sent or only in part. */
+  /** Closes the connection at once, even if no answer, or only a part of it, was sent. */
   closeNow(): void {
     if (this.#isFinished) return;
     this.#response.close();
   }
 
-  /** Closes the connection at once, within the route handler. @param refusal the refusal that is not sent, for the log and the metrics */
+  /**
+   * Closes the connection at once, from within the route handler. @param refusal the refusal that is not sent, for the log and the metrics
+   */
   closeInHandler(refusal: Refusal): void {
     this.#refusal = refusal;
     this.#response.close();
@@ -440,7 +446,7 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * Bytes of a body's limit per piece (a chunk or a TCP segment) that the body may have: with a limit of 16 KiB it may come in 64 pieces.
+ * A body may have one piece (a chunk or a TCP segment) for so many bytes of its limit: with a limit of 16 KiB it may come in 64 pieces.
  * Each piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
 const LEAST_PIECE_BYTES = 256;
@@ -454,7 +460,7 @@ const requestIdPrefix = `${randomBytes(6).toString('base64url').replace(/[_-]/g,
 let requestCount = 0;
 
 /**
- * The id of a request that brings none: a random prefix of this process, and a count. `randomUUID` would take 0.13 µs more for each request
+ * The id of a request that sends none: a random prefix of this process, and a count. `randomUUID` would take 0.13 µs more for each request
  * (mitata).
  */
 function nextRequestId(): string {

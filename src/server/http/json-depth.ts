@@ -1,13 +1,13 @@
 /**
- * The most levels to which the JSON of a client may nest. 16 KB of brackets cost 1.5 ms to parse and 18 ms to encode again. With a limit of
- * 64 levels, 16 KB would still cost 1.4 ms, because JSON.stringify searches for circular references at each level. No game's state comes
- * near 32 levels.
+ * The most levels to which the JSON of a client may nest. 16 KB of brackets cost 1.5 ms to parse and 18 ms to encode again. Even a limit of
+ * 64 levels would be too high: 16 KB could then cost 1.4 ms, because JSON.stringify searches for circular references at each level. No
+ * game's state comes near 32 levels.
  */
 export const MAX_JSON_DEPTH = 32;
 
 /**
- * The most lists and objects in the JSON of a client. Each list or object costs an allocation. No room state of 8 KiB exceeds the bound:
- * 4,096 pairs of brackets fill 8 KiB already, and they would also need commas between them.
+ * The most lists and objects in the JSON of a client. Each list or object costs an allocation. No room state of 8 KiB exceeds the bound: 8
+ * KiB have room for 4,096 pairs of brackets, without the commas that they would need between them.
  */
 export const MAX_JSON_CONTAINERS = 4096;
 
@@ -42,7 +42,7 @@ export function tooNestedField(bytes: Uint8Array, most: JsonBounds = JSON_BOUNDS
     if (byte === QUOTE) {
       const start = at + 1;
       at = endOfString(bytes, start);
-      // The last string before a value is the name of its field.
+      // The last string before a value is the name of the field with this value.
       if (depth === 1) {
         fieldStart = start;
         fieldEnd = at;

@@ -1,14 +1,15 @@
 /**
  * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts an `Unkept` in its place. A
- * shape that expects a certain type then refuses the field, and a field that no shape declares is ignored as always. `Unkept` is a
- * function, because no shape accepts a function. An object would not do: a shape whose fields are all optional accepts any object.
+ * shape that expects a certain type then refuses the field, and a field that no shape declares is ignored as always. An `Unkept` is a
+ * function, because no shape accepts a function. An object would not be refused everywhere: a shape whose fields are all optional accepts
+ * any object.
  */
 interface Unkept {
   (): void;
   readonly message: string;
   /**
-   * Throws. A shape that takes any JSON must check with `unkeptIn`; if it does not, the request must fail when the value is stored, rather
-   * than store another value.
+   * Throws. A shape that takes any JSON must check with `unkeptIn`. If it does not, this method makes the request fail when the value is
+   * stored, so that no other value is stored in its place.
    */
   toJSON(): never;
 }
@@ -27,7 +28,7 @@ const IS_INEXACT = unkept('Must be a whole number that a double holds exactly, o
 const HAS_HALVES = unkept('Must have no half surrogates');
 const HAS_HALVES_IN_NAME = unkept('Must have a name without half surrogates');
 
-/** The first value within a list or an object that cannot be kept: its path, and why. */
+/** The first value within a list or an object that cannot be kept: its path, and the reason. */
 interface UnkeptBelow {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -36,14 +37,15 @@ interface UnkeptBelow {
 const BELOW = Symbol('unkept value below');
 
 /**
- * The first part of a free JSON value that cannot be kept: its path within the value, and why. Undefined if the whole value can be kept.
+ * The first part of a JSON value of any shape that cannot be kept: its path within the value, and the reason. Undefined if the whole value
+ * can be kept.
  */
 export function unkeptIn(value: unknown): UnkeptBelow | undefined {
   if (isUnkept(value)) return { path: [], message: value.message };
   return typeof value === 'object' && value !== null ? (value as { [BELOW]?: UnkeptBelow })[BELOW] : undefined;
 }
 
-/** Why the value at a path of the parsed JSON cannot be kept. Undefined if the value can be kept. */
+/** The reason why the value at a path of the parsed JSON cannot be kept. Undefined if the value can be kept. */
 export function unkeptAt(json: unknown, path: readonly PropertyKey[]): string | undefined {
   let value = json;
   for (const name of path) value = typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[name] : undefined;
@@ -53,7 +55,7 @@ export function unkeptAt(json: unknown, path: readonly PropertyKey[]): string | 
 /**
  * Parses the JSON of a client. A whole number that no double holds, a number beyond the range of doubles and a text with half a surrogate
  * pair become `Unkept`: JSON.parse would change the numbers (RFC 8259, section 6), and UTF-8 cannot hold the text (section 8.2). Decimals
- * are rounded, as by every reader of JSON.
+ * are rounded, as every reader of JSON does.
  * @param text nested at most MAX_JSON_DEPTH levels deep
  * @throws SyntaxError
  */
@@ -71,11 +73,11 @@ const NUMBER_CHARACTERS = /[\d+\-.eE]*/y;
 /** Walks through a text and the value that JSON.parse made of it, side by side. A reviver would take 30 times as long. */
 class Walk {
   readonly #text: string;
-  /** The lists and objects around the present position, and for each the index or the name of the present member. */
+  /** The lists and objects around the present position, and for each of them the index or the name of its present member. */
   readonly #around: unknown[] = [];
   readonly #path: (string | number)[] = [];
   #isAtName = false;
-  /** Why the current member's name cannot be kept, if so. */
+  /** Why the current member's name cannot be kept; undefined if it can be kept. */
   #ofName: Unkept | undefined;
 
   constructor(text: string) {
@@ -154,7 +156,7 @@ class Walk {
     return start + (letter === 'f' ? 'false' : 'true').length - 1;
   }
 
-  /** Replaces the present member by `Unkept`, and notes its path on the lists and objects around it. */
+  /** Replaces the present member by `Unkept`, and notes the member's path on all lists and objects that contain it. */
   #replace(problem: Unkept | undefined): void {
     if (problem === undefined) return;
     const depth = this.#around.length - 1;
@@ -162,7 +164,7 @@ class Walk {
     // If a name comes twice in an object, JSON.parse keeps its last value, which is replaced when its text is reached.
     if (ownMember(this.#around[depth], name) === undefined) return;
     setOwn(this.#around[depth] as object, name, problem);
-    // If a list or object has a note already, all lists and objects around it have one too.
+    // If a list or object has a note already, so have all lists and objects that contain it.
     for (let level = depth; level > 0 && !hasNote(this.#around[level]); level--)
       noteBelow(this.#around[level], { path: this.#path.slice(level), message: problem.message });
   }
@@ -196,7 +198,7 @@ function noteBelow(container: unknown, below: UnkeptBelow): void {
   Object.defineProperty(container, BELOW, { value: below });
 }
 
-/** Sets a member, also one named `__proto__`: an assignment to that name would set the prototype, and the member would be lost. */
+/** Sets a member, even one named `__proto__`. An assignment to that name would set the prototype, and the member would be lost. */
 export function setOwn(container: object, name: string | number, value: unknown): void {
   if (name === '__proto__') Object.defineProperty(container, name, { value, enumerable: true, configurable: true, writable: true });
   else (container as Record<string | number, unknown>)[name] = value;

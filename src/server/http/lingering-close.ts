@@ -38,8 +38,8 @@ export function answerAndLinger(
   };
   const closeIfQuiet = (): void => {
     isHeard = false;
-    // A process that was held up has not yet read the bytes that the client sent in the meantime. The event loop reads its sockets before
-    // it runs this callback.
+    // If the process was held up, it has not yet read the bytes that the client sent in the meantime. The event loop reads its sockets
+    // before it runs this callback.
     setImmediate(() => !isHeard && close());
   };
   const quiet = setTimeout(closeIfQuiet, text.length > SOCKET_BUFFER_BYTES ? SLOW_READER_MS : QUIET_MS);

@@ -8,12 +8,12 @@ import { headerLines, responseLines } from './response-headers.ts';
 /**
  * Refuses the requests beyond MAX_IN_FLIGHT, with the code `overloaded`. `Admission` counts the requests in flight.
  *
- * A refusal costs a fifth of what a coin credit costs (`npm run bench -- overload`). If four times as many requests come as a process can
- * serve, and it sent every refusal at once, it would serve only half of what it can. So the process sends REFUSALS_AT_ONCE at once in each
- * interval of the sweep, and holds further refusals back for up to HELD_MS. A connection whose refusal is held back sends no other request,
- * so a client that ignores `Retry-After` cannot take more of the process's time.
+ * A refusal costs a fifth of what a coin credit costs (`npm run bench -- overload`). Suppose that four times as many requests come as a
+ * process can serve: if it sent every refusal at once, it would serve only half of the requests that it can serve. So the process sends
+ * REFUSALS_AT_ONCE at once in each interval of the sweep, and holds further refusals back for up to HELD_MS. A connection whose refusal is
+ * held back sends no other request, so a client that ignores `Retry-After` cannot take more of the process's time.
  *
- * A refused connection stays open: accepting it again would cost several times as much as a refusal.
+ * A refused connection stays open: accepting a new connection would cost several times as much as a refusal.
  */
 export class Overload {
   readonly #origins: Origins;
@@ -46,7 +46,7 @@ export class Overload {
 
   #refuse(exchange: Exchange): void {
     if (this.#left > 0) return this.#send(exchange);
-    // The exchange gets no deadline: at a deadline it would be answered 503 `store_unavailable`.
+    // The exchange gets no deadline, because at a deadline it would be answered 503 `store_unavailable` instead.
     exchange.setDeadline(Infinity);
     this.#held.push({ exchange, untilMs: exchange.startedAt + HELD_MS });
   }
@@ -81,8 +81,8 @@ const REFUSALS_AT_ONCE = 200;
 const RETRY_AFTER_MS = 1000;
 
 /**
- * The most milliseconds for which a refusal is held back. `Retry-After` asks the client to wait as long anyway, so no client waits longer
- * because its refusal is held back.
+ * The most milliseconds for which a refusal is held back. `Retry-After` asks the client to wait for as long anyway, so holding a refusal
+ * back makes no client wait longer.
  */
 const HELD_MS = RETRY_AFTER_MS;
 

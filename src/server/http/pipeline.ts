@@ -24,7 +24,7 @@ export const REDIS_DEADLINE_MS = 2000;
 /** The longest wait of a costly request for its turn, in milliseconds. Then the service answers 503 `store_unavailable`. */
 const TURN_DEADLINE_MS = 20_000;
 
-/** Milliseconds of the `Retry-After` with which a costly request is refused if too many others wait. */
+/** The `Retry-After`, in milliseconds, for a costly request that is refused because too many others wait. */
 const BUSY_MS = 1000;
 
 export interface PipelineOptions<Services> extends AnswersOptions, ClientCredentialsOptions, ServerKeyCredentialOptions {
@@ -57,7 +57,7 @@ export class Pipeline<Services> {
   readonly #ignoresKeys: boolean;
   readonly #takesInstallId: boolean;
   readonly #redisDeadlineMs: number;
-  /** What each call reserves for its client's address before the handler runs. */
+  /** The reservations that each call makes for its client's address before the handler runs. */
   readonly #reserves: readonly Wanted[];
 
   constructor(endpoint: Endpoint<Services>, options: PipelineOptions<Services>) {
@@ -80,10 +80,10 @@ export class Pipeline<Services> {
   serve(exchange: Exchange, params: readonly string[]): void {
     if (this.#endpoint.method === 'GET') return this.#admit({ exchange, params, body: undefined });
     const { headers } = exchange;
-    // uWS hides all headers that follow a header without a name. If it hides Content-Length, it would run the body as a second request, so
+    // uWS hides all headers that follow a header without a name. If uWS hides Content-Length, it would run the body as a second request, so
     // a POST without that header is the last request of its connection.
     if (headers.contentLength === '') exchange.closeAfterAnswer();
-    // A browser attaches cookies by itself, and a bearer only if a page of an allowed origin does (CORS).
+    // A browser attaches cookies by itself. It attaches a bearer only if a page of an allowed origin does so (CORS).
     if (headers.cookie !== '' && this.#options.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)
       return this.#answers.reply(exchange, refuse('cross_site'));
     const bounds = bodyBoundsOf(this.#endpoint, exchange.key);
@@ -111,8 +111,8 @@ export class Pipeline<Services> {
     const credential = this.#credentialOf(request);
     if (!(credential instanceof Promise)) return this.#attempt(request, credential);
     credential.then(
-      // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later. The
-      // request of a client that has gone is still handled, such as the sign-out of a page that closes.
+      // The request may have been answered 503 at its deadline, which says that nothing was written. So it must not write later. A request
+      // whose client has gone is still handled, such as the sign-out of a page that closes.
       (found) => this.#attempt(request, exchange.refusal === undefined ? found : redisUnavailable(false)),
       (error: unknown) => this.#answers.fail(exchange, error),
     );
@@ -128,7 +128,9 @@ export class Pipeline<Services> {
       .then((found) => (found instanceof Refusal ? found : credentialOf(found)));
   }
 
-  /** One attempt to answer the request. Another attempt follows if a script refuses the credential and another credential is left. */
+  /**
+   * One attempt to answer the request. Another attempt follows if a script refuses the credential and the request has another credential.
+   */
   #attempt(request: Request, credential: Credential | Refusal): void {
     const { exchange } = request;
     if (credential instanceof Refusal) return this.#answers.settle(exchange, credential);
@@ -179,7 +181,10 @@ export class Pipeline<Services> {
     return [...this.#reserves, ['saveBytes', writesBytes.most(body as never)]];
   }
 
-  /** Reserves what the call needs for the client's address, then handles the call; refuses it if the address has reached a limit. */
+  /**
+   * Reserves the units or places that the call needs for the client's address, then handles the call. Refuses the call if the address has
+   * reached a limit.
+   */
   #reserve(request: Request, credential: Credential, call: PlainCall, wanted: readonly Wanted[]): void {
     const { exchange } = request;
     const goOn = (waitMs: number): void => {
@@ -189,7 +194,7 @@ export class Pipeline<Services> {
     const waitMs = exchange.reserve(wanted);
     if (!(waitMs instanceof Promise)) return goOn(waitMs);
     waitMs.then(
-      // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later.
+      // The request may have been answered 503 at its deadline, which says that nothing was written. So it must not write later.
       (found) => (exchange.isAnswered ? this.#answers.settle(exchange, redisUnavailable(false)) : goOn(found)),
       (error: unknown) => this.#answers.fail(exchange, error),
     );
@@ -208,7 +213,8 @@ export class Pipeline<Services> {
     const turn = key === undefined ? costlyWork.enter(group, 'address') : costlyWork.enter(key.id, 'key');
     if (turn === undefined) return this.#answers.settle(exchange, rateLimited(BUSY_MS, MANY_WAIT));
     exchange.costlyTurn = turn;
-    // While it waits, the request does not count as in flight: costly requests from many addresses would otherwise fill MAX_IN_FLIGHT.
+    // While the request waits for its turn, it does not count as in flight: costly requests from many addresses would otherwise fill
+    // MAX_IN_FLIGHT.
     exchange.park(TURN_DEADLINE_MS, Infinity);
     exchange.onGone(() => turn.gone());
     void turn.begun.then(() => {

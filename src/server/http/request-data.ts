@@ -84,9 +84,9 @@ const VALUES_AT_HAND = 1000;
 const MAX_LENGTH_AT_HAND = 64;
 
 /**
- * Validates an endpoint's path parameters and query. Remembers the results for a single path parameter and for an empty query: to validate
- * a parameter again would take 0.15 to 0.35 µs, a query 0.2 to 0.5 µs (mitata). Several requests share a remembered result, so handlers
- * must not change it.
+ * Validates an endpoint's path parameters and query. Remembers the results for a single path parameter and for an empty query. Validating a
+ * parameter again would take 0.15 to 0.35 µs, a query 0.2 to 0.5 µs (mitata). Several requests share a remembered result, so handlers must
+ * not change it.
  */
 export class TargetValidation {
   readonly #params: z.ZodObject | undefined;
@@ -147,7 +147,7 @@ interface MetaOptions {
   readonly sameSite: CookieScope['sameSite'];
 }
 
-/** The `RequestMeta` of an exchange. Each getter computes its value when it is read, because most handlers read no value. */
+/** The `RequestMeta` of an exchange. Each value is computed by a getter when it is read, because most handlers read none of them. */
 export class ExchangeMeta implements RequestMeta {
   readonly #exchange: Exchange;
   readonly #options: MetaOptions;
@@ -244,7 +244,7 @@ export class ExchangeMeta implements RequestMeta {
   }
 }
 
-/** Whether the client's connection uses TLS. X-Forwarded-Proto tells so, but is believed only if a trusted proxy sent it. */
+/** Whether the client's connection uses TLS. X-Forwarded-Proto says so, but is believed only if a trusted proxy sent it. */
 export function isOverTls(exchange: Exchange, addresses: ClientAddresses): boolean {
   return /^https$/i.test(exchange.headers.forwardedProto) && addresses.isTrusted(exchange.peer);
 }

@@ -11,7 +11,7 @@ export interface InvalidHeader {
 /**
  * The headers that the service reads, and the rules that a request's headers must keep (RFC 9110, RFC 9112).
  *
- * Every request runs this code, so a rule costs time only if its header was sent.
+ * This code runs for every request, so it spends time on a rule only if the rule's header was sent.
  */
 export class RequestHeaders {
   contentType = '';
@@ -42,9 +42,9 @@ export class RequestHeaders {
   websocketExtensions = '';
   transferEncoding = '';
   connection = '';
-  /** Whether uWS closes the connection after the answer: uWS takes a first Connection header of any five bytes for `close`. */
+  /** Whether uWS closes the connection after the answer. If the first Connection header has any five bytes, uWS takes it for `close`. */
   uwsCloses = false;
-  /** The headers seen so far among the headers that may be sent only once. Each has one bit, such as CONTENT_TYPE. */
+  /** Which of the headers that may be sent only once were seen so far. Each has one bit, such as CONTENT_TYPE. */
   #seen = 0;
   #repeated: string | undefined;
 
@@ -66,8 +66,8 @@ export class RequestHeaders {
         break;
       case 'transfer-encoding':
         this.#once(TRANSFER_ENCODING, name);
-        // uWS ignores an empty Transfer-Encoding. It is kept as `?`, so that the request is refused instead of seeming to have no such
-        // header.
+        // uWS ignores an empty Transfer-Encoding. It is kept as `?`, so that the request is refused. Otherwise the request would seem to
+        // have no such header.
         this.transferEncoding = value || '?';
         break;
       case 'host':
@@ -124,8 +124,8 @@ export class RequestHeaders {
         this.requestId = value;
         break;
       case 'traceparent':
-        // Two traceparent headers are invalid (W3C Trace Context, section 3.2). Joined to a list they are no well-formed traceparent, and
-        // are ignored.
+        // Two traceparent headers are invalid (W3C Trace Context, section 3.2). Joined to a list they are not a well-formed traceparent, so
+        // both are ignored.
         this.traceparent = this.traceparent === '' ? value : `${this.traceparent},${value}`;
         break;
       case 'content-encoding':
@@ -209,7 +209,7 @@ export class RequestHeaders {
 
   /**
    * Whether this must be the last request of its connection, for one of these reasons:
-   * - The client said so (RFC 9112, section 9.6), or uWS will close the connection.
+   * - Either the client asked for it (RFC 9112, section 9.6), or uWS will close the connection.
    * - The body is chunked. uWS's reader of chunks is lax, so the body may really end later (RFC 9112, section 11.2), and the bytes of a
    * next request may belong to it.
    * - The body is so long that the service closes the connection before its end.
@@ -240,8 +240,8 @@ export class RequestHeaders {
 }
 
 /**
- * One bit for each header that may be sent only once. If such a header came twice, a proxy and this service could use different ones (RFC
- * 9110, section 5.3).
+ * One bit for each header that may be sent only once. If such a header comes twice, a proxy and this service could use different values
+ * (RFC 9110, section 5.3).
  */
 const CONTENT_TYPE = 1;
 const CONTENT_LENGTH = 2;
@@ -255,7 +255,7 @@ const WEBSOCKET_KEY = 256;
 const WEBSOCKET_VERSION = 512;
 const PAIR_SECRET = 1024;
 const CONSOLE = 4096;
-/** The bit of Connection, which may be sent several times: the values make one list. */
+/** The bit of Connection. This header may be sent several times; its values make one list. */
 const CONNECTION = 2048;
 
 /** Without the flag `u`, ASCII letters match ASCII letters only. `toLowerCase` would turn U+212A, the Kelvin sign, into `k`. */

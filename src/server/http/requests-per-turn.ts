@@ -11,7 +11,10 @@ export const MOST_A_TURN = 64;
 export class RequestsPerTurn {
   #requests = 0;
   #ended = 0;
-  /** How many requests each address has sent since a connection was found to have sent too many. Undefined: none was found in this turn. */
+  /**
+   * How many requests each address has sent in this turn since a connection was found that sent too many. Undefined: none was found in this
+   * turn.
+   */
   #sentSince: Map<string, number> | undefined;
   readonly #end = (): void => {
     this.#requests = this.#ended = 0;
@@ -20,8 +23,9 @@ export class RequestsPerTurn {
 
   /**
    * Counts a request. uWS does not tell which connection a request came on. But if more than 64 requests per open connection have come,
-   * some connection has sent more than 64. It is the connection of the present request, because uWS runs the requests of a connection one
-   * after the other. In the rest of the turn the address of that connection may send no further request, and each other address 64.
+   * some connection has sent more than 64. This is the connection of the present request, because uWS runs the requests of one connection
+   * after those of another. In the rest of the turn the address of that connection may send no further request, and each other address may
+   * send 64.
    * @param connections the number of connections that are open now
    * @param response the response of the request. Its address is read only in a turn in which a connection has sent too much, because
    * reading it costs time

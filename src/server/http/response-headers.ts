@@ -14,7 +14,7 @@ export function responseLines(status: number, mediaType: string, headers: Header
 }
 
 /**
- * Header lines in wire format, each with its line break in front.
+ * Header lines in wire format, each preceded by its line break.
  * @throws if a value has a line break: whoever chose the value could otherwise add a header of their own
  */
 export function headerLines(headers: Headers): string {

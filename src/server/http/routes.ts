@@ -22,9 +22,9 @@ export interface RoutesOptions<Services> extends PipelineOptions<Services> {
   readonly takesConsole: boolean;
   readonly notFoundPage: NotFoundPage;
   readonly live: OpenSockets<Services>;
-  /** Takes each request: passes it to `handle`, or refuses it. */
+  /** Receives each request, and passes it to `handle` or refuses it. */
   readonly receive: (response: HttpResponse, request: HttpRequest, route: Route, handle: Handle) => void;
-  /** As `ExchangeRoute.finished`, with the name of the route. */
+  /** Like `ExchangeRoute.finished`, with the name of the route. */
   readonly finished: (exchange: Exchange, route: MeteredRoute, status: number) => void;
 }
 
@@ -33,7 +33,7 @@ export type Handle = (exchange: Exchange, request: HttpRequest) => void;
 
 type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'> & KeyTraits;
 
-/** What the server has to know of a request before it reads the request. */
+/** The facts about a request that the server has to know before it reads the request. */
 export interface Route extends ExchangeRoute {
   readonly unlimited: boolean;
   readonly ignoresKeys: boolean;
@@ -42,7 +42,7 @@ export interface Route extends ExchangeRoute {
   readonly takesTypedKey: boolean;
 }
 
-/** The route under which the metrics count a request. All paths and methods (GET, HEAD) of an endpoint have one route. */
+/** The route under which the metrics count a request. All paths and methods (GET, HEAD) of an endpoint count under the same route. */
 export interface MeteredRoute extends RouteName {
   /** Records the answer in the metrics. Status 0: the client aborted first. */
   readonly record: (status: number, milliseconds: number) => void;
@@ -100,7 +100,7 @@ class Routes<Services> {
       // In seconds. uWS sends a ping before this time has passed, so it finds a dead peer within 40 s.
       idleTimeout: 32,
       sendPingsAutomatically: true,
-      // In bytes. With 1, a socket with unsent data receives nothing more until it drains, and then the latest state.
+      // In bytes. With 1, a socket that has unsent data is sent nothing more until it drains. It is then sent the latest state.
       maxBackpressure: 1,
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
@@ -152,7 +152,7 @@ class Routes<Services> {
   #answerUnmatched(exchange: Exchange): void {
     const { origins, notFoundPage } = this.#options;
     const { origin } = exchange.headers;
-    // The connection closes after the answer if the request may have a body, which stays unread. uWS may hide Content-Length behind a
+    // If the request may have a body, which stays unread, the connection closes after the answer. uWS may hide Content-Length behind a
     // header without a name. A GET without Content-Length is trusted to have no body: closing after every GET would cost every client.
     if (exchange.headers.contentLength !== '' || !BODILESS_METHODS.has(exchange.method)) exchange.closeAfterAnswer();
     const methods = this.#knownMethods.of(exchange.path);
@@ -167,7 +167,7 @@ class Routes<Services> {
   }
 }
 
-/** The path as uWS's router takes it: uWS writes the parameter `{code}` as `:code`. */
+/** The path in the form of uWS's router, which writes the parameter `{code}` as `:code`. */
 function uwsPattern(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }

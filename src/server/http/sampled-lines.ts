@@ -26,7 +26,7 @@ export class SampledLines {
     this.#counts.clear();
   }
 
-  /** Whether an event may have a log line of its own: the first MOST_ALONE events of each second may. */
+  /** Whether an event may have a log line of its own, as the first MOST_ALONE events of each second may. */
   mayStandAlone(now: number): boolean {
     if (now >= this.#aloneUntil) {
       this.#aloneUntil = now + BETWEEN_LINES_MS;
@@ -40,7 +40,7 @@ export class SampledLines {
 const BETWEEN_LINES_MS = 1000;
 
 /**
- * The most events a second that have a line of their own. At the start of an outage all requests in flight fail: few on a quiet service,
- * thousands on a busy one.
+ * The most events a second that have a line of their own. At the start of an outage all requests in flight fail: these are few on a quiet
+ * service and thousands on a busy one.
  */
 const MOST_ALONE = 10;

@@ -15,8 +15,8 @@ import { check, withInstallId } from './request-data.ts';
 export interface ServerKeyCredentialOptions {
   readonly serverKeys: Pick<KeyRing, 'problemOf'>;
   /**
-   * Finds the account into which an account has moved; an account that has not moved is its own result. A move under way is first finished
-   * or undone.
+   * Finds the account into which an account has moved. For an account that has not moved, the result is the account itself. If a move of
+   * the account is under way, it is first finished or undone.
    * @throws Refusal `store_unavailable` if the move does not end
    */
   readonly followMove: (accountId: string) => Promise<string>;
@@ -36,7 +36,7 @@ export function serverKeyCredential(request: KeyedRequest, options: ServerKeyCre
   return refuseKey(request.key, request.endpoint) ?? new ServerKeyCredential(request, options, undefined, 0);
 }
 
-/** The credential of a request with a server key: the key, and the account that the request names. Such a request has no session. */
+/** The credential of a request with a server key: the key itself, and the account that the request names. Such a request has no session. */
 class ServerKeyCredential implements Credential {
   readonly key: ServerKey;
   readonly session = undefined;
@@ -76,9 +76,9 @@ class ServerKeyCredential implements Credential {
   }
 
   #identify({ meta }: PlainCall, accountId: string | undefined): Identified {
-    // At its deadline the request may have been answered 503, which says that nothing was written. So it must not write later.
+    // The request may have been answered 503 at its deadline, which says that nothing was written. So it must not write later.
     if (this.#request.exchange.isAnswered) return redisUnavailable(false);
-    // The request may have waited 10 s for its body or for the end of a move, and the key may have been revoked in that time.
+    // The request may have waited 10 s for its body or for the end of a move. The key may have been revoked in that time.
     const ended = this.#options.serverKeys.problemOf(this.key);
     if (ended !== undefined) return refuseBadKey(ended);
     return accountId === undefined ? undefined : callerFrom(meta, accountId, undefined, undefined);
@@ -124,7 +124,7 @@ export function refuseKey(key: ServerKey, { keyScope }: { readonly keyScope?: Sc
 
 /**
  * The ids of the accounts that a request names: none, one, or two if its accountId and its installId differ. Two ids may still mean one
- * account: the install's account may have moved into the other.
+ * account, because the install's account may have moved into the other account.
  * @throws Refusal `invalid_request`
  */
 function accountsNamed(exchange: Exchange, body: unknown, { method }: EndpointDeclaration): readonly string[] {

@@ -25,7 +25,10 @@ import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
-/** The interval, in milliseconds, at which the server ends overdue requests. One timer for all replaces a timer for each request. */
+/**
+ * The interval, in milliseconds, at which the server ends overdue requests. One timer serves all requests, which is cheaper than a timer
+ * for each request.
+ */
 const SWEEP_EVERY_MS = 100;
 
 type OfServer = 'overload' | 'costlyWork' | 'live' | 'receive' | 'finished';
@@ -37,13 +40,13 @@ export interface ServerOptions<Services> extends Omit<RoutesOptions<Services>, O
   readonly watchersPerTopic: number;
   readonly arrivals: Arrivals;
   readonly serverKeys: KeyRing;
-  /** Refuses requests with a foreign Host. Undefined: requests with every Host are served. */
+  /** Refuses requests with a foreign Host. Undefined: requests with any Host are served. */
   readonly servedHosts: ServedHosts | undefined;
   /** Counts the connections of each address. Undefined: their number is not limited. */
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
   readonly bodiesPerAddress: number;
-  /** Milliseconds of work from which on an answer is logged as slow. 0: no answer is. */
+  /** The milliseconds of work after which an answer is logged as slow. 0: no answer is. */
   readonly slowRequestMs: number;
   readonly loggedRequests: LoggedRequests;
 }
@@ -70,7 +73,7 @@ export class Server<Services> {
     this.#options = options;
     options.metrics.gauge({
       name: 'coinop_http_requests_in_flight',
-      help: 'Requests taken and not yet answered, probes and long-polls aside.',
+      help: 'Requests that were taken and not yet answered, without probes and long-polls.',
       value: () => options.admission.inFlight,
     });
     options.metrics.gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', value: () => this.#live.count });
@@ -95,7 +98,7 @@ export class Server<Services> {
     });
   }
 
-  /** Sends a message to every socket that is subscribed to the topic. */
+  /** Sends a message to every socket that has subscribed to the topic. */
   publish(topic: string, message: string): void {
     this.#app.publish(topic, message);
   }
@@ -126,8 +129,8 @@ export class Server<Services> {
   }
 
   /**
-   * Accepts no new connections, answers the requests in flight, and closes. A connection that was kept alive closes with its next answer,
-   * an idle one at the end.
+   * Accepts no new connections, answers the requests in flight, and closes. A kept-alive connection closes with its next answer, an idle
+   * one at the end.
    * @param timeoutMs the server closes after this time even if requests are in flight
    * @param quietMs the server closes after this time without a request in flight: requests that were on the wire when the drain began have
    * arrived by that time
@@ -162,8 +165,8 @@ export class Server<Services> {
     route.record(status, now - exchange.startedAt);
     this.#answerLog.answered(exchange, route, status, now);
     if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
-    // The log of bad keys already reports a key from a page. The log of refused origins would wrongly advise to allow the origin of that
-    // page.
+    // If a page sends a bad key, the log of bad keys already reports it. The log of refused origins would wrongly advise to allow the
+    // origin of that page.
     if (exchange.headers.origin !== '' && exchange.refusal?.code !== 'bad_key') this.#refusedOrigins.answered(exchange.headers);
   }
 
@@ -187,8 +190,8 @@ export class Server<Services> {
   }
 
   /**
-   * Counts the request against its server key, else against its address. A foreign Host and a bad key are refused only after the address
-   * was charged.
+   * Counts the request against its server key, else against its address. The address is charged before a foreign Host or a bad key is
+   * refused.
    */
   #admit(exchange: Exchange, route: Route): Refusal | undefined {
     const { headers } = exchange;
@@ -226,9 +229,9 @@ export class Server<Services> {
   }
 
   /**
-   * Refuses a request that no other limit counts, and closes its connection: the service does not read further requests that the client has
-   * sent ahead on it. An address with too many such refusals gets no answer. A trusted proxy always gets one: nginx treats a connection
-   * that closes without an answer as a service that is down, and then refuses all clients for a second (max_fails, fail_timeout).
+   * Refuses a request that no other limit counts, and closes its connection, so that further requests which the client has sent ahead on it
+   * are not read. An address with too many such refusals gets no answer at all. A trusted proxy always gets an answer: if a connection
+   * closes without one, nginx takes the service for down, and then refuses all clients for a second (max_fails, fail_timeout).
    */
   #turnAway(exchange: Exchange, refusal: Refusal, headers: Headers): void {
     const { admission, addresses } = this.#options;
@@ -242,7 +245,7 @@ export class Server<Services> {
   }
 
   /**
-   * Counts connections. A connection beyond the bound of its address is closed when it opens. It gets no answer, because it has sent no
+   * Counts connections. A connection beyond the limit of its address is closed when it opens. It gets no answer, because it has sent no
    * request yet.
    */
   #countConnections(): void {
@@ -286,8 +289,8 @@ export class Server<Services> {
   }
 
   /**
-   * Refuses a long-poll whose server key has expired or was revoked while it waited. A request at work is finished instead, because it may
-   * have written.
+   * Refuses a long-poll whose server key has expired or was revoked while it waited. A request whose handler already runs is finished
+   * instead, because it may have written.
    */
   #endWait(exchange: Exchange): boolean {
     const { key, isWaiting } = exchange;
@@ -302,10 +305,10 @@ export class Server<Services> {
   }
 
   /**
-   * Refuses a body beyond the bound of its address. The bodies that began first go on.
+   * Refuses a body beyond the limit on bodies of its address. The bodies that began first go on.
    *
-   * Only the sweep checks the bound. Nearly all bodies have arrived before a sweep meets them, so a client with slow bodies
-   * does not cost the other clients of its address a refusal.
+   * Only the sweep checks the bound. Nearly all bodies have arrived before a sweep meets them. So one client with slow bodies does not lead
+   * to refusals for other clients of its address.
    *
    * @param bodies the number counted so far, by address group
    */
@@ -321,7 +324,8 @@ export class Server<Services> {
 }
 
 /**
- * The `Retry-After`, in milliseconds, of a request past the limit of `chargeUncounted`. Only clients of a trusted proxy get such an answer.
+ * The `Retry-After`, in milliseconds, of a request past the limit of `chargeUncounted`. Only clients behind a trusted proxy get such an
+ * answer.
  */
 const UNCOUNTED_WAIT_MS = 1000;
 

@@ -1,11 +1,11 @@
 /**
- * The distributed trace to which a request belongs, by its header traceparent (W3C Trace Context, https://www.w3.org/TR/trace-context/).
+ * The distributed trace of a request, from its header traceparent (W3C Trace Context, https://www.w3.org/TR/trace-context/).
  */
 export interface Trace {
   /** The id of the trace: 32 hexadecimal digits. */
   readonly id: string;
   /**
-   * The header traceparent of calls that this request causes. Its parent is the caller's span, as in the request. The service exports no
+   * The header traceparent for calls that this request causes. Its parent is the caller's span, as in the request. The service exports no
    * spans, so nobody could find a span that the service added.
    */
   readonly traceparent: string;
@@ -20,7 +20,7 @@ export function traceOf(header: string): Trace | undefined {
   return { id: id!, traceparent: `00-${id}-${parent}-0${known}` };
 }
 
-/** Matches a traceparent. One of a later version may have more fields at its end. */
+/** Matches a traceparent. A header of a later version may have more fields at its end. */
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})((?:-[\x21-\x7e]{0,200})?)$/;
 
 /** The bits of the flags `sampled` and `random-trace-id`. All other flags must be sent on as 0. */

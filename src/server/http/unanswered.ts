@@ -3,9 +3,9 @@ import type { Exchange } from './exchange.ts';
 /**
  * The exchanges that still wait for an answer.
  *
- * It is a list, in which each exchange knows its index, instead of a Set: a Set whose members change with every request is rehashed all the
- * time, and V8 links each outgrown table to the next one. An outgrown table in the old space keeps the next one alive until the next full
- * collection, and all exchanges in it. With a Set, collections took twice as long.
+ * It is a list in which each exchange knows its index. A Set whose members change with every request is rehashed all the time, and V8 links
+ * each outgrown table to the next one. An outgrown table in the old space keeps the next table, with all its exchanges, alive until the
+ * next full collection. With a Set, collections took twice as long.
  */
 export class Unanswered {
   readonly #exchanges: Exchange[] = [];

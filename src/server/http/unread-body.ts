@@ -1,6 +1,6 @@
 /**
- * The most bytes of a body that the service drops while its answer is due or lingers. So a client that sends a file to an endpoint that
- * takes JSON still gets the answer that its body is too large.
+ * The most bytes of a body that the service reads and drops before the answer is sent or during a lingering close. So a client that sends a
+ * file to an endpoint for JSON still gets the answer that its body is too large.
  */
 export const MOST_UNREAD_BYTES = 1024 * 1024;
 
@@ -11,8 +11,8 @@ const MOST_PIECES = 256;
 const MOST_MS = 5000;
 
 /**
- * Counts the rest of a body that the service has decided not to read. The callback that takes the pieces has to check the bounds itself:
- * uWS reads a connection as long as bytes come, and no timer runs in that time.
+ * Counts the rest of a body that the service has decided not to read. The callback for the pieces has to check the bounds itself: uWS reads
+ * a connection as long as bytes come, and no timer runs in that time.
  */
 export class UnreadBody {
   readonly #endsAt = performance.now() + MOST_MS;

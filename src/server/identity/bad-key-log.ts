@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
 import type { BadKey, KeyProblem } from './key-ring.ts';
 
-/** Logs requests with bad server keys: the first at once, then at most one line a minute, because a client can send thousands a second. */
+/**
+ * Logs requests with bad server keys: the first request at once, then at most one line a minute, because a client can send thousands of
+ * them a second.
+ */
 export class BadKeyLog {
   readonly #log: Logger;
   readonly #refused = new Map<KeyProblem | 'from_browser', number>();
@@ -24,7 +27,7 @@ export class BadKeyLog {
     this.#count(problem, id, now);
   }
 
-  /** Counts a valid key that came with an Origin header, so from a page or an app in which anybody can read the key. */
+  /** Counts a valid key that came with an Origin header: a page or an app sent it, and anybody can read the key there. */
   cameFromBrowser(id: string, now: number): void {
     this.#count('from_browser', id, now);
   }
@@ -41,7 +44,7 @@ export class BadKeyLog {
 
   #count(problem: KeyProblem | 'from_browser', id: string | undefined, now: number): void {
     this.#refused.set(problem, (this.#refused.get(problem) ?? 0) + 1);
-    // Only ids of existing keys are given, and there are few of them.
+    // Only ids of existing keys get here, and there are few of them.
     if (id !== undefined) this.#keys.add(id);
     this.sweep(now);
   }

@@ -24,19 +24,19 @@ export function callerFrom(
 }
 
 /**
- * The caller for an operator who acts for an account, without a session of the account. Accounts that an operator creates count against no
+ * The caller when an operator acts for an account, without a session of the account. Accounts that an operator creates count against no
  * limit.
  */
 export function operatorFor(accountId: string): Caller {
   return callerFrom({ address: '' }, accountId, undefined, undefined);
 }
 
-/** As `operatorFor`, also for a banned, moving, moved or deleted account. Such a caller creates no account. */
+/** Like `operatorFor`, but also for a banned, moving, moved or deleted account. Such a caller creates no account. */
 export function uncheckedOperatorFor(accountId: string): Caller {
   return new UncheckedCaller(accountId, undefined, { address: '' }, undefined);
 }
 
-/** The caller of an earlier request, made from the ids in a signed text. @param sessionId undefined: an installId named the account */
+/** The caller of an earlier request, restored from the ids in a signed text. @param sessionId undefined: an installId named the account */
 export function callerNamed(accountId: string, sessionId: string | undefined): ScriptCaller {
   const standing = standingKey(accountId);
   return {

@@ -1,10 +1,10 @@
--- Makes, changes and removes server keys, all of them or none, and tells every process by a message on a channel.
+-- Makes, changes and removes server keys: all changes or none. Tells every process by a message on a channel.
 -- KEYS records, used
 -- ARGV changes, most
 -- Answers changed conflict full
 --
--- `changes` is a JSON list of [id, record as the caller read it, new record]; '' stands for no record. `conflict`: a record is no longer as
--- the caller read it. `full`: there would be more than `most` keys.
+-- `changes` is a JSON list of [id, record as the caller read it, new record]; '' stands for no record. `conflict`: a record has changed
+-- since the caller read it. `full`: there would be more than `most` keys.
 local list, count = cjson.decode(changes), redis.call('HLEN', records)
 for _, change in ipairs(list) do
   local id, before, after = unpack(change)

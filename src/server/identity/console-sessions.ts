@@ -18,26 +18,33 @@ export const CONSOLE_SESSION_MS = 3_600_000;
 /** Milliseconds after typing the key in which an operator may make changes that cannot be undone. */
 export const CONFIRMED_MS = 300_000;
 
-/** The most open sessions of one server key. A further sign-in ends the oldest session, so that the holder of a key cannot fill Redis. */
+/**
+ * The most open sessions of one server key. A further sign-in ends the oldest session, so that the holder of a key cannot fill Redis with
+ * sessions.
+ */
 const MOST_SESSIONS = 20;
 
-/** Milliseconds after which the provider of a person is asked for the person's groups again. */
+/** The interval, in milliseconds, at which the identity provider is asked again for a person's groups. */
 export const ASK_EVERY_MS = 900_000;
 
-/** Milliseconds for which one process may ask the provider of a session, while the others wait. Longer than the provider may take. */
+/**
+ * Milliseconds for which one process may ask the identity provider about a session, while the others wait. Longer than the provider may
+ * take.
+ */
 const ASKING_MS = 12_000;
 
-/** Milliseconds between two looks at whether another process has asked. */
+/** Milliseconds between two checks whether another process has finished asking. */
 const WAIT_MS = 100;
 
 /**
- * The Redis key of a hash: the id of each session of a server key or a person → when the session ends, and until when its operator counts as
- * having typed the key. For a person also when the provider was last asked, and with what it can be asked again, encrypted.
+ * The Redis key of a hash: the id of each session of a server key or a person → when the session ends, and until when its operator counts
+ * as having typed the key. For a person the hash also holds when the identity provider was last asked, and, encrypted, the data needed to
+ * ask it again.
  * @param operator the id of the key or of the person
  */
 export const consoleSessionsKey = (operator: string): string => `{console:${operator}}`;
 
-/** The Redis key of a text that is there while a process asks the provider of a session. */
+/** The Redis key of a text that exists while a process asks the identity provider about a session. */
 const askingKey = (operator: string, session: string): string => `${consoleSessionsKey(operator)}:asking:${session}`;
 
 /** The keys of all sessions, for the audit. */
@@ -53,7 +60,7 @@ const startScript = defineScript({
 
 /**
  * Tells whether a session of the console is open, and until when its operator may make changes that cannot be undone. Answers
- * open(confirmed_until, asked_at, held), ended. A session of a key has '' in place of the last two.
+ * open(confirmed_until, asked_at, held), ended. For a session of a server key the last two are ''.
  */
 const readScript = defineScript({
   name: 'identity/read-console-session',
@@ -78,7 +85,7 @@ const confirmScript = defineScript({
   answers: ['confirmed', 'ended'],
 });
 
-/** Lets one process ask the provider of a session. */
+/** Lets only one process at a time ask the identity provider about a session. */
 const askScript = defineScript({
   name: 'identity/ask-for-console-session',
   lua: `if redis.call('SET', asking, '1', 'NX', 'PX', asking_ms) then return {'ask'} end
@@ -88,7 +95,10 @@ const askScript = defineScript({
   answers: ['ask', 'asked'],
 });
 
-/** Notes what a provider has said of the person of a session: '' ends the session. Without anything said the next process asks. */
+/**
+ * Notes the identity provider's answer about the person of a session. `ended` ends the session. After '', which stands for no answer, the
+ * next process asks.
+ */
 const saidScript = defineScript({
   name: 'identity/note-console-session',
   lua: `local before = redis.call('HGET', sessions, id)
@@ -125,7 +135,7 @@ export interface ConsoleRequest {
   readonly fetchSite: string;
 }
 
-/** What a session cookie of the console says, once its signature was verified. */
+/** The content of a session cookie of the console whose signature was verified. */
 interface Held {
   /** The id of the server key or of the person. */
   readonly operator: string;
@@ -134,7 +144,7 @@ interface Held {
   readonly endsAt: number;
 }
 
-/** Asks the provider of a person who is signed in. */
+/** Asks the identity provider again about a person who is signed in. */
 export interface Vouching {
   /**
    * @param held what the session keeps for this question
@@ -145,7 +155,7 @@ export interface Vouching {
 }
 
 interface ConsoleSessionsOptions {
-  /** Undefined: operators type server keys into the page. Else only people sign in, and typed keys give no session. */
+  /** Undefined: operators type server keys into the page. Else people sign in at a provider, and a typed key starts no session. */
   readonly vouching?: Vouching | undefined;
   readonly signer: TokenSigner;
   readonly keys: Pick<KeyRing, 'isKnown' | 'byId'>;
@@ -155,34 +165,34 @@ interface ConsoleSessionsOptions {
 }
 
 /**
- * The sessions of operators who typed a key into the console, or who signed in by a provider of CONSOLE_SIGN_IN.
+ * The sessions of operators who typed a server key into the console, or who signed in at a provider of CONSOLE_SIGN_IN.
  *
- * The cookie is a signed token with the id of the key and of the session. So a forged cookie costs no trip to Redis, and the request counts
- * against the limits of the key before its body is read. The signed token does not prove that the session is open. A hash in Redis lists
- * the open sessions, so that a sign-out also ends a copy of the cookie. A session that Redis loses has ended.
+ * The cookie is a signed token that names the server key or the person, and the session. So a forged cookie costs no trip to Redis, and the
+ * request counts against the limits of the key before its body is read. The signed token does not prove that the session is open. A hash in
+ * Redis lists the open sessions, so that a sign-out also ends a copy of the cookie. A session that Redis loses has ended.
  *
- * The provider of a person is asked again by the first request after ASK_EVERY_MS. Until it has answered, the session gives access to
- * nothing.
+ * The first request after ASK_EVERY_MS makes the service ask the provider of a person again. Until it has answered, the session gives
+ * access to nothing.
  */
 export class ConsoleSessions {
   readonly #options: ConsoleSessionsOptions;
-  /** The questions to providers that are under way, by session. */
+  /** The requests to providers that are under way, by session. */
   readonly #asking = new Map<string, Promise<Refusal | undefined>>();
 
   constructor(options: ConsoleSessionsOptions) {
     this.#options = options;
   }
 
-  /** Whether people sign in by a provider, so that the page takes no server keys. */
+  /** Whether people sign in at a provider. The page then takes no server keys. */
   get takesPeople(): boolean {
     return this.#options.vouching !== undefined;
   }
 
   /**
-   * The key for which the cookie of a request stands, or the refusal of a session that has ended. Undefined for a request without a cookie,
-   * and for a request that does not come from the console's page.
+   * The server key that the cookie of a request stands for, or a refusal if the session has ended. Undefined for a request without a
+   * cookie, and for a request that does not come from the console's page.
    *
-   * Whether the session is still open is checked later, by `confirmed`. All sessions of a key end when the key ends or its role changes.
+   * `confirmed` checks later whether the session is still open. All sessions of a key end when the key ends or its role changes.
    * @param secure whether the cookie was set on a connection over TLS
    */
   keyOf(request: ConsoleRequest, origins: Pick<Origins, 'isOwn'>, secure: boolean): ServerKey | Refusal | undefined {
@@ -219,7 +229,7 @@ export class ConsoleSessions {
     return { operator: claims.subject, id, role, endsAt: claims.expiresAt };
   }
 
-  /** The key, with the state of its session as Redis has it, or the refusal if the session has ended. */
+  /** The key, with the state of its session in Redis, or a refusal if the session has ended. */
   async confirmed(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
     const found = await this.#read(key.id, session.id);
     if (found === undefined) return refuseEnded();
@@ -237,7 +247,7 @@ export class ConsoleSessions {
     return { confirmedUntil: Number(confirmedUntil), askedAt: askedAt === '' ? undefined : Number(askedAt), held };
   }
 
-  /** As `#ask`, at most once at a time in this process: a view sends many requests together. */
+  /** Like `#ask`, but at most once at a time for each session in this process: a view sends many requests together. */
   #askOnce(key: ServerKey, id: string): Promise<Refusal | undefined> {
     let under = this.#asking.get(id);
     if (under === undefined) {
@@ -248,7 +258,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Asks the provider for the role of a person. If another process asks, waits for it: a provider may give each refresh token only once.
+   * Asks the provider whether the person still has the role of the session. If another process is asking, waits for that process, because a
+   * provider may give each refresh token only once.
    * @returns the refusal if the session ended, or nobody has an answer yet
    */
   async #ask(key: ServerKey, id: string): Promise<Refusal | undefined> {
@@ -263,7 +274,7 @@ export class ConsoleSessions {
         const note = (said: string) => scripts.run(saidScript, { sessions, asking }, { id, said });
         try {
           const answer = await vouching?.again(key.id, found.held);
-          // As with a key, a session ends with its role.
+          // As with a server key, a session ends when its person's role changes.
           const stays = answer !== undefined && answer.role === key.role;
           await note(stays ? `${now()} ${answer.held}` : 'ended');
           return stays ? undefined : refuseEnded();
@@ -288,7 +299,7 @@ export class ConsoleSessions {
   }
 
   /**
-   * Starts a session of a person whose groups a provider has just named.
+   * Starts a session of a person whose groups the provider has just named.
    * @param authenticatedAt when the person last proved the identity at the provider, in milliseconds since 1970. Undefined: not known
    * @param held with what the provider can be asked again
    */
@@ -307,7 +318,7 @@ export class ConsoleSessions {
   }
 
   /**
-   * Notes that the operator typed the key once more.
+   * Notes that the operator has typed the key once more.
    * @returns until when changes that cannot be undone are allowed, in milliseconds since 1970, or the refusal if the session has ended
    */
   async confirm(operator: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
@@ -330,9 +341,9 @@ interface Started {
 }
 
 /**
- * Whether a request comes from a page of the service's own origin. SameSite=Strict alone would also accept requests from pages on every
- * other port and every sibling domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the header
- * x-console have to suffice.
+ * Whether a request comes from a page of the service's own origin. The cookie's SameSite=Strict alone would also accept requests from pages
+ * on every other port and every sibling domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the
+ * header x-console have to suffice.
  */
 export function isFromConsole(
   { console, origin, host, fetchSite }: Omit<ConsoleRequest, 'cookie'>,
@@ -342,8 +353,8 @@ export function isFromConsole(
 }
 
 /**
- * Whether the console's page sent the request, by what the browser says. Only the console's own origin can send x-console, because no
- * preflight allows it. If `isFromConsole` is false all the same, a proxy has changed the Host header.
+ * Whether the console's page sent the request, as far as the browser's headers tell. Only the console's own origin can send x-console,
+ * because no preflight allows it. If `isFromConsole` is false for such a request, a proxy has changed the Host header.
  */
 export function isFromOwnPage({ console, fetchSite }: Pick<ConsoleRequest, 'console' | 'fetchSite'>): boolean {
   return console !== '' && (fetchSite === '' || fetchSite === 'same-origin');

@@ -1,10 +1,10 @@
 /**
- * The value of a cookie in a Cookie header (RFC 6265), or undefined. A cookie sent twice with different values is ignored: a sibling domain
- * or a deeper path may have set one of them, and the header does not tell which.
+ * The value of a cookie in a Cookie header (RFC 6265), or undefined. A cookie that is sent twice with different values is ignored: a
+ * sibling domain or a deeper path may have set one of them, and the header does not tell which.
  */
 export function cookieValue(header: string, name: string): string | undefined {
   if (header === '' || !header.includes(name)) return undefined;
-  // A header with a single cookie is read without a list of pairs, in 0.05 µs instead of 0.13.
+  // If the header has a single cookie, no list of pairs is made. That takes 0.05 µs instead of 0.13.
   if (!header.includes(';')) return valueIn(header, name);
   let found: string | undefined;
   for (const pair of header.split(';')) {
@@ -24,24 +24,24 @@ function valueIn(pair: string, name: string): string | undefined {
 /** The request and the settings that decide the attributes of the cookies which an answer sets. */
 export interface CookieScope {
   /**
-   * Whether browsers send the cookie from pages of other sites. `none`: they do, if it is Secure, and keep it apart for each site
-   * (https://developer.mozilla.org/docs/Web/Privacy/Guides/Privacy_sandbox/Partitioned_cookies).
+   * Whether browsers send the cookie from pages of other sites. `none`: browsers send it if it is Secure, and keep a separate one for each
+   * embedding site (https://developer.mozilla.org/docs/Web/Privacy/Guides/Privacy_sandbox/Partitioned_cookies).
    */
   readonly sameSite: 'lax' | 'none';
   /**
    * Whether a `lax` cookie is Secure: true unless the service runs in development over plain http. A cookie with `none` is always Secure.
    */
   readonly secure: boolean;
-  /** The Cookie header of the request, which shows the cookies that the browser has. */
+  /** The Cookie header of the request, which shows the cookies that the browser has now. */
   readonly held: string;
 }
 
 /**
- * The Set-Cookie values that give a browser this cookie: HttpOnly, and with the attributes of its scope.
+ * The Set-Cookie values that set this cookie: HttpOnly, and with the attributes of its scope.
  *
- * A browser may hold one cookie of each kind of SameSite under the same name. After a change of COOKIE_SAME_SITE it would send both, and
- * `cookieValue` ignores two that differ, so the user could not sign in again. So the first of the values deletes the cookie of the other
- * kind: with `none` in each browser that sent a cookie of this name, with `lax` only in browsers that sent two.
+ * Under the same name a browser may hold two cookies, one for each kind of SameSite. After a change of COOKIE_SAME_SITE it would send both.
+ * `cookieValue` ignores two cookies that differ, so the user could not sign in again. So the first of the values deletes the cookie of the
+ * other kind. With `none` this value is sent to each browser that sent a cookie of this name, with `lax` only to browsers that sent two.
  */
 export function setCookie(
   name: string,

@@ -5,7 +5,7 @@ import { BadKey, type KeyRing } from './key-ring.ts';
 import { isServerKey } from './server-key-record.ts';
 import type { ServerKey } from './server-keys.ts';
 
-/** The parts of a request that the check reads. */
+/** The parts of a request that the check of server keys reads. */
 export interface KeyedRequest {
   readonly bearer: string | undefined;
   readonly origin: string;
@@ -13,11 +13,11 @@ export interface KeyedRequest {
   readonly fetchSite: string;
 }
 
-/** What the route of a request says about server keys. */
+/** The facts about a request's route that matter for server keys. */
 interface KeyedRoute {
-  /** Whether the endpoint reads no key. It then answers even if the process has not read the server keys yet. */
+  /** Whether the endpoint reads no key. If so, it answers even if the process has not read the server keys yet. */
   readonly isIgnored: boolean;
-  /** Whether an operator typed the key into the console's page, the only page from which keys are accepted. */
+  /** Whether an operator typed the key into the console's page. From other pages no key is accepted. */
   readonly isTyped?: boolean;
 }
 
@@ -45,9 +45,9 @@ export class KeyCheck {
     const found = this.#keys.find(bearer);
     const isBad = found instanceof BadKey;
     if (isBad) this.#log.refused(found, address, performance.now());
-    // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own site, which has
-    // Sec-Fetch-Site. Servers send neither Origin nor Sec-Fetch-Site: Node's fetch sends only Sec-Fetch-Mode. The answer does not tell whether the key is
-    // valid.
+    // Browsers send Origin with each POST and with each request to another site. With a GET to the page's own site they send Sec-Fetch-Site
+    // instead. Servers send neither Origin nor Sec-Fetch-Site: Node's fetch sends only Sec-Fetch-Mode. The answer does not tell whether the
+    // key is valid.
     if (!isTyped && (origin !== '' || fetchSite !== '')) {
       if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());
       return refuse('bad_key', { message: 'A server key does not belong in a browser: keep it on your server.' });

@@ -17,13 +17,13 @@ import {
 } from './server-key-record.ts';
 import type { ServerKey } from './server-keys.ts';
 
-/** Why a server key is not valid. With `expired` and `revoked` the key's secret was right. */
+/** Why a server key is not valid. With `expired` and `revoked` the secret in the request was right. */
 export type KeyProblem = 'malformed' | 'unknown' | 'wrong_secret' | 'expired' | 'revoked';
 
 /** A key that is not valid. */
 export class BadKey {
   readonly problem: KeyProblem;
-  /** The id of the key, if Redis has a key with this id. Then the id is no secret, so the log may have it. */
+  /** The id of the key, if Redis has a key with this id. Such an id is no secret, so the log may have it. */
   readonly id: string | undefined;
 
   constructor(problem: KeyProblem, id?: string) {
@@ -57,13 +57,14 @@ type Ends = Pick<ServerKeyRecord, 'expiresAt' | 'revokedAt'>;
 type Change = readonly [id: string, before: string, after: string];
 
 /**
- * The server keys, in the memory of each process: a request checks its key without a trip to Redis. A change is published, and the process
- * then reads all keys again. It also reads all keys when it subscribes again, and every 3 s.
+ * Holds the server keys in the memory of each process, so that the check of a request's key needs no trip to Redis. A message on a channel
+ * announces each change, and the process then reads all keys again. It also reads all keys each time it has subscribed again, and every 3
+ * s.
  *
- * A process that cannot read the keys goes on with the keys of its last read: while Redis is away, nobody can revoke a key either.
+ * A process that cannot read the keys keeps those of its last read. While Redis is unreachable, nobody can revoke a key either.
  *
- * The end of a key can only move earlier. So a process remembers the ends that it has seen, and writes them back if Redis has lost them,
- * for example at a failover or because an older state was restored: no key becomes valid again.
+ * The end of a key can only move earlier. So a process remembers the ends that it has seen, and writes an end back if Redis has lost it,
+ * for example at a failover or when an older state was restored. So no key becomes valid again.
  */
 export class KeyRing {
   readonly #options: KeyRingOptions;
@@ -75,13 +76,13 @@ export class KeyRing {
   readonly #noted = new Map<string, number>();
   readonly #poll: NodeJS.Timeout;
   #retry: NodeJS.Timeout | undefined;
-  /** The number of the last read that was begun. Reads overlap, because each message needs a read that begins after its change. */
+  /** The number of the last read that has begun. Reads overlap, because each message needs a read that begins after its change. */
   #asked = 0;
-  /** The number of the last read whose answer was taken. On a Cluster the answers may come out of order. */
+  /** The number of the last read whose result was used. On a Cluster the answers may come out of order. */
   #taken = 0;
   #lastProblem: string | undefined;
   #isClosed = false;
-  /** The callbacks after a read in which a key had changed or was missing, so that it may have ended. */
+  /** Callbacks for a read that shows a changed or missing key, which may therefore have ended. */
   readonly #changed = new Set<() => void>();
 
   constructor(options: KeyRingOptions) {
@@ -104,7 +105,7 @@ export class KeyRing {
     return this.#keys !== undefined;
   }
 
-  /** The key of a token that begins with `coinop_sk_`, or why the token is bad. Only to be called if `isKnown`. */
+  /** The key with this token, which begins with `coinop_sk_`, or the reason why the token is bad. Only to be called if `isKnown`. */
   find(token: string): ServerKey | BadKey {
     const parts = partsOf(token);
     if (parts === undefined) return MALFORMED;
@@ -119,7 +120,10 @@ export class KeyRing {
     return held.key;
   }
 
-  /** The key with this id, for a session of the console, at whose start the whole token was checked. Only to be called if `isKnown`. */
+  /**
+   * The key with this id, for a session of the console. The whole token was checked at the start of the session. Only to be called if
+   * `isKnown`.
+   */
   byId(id: string): ServerKey | BadKey {
     const held = this.#keys?.get(id);
     const ended = this.problemOf({ id });
@@ -128,12 +132,14 @@ export class KeyRing {
     return held.key;
   }
 
-  /** Why a key that `find` found valid is no longer valid; undefined while it is. A request may have waited since `find`. */
+  /**
+   * The reason why a key that `find` found valid is no longer valid; undefined while it is valid. A request may have waited since `find`.
+   */
   problemOf({ id, isPerson = false }: Pick<ServerKey, 'id' | 'isPerson'>): BadKey | undefined {
     // A person has a session and no key. `ConsoleSessions.confirmed` checks the session at each request.
     if (isPerson) return undefined;
     const held = this.#keys?.get(id);
-    // An operator's command has removed the key. That is possible only after the key's end.
+    // An operator's command has removed the key. The command removes only keys that have ended.
     if (held === undefined) return new BadKey('unknown', id);
     if (this.#options.now() < held.end) return undefined;
     return new BadKey(held.isRevoked ? 'revoked' : 'expired', id);
@@ -147,7 +153,7 @@ export class KeyRing {
     this.#changed.add(changed);
   }
 
-  /** Reads all keys from Redis. Never fails: while Redis is away, it tries again. */
+  /** Reads all keys from Redis. Never fails: while Redis is unreachable, it tries again. */
   async read(): Promise<void> {
     const number = ++this.#asked;
     clearTimeout(this.#retry);
@@ -159,7 +165,7 @@ export class KeyRing {
       this.#lastProblem = undefined;
     } catch (error) {
       const { message } = error as Error;
-      // The main connection logs an outage of Redis, so this line is only for debugging then.
+      // During an outage of Redis the main connection logs the outage, so this line is for debugging only.
       const level = redisFailure(error) === undefined ? 'warn' : 'debug';
       if (message !== this.#lastProblem) this.#options.log[level]({ reason: message }, 'the server keys could not be read');
       this.#lastProblem = message;
@@ -175,7 +181,7 @@ export class KeyRing {
 
   /** Subscribes, then reads. Changes after the subscription arrive as messages; the read finds the earlier ones. */
   async #listen(): Promise<void> {
-    // If the subscription fails, another `ready` follows once there is a connection.
+    // If the subscription fails, another `ready` follows once there is a connection again.
     await this.#options.subscriber.subscribe(SERVER_KEYS).catch(() => {});
     await this.read();
   }
@@ -215,7 +221,7 @@ export class KeyRing {
       end: endOf(ends),
       isRevoked: ends.revokedAt !== undefined,
       text,
-      // Keeps the fields that a later version added to the record.
+      // Keeps the fields that a later version has added to the record.
       restored: isWhole ? undefined : JSON.stringify({ ...(JSON.parse(text) as object), ...ends }),
     };
   }
@@ -228,7 +234,7 @@ export class KeyRing {
       const [word] = await scripts.run(changeServerKeys, { records: SERVER_KEYS, used: SERVER_KEYS_USED }, args);
       if (word === 'changed') log.warn({ keys: ids }, 'redis had forgotten the end of server keys: it was written back');
     } catch (error) {
-      // Only a debug line, because the next read of the keys tries again.
+      // Logged for debugging only, because the next read of the keys tries again.
       log.debug({ keys: ids, reason: (error as Error).message }, 'the end of server keys could not be written back');
     }
   }
@@ -255,12 +261,12 @@ function earlier(one: number | undefined, other: number | undefined): number | u
 const MALFORMED = new BadKey('malformed');
 const UNKNOWN = new BadKey('unknown');
 
-/** Stands for the hash of a key that does not exist. As long as a hash, so that the comparison takes as long. */
+/** Takes the place of the hash of a key that does not exist. It is as long as a hash, so that the comparison takes the same time. */
 const NO_HASH = Buffer.alloc(43);
 
 /**
- * The interval between two reads of all keys, in milliseconds. A message about a change may be lost with its connection, long before this
- * process notices that the connection broke.
+ * The interval between two reads of all keys, in milliseconds. A message about a change may be lost when its connection breaks, long before
+ * this process notices that.
  */
 const POLL_INTERVAL_MS = 3000;
 
@@ -268,7 +274,7 @@ const POLL_INTERVAL_MS = 3000;
 const RETRY_MS = 250;
 
 /**
- * The interval, in milliseconds, at which the last use of a key is written to Redis. Only people read it, so a write a minute for each key
- * is enough.
+ * The interval, in milliseconds, at which the last use of a key is written to Redis. Only people look at this time, so a write a minute for
+ * each key is enough.
  */
 const NOTED_EVERY_MS = 60_000;

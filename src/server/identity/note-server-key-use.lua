@@ -1,4 +1,4 @@
--- Notes when server keys were last used. The times only rise, whichever process notes them first.
+-- Notes when server keys were last used. A noted time never goes back, whichever process notes its time first.
 -- KEYS records, used
 -- ARGV uses
 -- Answers noted

@@ -22,33 +22,33 @@ export class Origins {
     return [...this.#allowed];
   }
 
-  /** Whether the Origin header names a foreign site: neither the service's own origin, nor an allowed one. */
+  /** Whether the Origin header names a foreign site, which is neither the service's own origin nor an allowed origin. */
   isForeign(origin: string, host: string): boolean {
     return !this.#isAllowed(origin) && !this.isOwn(origin, host);
   }
 
   /**
    * Whether the Origin header names the service itself. An origin is the service's own if its host equals the Host header. The scheme is
-   * not compared, because TLS may end at a proxy. A request without Origin is accepted as the service's own: it comes from another client
-   * than a browser, or from a plain navigation.
+   * not compared, because TLS may end at a proxy. A request without Origin counts as the service's own, because it comes from a client that
+   * is no browser, or from a plain navigation.
    */
   isOwn(origin: string, host: string): boolean {
     if (origin === '' || origin === this.#own) return true;
-    // Most origins equal the Host header letter for letter. Other origins are parsed, after a check of length and letters: to parse
+    // Most origins equal the Host header letter for letter. Other origins are parsed after a check of length and letters, because parsing
     // kilobytes of percent-encoded marks would take 10 ms.
     if (host !== '' && host.length < MAX_LENGTH && (origin === `https://${host}` || origin === `http://${host}`))
       return AUTHORITY.test(host);
     if (!ORIGIN.test(origin) || !AUTHORITY.test(host) || !URL.canParse(origin)) return false;
     const { protocol, host: site } = new URL(origin);
-    // The Host header is parsed with the origin's scheme, so that a default port named by only one of the two is dropped.
+    // The Host header is parsed with the scheme of the origin. So a default port is dropped if only one of the two names it.
     const own = `${protocol}//${host}`;
     return URL.canParse(own) && new URL(own).host === site;
   }
 
   /**
    * CORS headers for an allowed origin (Fetch standard). Other origins get `Vary` too, so that no cache gives the answer for one origin to
-   * another. All requests without an allowed origin get the same array object, by which the pipeline recognises them and reuses their
-   * header lines.
+   * another. All requests without an allowed origin get the same array object. The pipeline recognises this object, and reuses the header
+   * lines made from it.
    */
   corsHeaders(origin: string): readonly (readonly [string, string])[] {
     if (this.#allowed.size === 0 && !this.#allowsLoopback) return NONE;
@@ -77,13 +77,13 @@ export class Origins {
 }
 
 /**
- * Matches the origin of a page of this machine, as browsers spell it (URL standard). The whole name must match: `localhost.evil.example` is
- * another machine. The Host header is not checked in place of Origin: after DNS rebinding a foreign page has a name that leads to this
- * machine, but its Origin is still the foreign name.
+ * Matches the origin of a page of this machine, as browsers spell it (URL standard). The whole name must match, because
+ * `localhost.evil.example` is another machine. The Host header does not show this: after DNS rebinding a foreign page has a name that leads
+ * to this machine, but its Origin is still the foreign name.
  */
 const LOOPBACK = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::[1-9]\d{0,4})?$/;
 
-/** The most characters of a host that is parsed. A DNS name has at most 253 (RFC 1035); the rest is room for a port. */
+/** The most characters of a host that is parsed. A DNS name has at most 253 characters (RFC 1035); the rest is room for a port. */
 const MAX_LENGTH = 300;
 
 /**

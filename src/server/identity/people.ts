@@ -14,7 +14,7 @@ const ID_LENGTH = 16;
 /** The id of a person. It is no secret: the operators' log and the ledger show it. */
 export const PERSON_ID = new RegExp(`^${PREFIX}[a-z0-9]{${ID_LENGTH}}$`);
 
-/** The id of a person: of an issuer and the issuer's own id of the person. */
+/** The id of a person, made from the issuer and the issuer's own id of the person. */
 export function personIdOf(issuer: string, subject: string): string {
   const number = BigInt(`0x${hash('sha256', `coinop:person:${issuer} ${subject}`, 'hex')}`);
   return PREFIX + number.toString(36).slice(0, ID_LENGTH);
@@ -24,9 +24,9 @@ const Stored = z.object({
   /** The name of the provider in CONSOLE_SIGN_IN. */
   provider: z.string(),
   subject: z.string(),
-  /** For people: the issuer may let a person choose it. */
+  /** A name for people to read: the issuer may let each person choose it. */
   name: z.string(),
-  /** The role by the groups that the issuer named last. Undefined: none of the groups has a role. */
+  /** The role that follows from the groups which the issuer named last. Undefined: none of the groups has a role. */
   role: z.enum(roles).optional(),
   /** When the issuer was last asked, in milliseconds since 1970. */
   at: z.number(),
@@ -54,7 +54,7 @@ const noteScript = defineScript({
   keys: ['people'],
   args: ['id', 'record'],
   answers: ['noted'],
-  // If a failover lost it, a person who lost a role would have it again.
+  // If a failover lost the write, a person who lost a role would have the role again.
   durable: true,
 });
 

@@ -3,8 +3,8 @@ import { LruCache } from '../lru-cache.ts';
 import type { Origins } from './origin.ts';
 
 /**
- * Logs the web origins whose pages are refused: each once, with the setting that would let them call. The page's developer cannot see the
- * reason otherwise: the browser hides from a page of another origin what the service answered.
+ * Logs each web origin whose pages are refused, once, with the setting that would allow it. The page's developer cannot see the reason
+ * otherwise, because the browser hides the answer from a page of another origin.
  */
 export class RefusedOrigins {
   readonly #origins: Origins;
@@ -22,7 +22,8 @@ export class RefusedOrigins {
   }
 
   /**
-   * Logs the origin of a request, if it is refused and was not logged yet. Called after the answer to each request with an Origin header.
+   * Logs the origin of a request if the origin is refused and was not logged yet. Called after the answer to each request with an Origin
+   * header.
    */
   answered({ origin, host }: { readonly origin: string; readonly host: string }): void {
     if (origin.length > MAX_LENGTH || this.#logged.get(origin) !== undefined || !this.#origins.isForeign(origin, host)) return;
@@ -33,7 +34,7 @@ export class RefusedOrigins {
   }
 
   /**
-   * The text of the log line. Undefined for an origin that no browser sends: such text must not get into the log, because it may contain
+   * The text of the log line. Undefined for an origin that no browser sends: its text must not get into the log, because it may contain
    * control characters.
    */
   #reason(origin: string): string | undefined {
@@ -56,14 +57,14 @@ export class RefusedOrigins {
   }
 }
 
-/** The most lines a minute. Clients can send any number of origins, and the log has to stay readable. */
+/** The most lines a minute. Clients can send any number of origins, so only some are logged to keep the log readable. */
 const LINES_PER_MINUTE = 10;
 
-/** The most origins that are remembered as logged: less than half a megabyte. */
+/** The most origins that are remembered as logged. They take less than half a megabyte. */
 const REMEMBERED = 1000;
 
-/** The most characters of an origin that is logged: a scheme, and a DNS name of 253 characters with a port. */
+/** The most characters of an origin that is logged: enough for a scheme and a DNS name of 253 characters with a port. */
 const MAX_LENGTH = 300;
 
-/** Matches an origin without blanks and control characters, and without anything that `new URL` takes long to parse. */
+/** Matches an origin that has no blanks, no control characters, and no text that `new URL` takes long to parse. */
 const PRINTABLE = /^[a-z][a-z0-9+.-]{0,30}:\/\/[\w.:[\]-]+$/i;

@@ -1,7 +1,7 @@
 /**
- * The roles of operators, from the fewest rights to the most. Each role includes the rights of the roles before it. `viewer` reads;
- * `support` signs out, bans, renames, kicks and corrects small sums; `economist` corrects any sum, and decides about boards and gifts;
- * `admin` may do everything.
+ * The roles of operators, in the order of their rights, the role with the fewest rights first. Each role includes the rights of the roles
+ * before it. `viewer` reads; `support` also signs out, bans, renames and kicks players and corrects small sums; `economist` also corrects
+ * any sum, and decides about boards and gifts; `admin` may do everything.
  */
 export const roles = ['viewer', 'support', 'economist', 'admin'] as const;
 
@@ -13,8 +13,8 @@ export function mayAct(role: Role, least: Role): boolean {
 }
 
 /**
- * The prefix of the scope by which the record of a key keeps a role, such as `admin:support`. An older version without roles ignores this
- * scope, so there the key gives no rights of an operator.
+ * The prefix of the scope that stands for a role in the record of a key, such as `admin:support`. An older version without roles ignores
+ * this scope, so there the key gives no operator's rights.
  */
 const PREFIX = 'admin:';
 
@@ -24,7 +24,7 @@ export function roleIn(words: readonly string[]): Role | undefined {
   return roles.find((role) => words.includes(PREFIX + role));
 }
 
-/** The scope by which the record of a key keeps the role. */
+/** The scope that stands for the role in the record of a key. */
 export function roleWord(role: Role): string {
   return role === 'admin' ? 'admin' : PREFIX + role;
 }

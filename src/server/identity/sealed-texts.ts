@@ -5,9 +5,9 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts texts for Redis, so that neither Redis nor a backup of it gives away a secret of somebody else: AES-256-GCM under keys that are
- * derived from SESSION_KEYS (RFC 5869). The first key encrypts and each key decrypts, as with session tokens. What a text was made for is
- * authenticated with it, so that nobody can put one in the place of another.
+ * Encrypts texts for Redis, so that neither Redis nor a backup of it reveals the secrets in them: AES-256-GCM under keys that are derived
+ * from SESSION_KEYS (RFC 5869). The first key encrypts and each key decrypts, as with session tokens. The place of a text is authenticated
+ * with it, so that nobody can put one text in the place of another.
  */
 export class SealedTexts {
   readonly #keys: readonly Buffer[];

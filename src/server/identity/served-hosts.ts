@@ -2,8 +2,7 @@ import { allowsLoopbackOrigins, isLoopback, type Config } from '../../config.ts'
 import { refuse, type Refusal } from '../../errors.ts';
 
 /**
- * The host names under which a service in development answers: the names of this machine, and the hosts of PUBLIC_URL and of
- * ALLOWED_ORIGINS.
+ * The host names under which a service in development answers: the names of this machine, and the hosts in PUBLIC_URL and ALLOWED_ORIGINS.
  *
  * A page of another site can point its own name to 127.0.0.1 (DNS rebinding). The browser then takes the service for the page's own origin,
  * and the page can read every answer. But the Host header still has the page's name, so such requests can be refused.
@@ -11,7 +10,7 @@ import { refuse, type Refusal } from '../../errors.ts';
 export class ServedHosts {
   readonly #names: ReadonlySet<string>;
   /**
-   * The Host header of the last request that was served. Most requests come from one page and have the same Host, so they need no further
+   * The Host header of the last request that was served. Most requests come from one page and have this Host, so they need no further
    * check.
    */
   #lastServed: string | undefined;
@@ -35,7 +34,7 @@ export class ServedHosts {
   }
 }
 
-/** The host name as browsers write it, in small letters, and without the dot at the end of a fully qualified name. */
+/** The host name as browsers write it: in small letters, and without the dot at the end of a fully qualified name. */
 const nameIn = (host: string): string => host.toLowerCase().replace(/\.$/, '');
 
 export const FOREIGN_HOST =

@@ -45,7 +45,11 @@ async function checkUses(probe: Probe): Promise<Finding[]> {
   const [records, uses] = (await probe.together(['HGETALL', SERVER_KEYS], ['HGETALL', SERVER_KEYS_USED])).map(fieldsOf);
   if (records!.size === 0 && uses!.size > 0)
     return [
-      { kind: 'lost_server_keys', subject: `key ${SERVER_KEYS}`, text: 'Keys were used, and no key has a record: none opens anything.' },
+      {
+        kind: 'lost_server_keys',
+        subject: `key ${SERVER_KEYS}`,
+        text: 'Keys were used, but no record of a key is left: no key gives access any more.',
+      },
     ];
   const lost = [...uses!.keys()].filter((id) => !records!.has(id));
   return lost.map((id) => ({ kind: 'orphan_use', subject: subject([], id), text: 'It was used, but there is no such key.' }));

@@ -19,7 +19,7 @@ import {
 import type { Role } from './roles.ts';
 import type { Scope, ServerKey } from './server-keys.ts';
 
-/** A server key as Redis has it, without its hash. Times are milliseconds since 1970. */
+/** A server key as Redis has it, but without its hash. Times are milliseconds since 1970. */
 export interface ListedKey extends Omit<ServerKeyRecord, 'hash'> {
   readonly id: string;
   readonly state: 'valid' | 'expired' | 'revoked';
@@ -34,19 +34,19 @@ export interface MadeKey {
   readonly token: string;
 }
 
-/** Why a change of a key is not possible. The message is a sentence for the operator. */
+/** Why a change of a key is not possible. The message is a sentence for the operator to read. */
 export class KeyChangeRefused extends Error {}
 
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** The role, for a key with the scope admin. Default: `admin`. */
+  /** The role, only for a key with the scope admin. Default: `admin`. */
   readonly role?: Role | undefined;
   readonly game?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
-/** The name of a key: without characters that would spoil a log line or a table. */
+/** The name of a key: it may not have characters that would spoil a log line or a table. */
 export const KeyName = z
   .string()
   .trim()
@@ -120,7 +120,7 @@ export class ServerKeyChanges {
   }
 
   /**
-   * Makes a key that takes over from an old key, with the same name, scopes and game. The old key stays valid until `oldEndsAt`.
+   * Makes a key that replaces an old key, with the same name, scopes and game. The old key stays valid until `oldEndsAt`.
    * @throws KeyChangeRefused if the old key is not valid, or was replaced already
    */
   async rotate(id: string, oldEndsAt: number, expiresAt: number | undefined): Promise<MadeKey> {
@@ -166,7 +166,7 @@ export class ServerKeyChanges {
     });
   }
 
-  /** If there are MOST_SERVER_KEYS keys: the change that removes the key which ended first. */
+  /** If there are MOST_SERVER_KEYS keys: the change that removes the key which ended earliest. */
   async #room(): Promise<Change[]> {
     const keys = await this.list();
     if (keys.length < MOST_SERVER_KEYS) return [];
@@ -189,7 +189,7 @@ export class ServerKeyChanges {
 
 type Change = readonly [id: string, before: string, after: string];
 
-/** The text of the record with some fields changed. Fields that a later version added to the record stay. */
+/** The text of the record after some fields were changed. Fields that a later version added to the record stay. */
 function changed(text: string, fields: Partial<ServerKeyRecord>): string {
   return JSON.stringify({ ...(JSON.parse(text) as object), ...fields });
 }

@@ -10,7 +10,7 @@ export const SERVER_KEYS = '{server-keys}';
 /** The Redis key of a hash: a server key's id → when the key was last used, in milliseconds since 1970. */
 export const SERVER_KEYS_USED = '{server-keys}:used';
 
-/** The most server keys. Each process reads all of them every few seconds, so there cannot be many. */
+/** The most server keys. Each process reads all keys every few seconds, so their number has to be small. */
 export const MOST_SERVER_KEYS = 200;
 
 /** The prefix of every server key. A bearer with this prefix is a server key, never a session. */
@@ -35,13 +35,13 @@ const Stored = z.object({
   name: z.string(),
   /** SHA-256 of the secret, in base64url. The secret itself is not stored. */
   hash: z.string().regex(/^[\w-]{43}$/),
-  /** The scopes of the key, with the role of an operator among them (`roles.ts`). Scopes that this version does not know are ignored. */
+  /** The scopes of the key. The role of an operator is among them (`roles.ts`). Scopes that this version does not know are ignored. */
   scopes: z.array(z.string()),
   game: z.string().optional(),
   createdAt: milliseconds,
   expiresAt: milliseconds.optional(),
   revokedAt: milliseconds.optional(),
-  /** The id of the key that this key was made to replace. */
+  /** The id of the older key that this key replaces. */
   replaces: z.string().optional(),
 });
 

@@ -6,12 +6,12 @@ export const scopes = ['coins', 'scores', 'rooms', 'saves', 'accounts:read', 'ev
 
 export type Scope = (typeof scopes)[number];
 
-/** A valid server key: the caller is a server of the operator, or an operator, and not an app. */
+/** A valid server key. The caller is then a server of the operator, or an operator, and never an app. */
 export interface ServerKey {
   /** The id of the key. It is no secret: logs, the ledger and lists of keys show it. */
   readonly id: string;
   /**
-   * True: no key, but a person who is signed in to the console by a provider of CONSOLE_SIGN_IN. The id is that of the person
+   * True: this is no key, but a person who has signed in to the console at a provider of CONSOLE_SIGN_IN. The id is that of the person
    * (`people.ts`), and the role comes from the person's groups.
    */
   readonly isPerson?: boolean;
@@ -21,30 +21,30 @@ export interface ServerKey {
   readonly role: Role | undefined;
   /** The only game whose rooms and boards the key reaches. Undefined: all games. */
   readonly game: string | undefined;
-  /** The session of the console by whose cookie the request named the key. Undefined: the request has the key itself. */
+  /** The console's session, if the request named the key by the cookie of this session. Undefined: the request has sent the key itself. */
   readonly console?: ConsoleSession;
 }
 
-/** The prefix of the operator's name for an operator with a key. Names of other operators cannot begin with this prefix. */
+/** The prefix of the name of an operator who acts by a key. Names of other operators cannot begin with this prefix. */
 export const KEY_PREFIX = 'key:';
 
 /** The name of an operator in the operators' log and in ledgers: `key:<id>`, or the id of a person. */
 export const operatorOf = ({ id, isPerson = false }: Pick<ServerKey, 'id' | 'isPerson'>): string => (isPerson ? id : KEY_PREFIX + id);
 
 /**
- * Which data a server key of one game reaches by an endpoint or an operation. The endpoint or operation declares it; without a declaration
- * a key of one game may not use it.
+ * The data that a server key of one game can reach through an endpoint or an operation. Each endpoint or operation declares its reach. A
+ * key of one game may not use an endpoint or operation without this declaration.
  *
  * - `game`: the board, the rooms or the saves of the game that the field `game` names.
- * - `room`: the room that the field `code` names, if it belongs to the game. `perform` checks that for operators, and the room's scripts
- * for game servers.
+ * - `room`: the room that the field `code` names, if it belongs to the game. `perform` checks this for operators, and the room's scripts
+ *   check it for game servers.
  * - `accounts`: accounts and their coins, which belong to no game (docs/authority.md).
  * - `own`: only what belongs to the key or to its game. The handler bounds its work by the key.
  */
 export type Reach = 'game' | 'room' | 'accounts' | 'own';
 
 /**
- * The refusal if a key of one game asks for data outside its game. All endpoints use this check; only the reach `room` is checked
+ * The refusal when a key of one game asks for data outside its game. All endpoints use this check; only the reach `room` is checked
  * elsewhere.
  * @param input all fields of the request
  */
@@ -72,6 +72,6 @@ export interface ConsoleSession {
   readonly endsAt: number;
   /** The header x-console of the request: `look`, or the text of the question that the operator has confirmed on the page. */
   readonly says: string;
-  /** Until when the operator may make changes that cannot be undone, in milliseconds since 1970: CONFIRMED_MS after typing the key. */
+  /** Until when the operator may make changes that cannot be undone, in milliseconds since 1970: for CONFIRMED_MS after typing the key. */
   readonly confirmedUntil: number;
 }

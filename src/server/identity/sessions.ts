@@ -19,7 +19,7 @@ export interface Session {
   readonly issuedAt: number;
   readonly expiresAt: number;
   /**
-   * How the session started. `pairing`: the device that claimed the pairing chose the account. Tokens of older versions say `login` in
+   * How the session started. `pairing`: the device that claimed the pairing has chosen the account. Tokens of older versions say `login` in
    * place of `store`.
    */
   readonly kind: SessionKind;
@@ -43,18 +43,18 @@ interface Remembered {
   readonly until: number;
 }
 
-/** What a new session needs: the account, and the generation of the account's sessions. */
+/** The data that a new session needs: the account, and the generation of the account's sessions. */
 export interface SessionStart {
   readonly accountId: string;
-  /** The present generation of the account's sessions, as a script answered it. Signing out everywhere raises the generation. */
+  /** The present generation of the account's sessions, from the answer of a script. Signing out everywhere raises the generation. */
   readonly generation: string;
   readonly kind: SessionKind;
-  /** The id (`sessionIdOf`), for a session that is put on the account's list of sessions before it starts. */
+  /** The id (`sessionIdOf`), only for a session that is put on the account's list of sessions before it starts. */
   readonly id?: string;
 }
 
 /**
- * The id of a session of this generation. The account's owner may see it, because an id without the signature is no token.
+ * The id of a session of this generation. The account's owner may see it, because the id without the signature is no token.
  * @param name makes the id unique: 16 characters of base64url
  */
 export function sessionIdOf(generation: string, name = randomBytes(12).toString('base64url')): string {
@@ -64,8 +64,8 @@ export function sessionIdOf(generation: string, name = randomBytes(12).toString(
 /**
  * Sessions are signed tokens, which clients send as a cookie or as a bearer. Redis keeps only the ids of signed-out sessions.
  *
- * The service remembers verified tokens: to verify one takes 7 µs of CPU, as much as a whole request of bare uWS, and to remember it 1 µs.
- * `npm run bench:micro` measures both ("cookie: cached", "cookie: not cached").
+ * The service remembers verified tokens: verifying a token takes 7 µs of CPU, as much as a whole request of bare uWS, and remembering it
+ * takes 1 µs. `npm run bench:micro` measures both ("cookie: cached", "cookie: not cached").
  */
 export class Sessions {
   readonly #signer: TokenSigner;
@@ -99,7 +99,7 @@ export class Sessions {
     return now < until && now < session.expiresAt ? session : this.#verify(token);
   }
 
-  /** Remembers that the session has ended, so that this process accepts its token no longer. Other processes find that in Redis. */
+  /** Remembers that the session has ended, so that this process no longer accepts its token. Other processes find that in Redis. */
   markEnded(session: Session): void {
     this.#remember({ token: session.token, session: undefined, until: Infinity });
   }
@@ -124,14 +124,14 @@ export class Sessions {
     const claims = this.#signer.verify('session', token, now);
     if (claims === undefined) return undefined;
     const { subject: accountId, id, issuedAt, expiresAt, kind = 'login' } = claims;
-    // A copy, because the token is a slice of a header, which clients can fill with 16 KiB.
+    // A copy, because the token is a slice of a header, which clients can make 16 KiB long.
     const kept = detached(token);
     const session: Session = { token: kept, accountId, id, issuedAt, expiresAt, kind, renewal: this.#renewal(claims, now) };
     this.#remember({ token: kept, session, until: now + REMEMBERED_MS });
     return session;
   }
 
-  /** The renewed token keeps the session's id and so its generation: a sign-out ends the old and the new token. */
+  /** The renewed token keeps the id of the session, and with it the generation. So a sign-out ends both the old and the new token. */
   #renewal(claims: TokenClaims, now: number): StartedSession | undefined {
     if (now < (claims.issuedAt + claims.expiresAt) / 2) return undefined;
     return this.#signed({ ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS });
@@ -143,8 +143,8 @@ export class Sessions {
 }
 
 /**
- * The last characters of a token, which belong to its signature. They are the key under which a token is remembered: to hash 22 characters
- * and compare the rest saves 0.3 µs against hashing all 250.
+ * The last characters of a token, which belong to its signature. They are the key under which a token is remembered. Hashing 22 characters
+ * and comparing the rest is 0.3 µs faster than hashing all 250.
  */
 function endOf(token: string): string {
   return token.slice(-22);

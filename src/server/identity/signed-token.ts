@@ -4,7 +4,10 @@ import type { SessionKind } from '../../accounts/session-list.ts';
 import type { SessionKey } from '../../config.ts';
 import { compactJws, jwsPart } from './compact-jws.ts';
 
-/** The kinds of signed tokens. The token names its kind as audience, so that a token of one kind is not accepted as another kind. */
+/**
+ * The kinds of signed tokens. The token names its kind as its audience, so that a token of one kind is not accepted in place of another
+ * kind.
+ */
 export type TokenAudience = 'session' | 'device' | 'deletion' | 'merge' | 'ticket' | 'console' | 'console_sign_in';
 
 export interface TokenClaims {
@@ -13,20 +16,21 @@ export interface TokenClaims {
   /** When the token was issued, in milliseconds since 1970, rounded to whole seconds. */
   issuedAt: number;
   expiresAt: number;
-  /** How the session started, for a session's token. Default: `login`. */
+  /** How the session started, only for the token of a session. Default: `login`. */
   kind?: SessionKind;
 }
 
 /**
- * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so a rotation signs nobody out: add the
- * new key at the end, move it to the front once every process has it, and remove the old key after the life of a cookie.
+ * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs, and every key verifies, so a rotation signs nobody out. Add the
+ * new key at the end, move it to the front once every process has it, and remove the old key when the last cookie that it signed has
+ * expired.
  *
  * Node's HMAC signs in 2.5 µs and verifies in 3.5, on the event loop. jose takes 33 for either, because WebCrypto passes each call to a
  * thread: a login, a call of /v1/trial/touch and a ticket spent half of their CPU time on signatures. Only headers that this class writes
  * itself are accepted, so a token cannot choose an algorithm. The tests sign and verify with jose as well.
  */
 export class TokenSigner {
-  /** The keys, each by the encoded header of the tokens that it signs. */
+  /** The keys by the encoded header of the tokens that they sign. */
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #signing: readonly [header: string, key: KeyObject];
 
@@ -49,7 +53,7 @@ export class TokenSigner {
     return compactJws(header, claims, (text) => signatureOf(text, key));
   }
 
-  /** The claims of a token. Undefined unless one of the keys signed it, it is of this audience, and it has not expired. */
+  /** The claims of a token. Undefined if none of the keys signed the token, if the token is of another audience, or if it has expired. */
   verify(audience: TokenAudience, token: string, now: number): TokenClaims | undefined {
     if (token.length > MAX_TOKEN_LENGTH || !WELL_FORMED.test(token)) return undefined;
     const [header, payload, signature] = token.split('.') as [string, string, string];
@@ -60,7 +64,9 @@ export class TokenSigner {
   }
 }
 
-/** The claims of a payload whose signature was verified. If other software signs with the same key, its payload may lack any claim. */
+/**
+ * The claims of a payload whose signature was verified. The payload may lack any claim, because other software may sign with the same key.
+ */
 function claimsOf(payload: string, audience: TokenAudience, now: number): TokenClaims | undefined {
   const { data } = Payload.safeParse(decoded(payload));
   if (data === undefined || data.aud !== audience || data.exp <= Math.floor(now / 1000)) return undefined;
@@ -96,13 +102,14 @@ function decoded(payload: string): unknown {
 }
 
 /**
- * The most characters of a token. Tokens of this service have some 250; a longer text is refused before the pattern and the signature are
- * checked.
+ * The most characters of a token. Tokens of this service have some 250 characters. A longer text is refused before the pattern and the
+ * signature are checked.
  */
 export const MAX_TOKEN_LENGTH = 1024;
 
 /**
- * Matches a token in the one spelling of its signature. 32 bytes of HMAC are 43 characters, of which the last carries only four bits. Other
- * characters with the same four bits decode to the same bytes. The pattern refuses them, because a changed cookie must not verify.
+ * Matches a token whose signature is written in its only canonical spelling. 32 bytes of HMAC are 43 characters, of which the last carries
+ * only four bits. With other characters at its end a signature could decode to the same bytes. The pattern refuses those spellings, because
+ * a changed cookie must not verify.
  */
 const WELL_FORMED = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;

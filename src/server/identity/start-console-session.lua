@@ -1,4 +1,4 @@
--- Starts a session of the console. Removes the sessions of the same server key that have ended, and its oldest session if there are too
+-- Starts a session of the console. Removes those sessions of the same server key that have ended, and its oldest session if there are too
 -- many.
 -- KEYS sessions
 -- ARGV id, ends_at, confirmed_until, asked ('' : of a key), most

@@ -1,30 +1,33 @@
 import { refuse, type Refusal } from '../../errors.ts';
 import { LruCache } from '../lru-cache.ts';
 
-/** The most milliseconds for which an upgrade is held back: a client gives up after four seconds, and its network takes a part of them. */
+/** The most milliseconds for which an upgrade is held back. A client gives up after four seconds, and the network takes a part of them. */
 const HELD_MS = 1500;
 
 /** How far channels may run ahead of their rate, in milliseconds. In quiet times none is held back. */
 const AHEAD_MS = 50;
 
-/** The most refused clients for whom the reason is kept. */
+/** The most refused clients whose reason is remembered. */
 const MOST_REASONS = 10_000;
 
-/** The times given to clients of one address who wanted one thing, the earliest first, on the clock of `performance.now()`. */
+/**
+ * The times that were given to clients of one address which wanted to watch the same thing, the earliest first, on the clock of
+ * `performance.now()`.
+ */
 type GivenTimes = number[];
 
 /**
  * Spreads the channels that open. After an outage all clients of a process come back within seconds, and each costs several round trips to
- * Redis: without a bound the players who are back already would wait for those who come.
+ * Redis. Without a bound the players who are back already would have to wait for the others.
  *
- * CHANNELS_PER_SECOND channels open each second. Further ones wait for up to HELD_MS. Those that would wait longer are refused. Each refused
- * client gets another `retryAfterMs`, so that they come back at the same rate.
+ * At most CHANNELS_PER_SECOND channels open each second. Further ones wait for up to HELD_MS. Channels that would have to wait longer are
+ * refused. Each refused client gets a different `retryAfterMs`, so that these clients come back at the same rate.
  */
 export class Arrivals {
   readonly #intervalMs: number;
   /** When the next channel may open, on the clock of `performance.now()`. */
   #nextAt = 0;
-  /** The time that the last refused client was given. */
+  /** The time that was given to the last refused client. */
   #lastGivenAt = 0;
   readonly #given = new LruCache<string, GivenTimes>(MOST_REASONS);
 
@@ -55,7 +58,10 @@ export class Arrivals {
     given.push(this.#lastGivenAt);
   }
 
-  /** The noted refusal of a client that reads a thing, once. Undefined: none was noted, or its time has come. */
+  /**
+   * The refusal that was noted for a client which reads a thing; each is returned once. Undefined: none was noted, or the client need not
+   * wait any longer.
+   */
   refusalOf(address: string, thing: string): Refusal | undefined {
     const name = `${address} ${thing}`;
     const given = this.#given.get(name);

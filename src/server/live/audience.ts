@@ -1,15 +1,17 @@
 import type { Watcher } from './watcher.ts';
 
-/** The watchers of a topic, with the states that some of them lack. */
+/** The watchers of a topic, and which of them lack a state. */
 export class Audience {
   readonly #channel: string;
   /** The uWS topic of the watchers that take patches. */
   readonly #patchChannel: string;
   readonly #publishOn: (topic: string, message: string) => void;
   readonly #watchers = new Set<Watcher>();
-  /** The watchers that came while a push was due, each with the position of the state that it was sent. They subscribe after the push. */
+  /**
+   * The watchers that came while a push was due, each with the position of the state that was sent to it. They subscribe after the push.
+   */
   readonly #joining = new Map<Watcher, number>();
-  /** The watchers that take patches and missed a state. They get no patch until they have got a whole state. */
+  /** The watchers that take patches and missed a state. They get no patch until a whole state was sent to them. */
   readonly #behind = new Set<Watcher>();
   /** The watchers by the name to which messages and private parts are addressed. */
   readonly #named = new Map<string, Set<Watcher>>();
@@ -63,10 +65,10 @@ export class Audience {
     return this.#joining.get(watcher);
   }
 
-  /** Subscribes the joining watchers, and sends them the latest state, unless they have it. */
+  /** Subscribes the joining watchers, and sends the latest state to those that do not have it yet. */
   join(position: number, message: () => string): void {
     for (const [watcher, joinedAt] of this.#joining) {
-      // A watcher that lags is left out: `Topic.catchUp` subscribes it again once it has drained.
+      // A watcher that lags is left out: `Topic.catchUp` subscribes it once it has drained.
       if (this.#behind.has(watcher)) continue;
       if (joinedAt < position) watcher.sendState(message());
       this.subscribe(watcher);
@@ -100,7 +102,7 @@ export class Audience {
     return this.#named.keys();
   }
 
-  /** Gives the watcher a name: from now on it gets the messages and private parts for this name. */
+  /** Gives the watcher a name. From now on it gets the messages and private parts for this name. */
   name(watcher: Watcher, name: string): void {
     const named = this.#named.get(name) ?? new Set();
     this.#named.set(name, named.add(watcher));

@@ -6,8 +6,8 @@ import { KEY_CODES, type Shape } from '../http/endpoint.ts';
 import type { Feed, State } from './feed-types.ts';
 
 /**
- * A live channel is declared as data, like an endpoint: a WebSocket that receives the whole state of one thing (a room, a pairing) at once
- * and after every change. Router, validation, AsyncAPI and tests read the same declaration.
+ * A live channel, declared as data like an endpoint: a WebSocket that receives the whole state of one thing (a room, a pairing) at once and
+ * after every change. Router, validation, AsyncAPI and tests read the same declaration.
  */
 export interface ChannelDeclaration {
   /** The path, with parameters in braces: `/v1/rooms/{code}/live`. */
@@ -25,11 +25,11 @@ export interface ChannelDeclaration {
   readonly keyScope?: Scope;
   /** Headers of the upgrade request that the channel reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The shapes of the messages that the service sends, by `type`. */
+  /** The shapes of the messages that the service sends, each under its `type`. */
   readonly sends: Readonly<Record<string, z.ZodObject>>;
-  /** The shapes of the messages that a client may send, by `type`. */
+  /** The shapes of the messages that a client may send, each under its `type`. */
   readonly receives: Readonly<Record<string, z.ZodObject>>;
-  /** The messages that have a rate limit of their own (acts), beside the limit of requests of the address. */
+  /** The messages with which a client acts. They have a rate limit of their own, besides the limit on the requests of the address. */
   readonly acts?: ActMessages;
   /** The error codes that can refuse the upgrade, beyond those of every channel (`channelErrors`). */
   readonly errors: readonly ErrorCode[];
@@ -45,14 +45,14 @@ export interface ActMessages {
   /** The `type` of acts. If it is the first field of the message, the service recognises the act before it parses the message. */
   readonly type: string;
   /**
-   * The error message for an act that lacks fields without which it cannot even be answered; undefined if the act has these fields. The
+   * The error message for an act that lacks a field without which no answer is possible; undefined if the act has all such fields. The
    * channel checks all other fields.
    */
   lacks(message: { readonly [field: string]: unknown }): string | undefined;
-  /** The most frames per second of a socket that has a name, which means that its player was welcomed. */
+  /** The most frames per second of a socket that has a name, which means that its player was admitted. */
   readonly framesPerSecond: number;
   /**
-   * The answer to an act that is refused before it was parsed.
+   * The answer to an act that is refused before it is parsed.
    * @param head the message, or its first characters
    */
   refused(head: string, refusal: Refusal): object;
@@ -68,12 +68,12 @@ export interface UpgradeCall<Params, Query> {
 export interface ChannelSocket<Memory = unknown> {
   /** The id of this connection, which no other connection of any process has. */
   readonly connectionId: string;
-  /** The id of the watched thing: a room's code, a pairing's token. '' while the socket watches nothing. */
+  /** The id of the watched thing, such as a room's code or a pairing's token. '' while the socket watches nothing. */
   readonly id: string;
   /** The caller by the session of the upgrade request, if it has a session. */
   readonly sessionCaller: Caller | undefined;
   /**
-   * The caller of the credentials in a message. If there is a token, it names the caller, and an invalid token is refused even if there is
+   * The caller that the credentials in a message name. A token comes before an installId, and an invalid token is refused even if there is
    * an installId.
    * @throws Refusal `session_required` if the token does not verify
    */
@@ -83,7 +83,8 @@ export interface ChannelSocket<Memory = unknown> {
   /** The latest state of the watched thing. Undefined once the thing no longer exists. */
   readonly state: State | undefined;
   /**
-   * Watches the thing of this id from now on, in place of the thing before, and sends its state. For channels without a `subject`.
+   * From now on the socket watches the thing with this id in place of the earlier thing, and is sent its state. For channels without a
+   * `subject`.
    * @param mayWatch asked when the thing was read, before its state is sent
    * @returns false if the socket does not watch the thing: it does not exist, `mayWatch` refused, or the socket has closed
    * @throws Refusal `overloaded` if the thing has the most watchers that it can have
@@ -94,19 +95,19 @@ export interface ChannelSocket<Memory = unknown> {
   /** The client's address, against which new accounts count. */
   readonly address: string;
   /**
-   * Gives the socket a name: from now on it gets the messages and private parts for this name, and no longer the ones for its earlier name.
+   * Gives the socket a name: from now on it gets the messages and private parts for this name, and no longer those for its earlier name.
    * Undefined: the socket has no name.
    */
   name(name: string | undefined): void;
   /** The server key of a token in a message. @throws Refusal `bad_key` */
   keyOf(token: string): ServerKey;
-  /** Counts the socket's messages against this server key, in place of the address. Undefined: against the address. */
+  /** Counts the socket's messages against this server key instead of the address. Undefined: against the address. */
   readonly chargesTo: (key: ServerKey | undefined) => void;
-  /** Notes that the socket's private part has changed, so that `sendPrivate` is called soon. */
+  /** Notes that the socket's private part has changed. `sendPrivate` is then called soon. */
   privateChanged(): void;
   /** Sends a message. @param message an object to be encoded, or JSON text */
   send(message: object | string): void;
-  /** Sends a message, but not before the connection was sent a state of at least this position. 0: at once. */
+  /** Sends a message once the connection was sent a state of at least this position. 0: at once. */
   sendAfter(position: number, message: string): void;
   /** Sends an error message with the refusal's code. */
   refuse(refusal: Refusal): void;
@@ -128,28 +129,28 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   /** The id of the thing to watch, or a refusal of the upgrade. Undefined: the handlers call `watch` once they know what to watch. */
   readonly subject?: (call: UpgradeCall<never, never>) => string | Refusal;
   readonly feed: (services: Taken) => Feed;
-  /** Whether the client asks for patches (what changed) in place of whole states. */
+  /** Whether the client asks for patches (the changes) in place of whole states. */
   readonly takesPatches?: (query: never) => boolean;
   /** The error code that refuses the upgrade if the thing does not exist. Needed with a `subject`. */
   readonly notFound?: ErrorCode;
-  /** Makes the channel's data about a new connection. */
+  /** Makes the data that the channel keeps about a new connection. */
   readonly memory?: () => Memory;
   readonly opened?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
-  /** The answer to a message that is answered at once, ahead of the messages that wait. Undefined for all other messages. */
+  /** The answer to a message that is answered at once, before the messages that wait. Undefined for all other messages. */
   readonly answer?: (message: { type: string; [field: string]: unknown }, services: Taken) => object | undefined;
-  /** Called with each message of a client that has a declared shape and no `answer`. */
+  /** Called with each message of a client that has a declared shape and that `answer` does not answer. */
   readonly received?: (
     socket: ChannelSocket<Memory>,
     message: { type: string; [field: string]: unknown },
     services: Taken,
   ) => Promise<void>;
-  /** Sends the socket its private part, if the part has changed since it was last sent. */
+  /** Sends the socket its private part if the part has changed since it was last sent. */
   readonly sendPrivate?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
-  /** Called every second. It takes the name from a socket that has lost the right to its name. */
+  /** Called every second. It takes the name from a socket that has lost its right to the name. */
   readonly checked?: (socket: ChannelSocket<Memory>, services: Taken) => void;
   /**
-   * Called when nothing has come for some seconds from a connection that has a name and lags, and again when something has come (`isHeard`).
-   * One that does not lag is closed.
+   * Called when nothing has come for some seconds from a connection that has a name and lags. Called again with `isHeard` when something
+   * has come. One that does not lag is closed.
    */
   readonly silent?: (socket: ChannelSocket<Memory>, services: Taken, isHeard: boolean) => Promise<void>;
   /** @param silentMs for how long nothing had come from a connection that was closed for its silence; else 0 */
@@ -159,8 +160,7 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 
 /**
- * Declares a channel. The handlers get data of the declared shapes, and the types of their last parameters name the services that they
- * take.
+ * Declares a channel. The handlers get data of the declared shapes. The types of their last parameters name the services that they need.
  */
 export function channel<
   Params extends z.ZodObject | undefined,

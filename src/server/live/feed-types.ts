@@ -1,30 +1,30 @@
 /**
- * A kind of thing that clients can watch, such as rooms. The scripts that change a thing also number its states, so that all processes
+ * A kind of thing that clients can watch, such as rooms. The scripts that change such a thing also number its states, so that all processes
  * agree on the order of the states.
  */
 export interface Feed {
   /**
-   * The interval, in milliseconds, at which all watched things of this kind are read together, if their changes are not published.
-   * Undefined: changes are published on Redis channels, and the things are read every few seconds in case a message was lost.
+   * Only for things whose changes are not published: the interval, in milliseconds, at which all watched things of this kind are read
+   * together. Undefined: changes are published on Redis channels, and the things are read every few seconds in case a message was lost.
    */
   readonly polledEveryMs?: number;
   /**
-   * Whether `fetch` reads by scripts declared `tracked`: Redis then tells which keys have changed, and nothing is published. The channel is
-   * the hash tag of these keys.
+   * Whether `fetch` reads by scripts declared `tracked`: Redis then tells which keys have changed, and nothing is published. The name of
+   * the channel is the hash tag of these keys.
    */
   readonly isTracked?: boolean;
-  /** The least milliseconds between two pushes of a thing. Default: `PUSH_INTERVAL_MS` of `pushes.ts`. */
+  /** The shortest time between two pushes of a thing, in milliseconds. Default: `PUSH_INTERVAL_MS` of `pushes.ts`. */
   readonly pushIntervalMs?: number;
   /**
-   * The Redis channel on which the scripts publish what happens to the thing with this id. For things that are polled it is only a unique
+   * The Redis channel on which the scripts publish the changes of the thing with this id. For things that are polled it is only a unique
    * name.
    */
   channel(id: string): string;
   /**
    * Decodes a message on that channel.
    * @param known the latest state that the process has
-   * @returns the new state, or the message to relay. A number, the position after the change, if the change does not follow the known
-   * state. Undefined if the message is older than the known state
+   * @returns the new state, or the message to relay. A number if the change does not follow the known state: the position after the change.
+   * Undefined if the message is older than the known state
    */
   take(message: string, known: State | undefined): State | Relay | number | undefined;
   /**
@@ -45,24 +45,26 @@ export interface State {
   readonly position: number;
   /** Distinguishes states with the same position: after a failover, new states may have the positions of lost states. */
   readonly stamp: string;
-  /** Whether this state is the last: nothing can change any more. */
+  /** Whether this state is the last one: nothing can change any more. */
   readonly isFinal: boolean;
-  /** When the state changes without a message, as by an expiry, in milliseconds since 1970. Infinity: never. */
+  /** The time, in milliseconds since 1970, at which the state changes without a message, as by an expiry. Infinity: never. */
   readonly changesAt: number;
-  /** The text of the message that brings watchers the whole state. Called at most once for each state in a process. */
+  /** The text of the message that gives watchers the whole state. Called at most once for each state in a process. */
   encode(): string;
   /**
-   * The text of the message for watchers that take patches: what changed since the last push. Without this method they get whole states
-   * too.
+   * The text of the message for watchers that take patches: the changes since the last push. Without this method they get whole states too.
    */
   encodePatch?(): string;
   /** A lower bound on the length of `encode()`. It is cheaper to compute than the encoding. */
   readonly leastLength?: number;
-  /** Whether watchers see the same in a known state. The feed then need not compare what it reads with the known state. */
+  /**
+   * Whether this state looks the same to watchers as the known state. With this method the feed need not compare the states that it reads
+   * with the known state.
+   */
   equals?(known: State): boolean;
   /** Called when this state was pushed to all watchers. */
   pushed?(): void;
-  /** Called with the known state, for a state that was read from Redis instead of being derived from the known state. */
+  /** Called with the known state if this state was read from Redis instead of being derived from the known state. */
   follow?(known: State): void;
   /** The position of the last change of any private part. 0: there was none. */
   readonly privateAt: number;
@@ -80,6 +82,6 @@ export interface Relay {
   /** The names of the watchers that get the message. Undefined: all watchers get it. */
   readonly to: readonly string[] | undefined;
   readonly message: string;
-  /** When the state changes without a message, as in State. */
+  /** The time at which the state changes without a message, as in State. */
   readonly changesAt: number;
 }

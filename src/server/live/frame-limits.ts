@@ -5,7 +5,7 @@ export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 
 /**
- * The most frames per second of a player or a server that was welcomed on a channel: enough for a seat that uses its full rates of acts and
+ * The most frames per second of a player or a server that was admitted to a channel: enough for a seat that uses up its rates of acts and
  * of messages, and for some pings.
  */
 export const FRAMES_PER_SECOND = 120;
@@ -17,8 +17,8 @@ export const BAD_MESSAGES = 3;
 export const PING_AFTER_MS = 4000;
 
 /**
- * Milliseconds of silence after which such a socket counts as dead, because its network is down. So a room whose players are gone leaves
- * lists within 15 s, although nobody closed a connection.
+ * Milliseconds of silence after which such a socket counts as dead, because its network must be down. So a room whose players are gone
+ * leaves the lists within 15 s, although nobody closed a connection.
  */
 export const SILENT_MS = 12_000;
 
@@ -26,8 +26,8 @@ export const SILENT_MS = 12_000;
 export const TOO_SLOW_MS = 30_000;
 
 /**
- * Bytes of a message above which uWS cuts the connection without a close frame. Messages between MESSAGE_LIMIT_BYTES and this limit close
- * the socket with 1009.
+ * The size of a message, in bytes, above which uWS cuts the connection without a close frame. Messages between MESSAGE_LIMIT_BYTES and this
+ * limit close the socket with 1009.
  */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
 

@@ -2,8 +2,8 @@ import { invalid, refuse, type Refusal } from '../../errors.ts';
 import type { RequestHeaders } from '../http/request-headers.ts';
 
 /**
- * The refusal of a request to a channel that is not a valid opening handshake (RFC 6455, section 4.2.1). uWS itself checks only the length
- * of Sec-WebSocket-Key.
+ * The refusal of a request to a channel if the request is not a valid opening handshake (RFC 6455, section 4.2.1). uWS itself checks only
+ * the length of Sec-WebSocket-Key.
  */
 export function refuseHandshake(headers: RequestHeaders): Refusal | undefined {
   if (!WEBSOCKET.test(headers.upgrade)) return invalid('upgrade', 'Must be websocket: this is a live channel');

@@ -1,7 +1,7 @@
 import type { Metrics } from '../metrics.ts';
 
 /**
- * Counts, since the start of the process, of the messages that its live channels sent or could not send. Topics and sockets raise the
+ * Counts, since the start of the process, of the messages that its live channels sent or failed to send. Topics and sockets raise the
  * counts.
  */
 export class LiveCounts {
@@ -28,7 +28,7 @@ export class LiveCounts {
     count('private_notices_total', 'Changes of a private part, counted once for each socket of the player.', () => this.privateNotices);
     count(
       'acts_unread_total',
-      'Acts refused before they were read: the address sends too many, or too many of the socket wait.',
+      'Acts refused before they were read: the address sends too many, or too many acts of the socket wait.',
       () => this.actsUnread,
     );
   }

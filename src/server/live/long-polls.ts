@@ -2,7 +2,7 @@
 export class LongPolls {
   readonly #waiting = new Set<() => void>();
 
-  /** Resolves at the next `wake`, after `waitMs`, or when `onGone` calls back. */
+  /** Resolves at the next `wake`, after `waitMs`, or when `onGone` calls its callback. */
   async wait(waitMs: number, onGone: (callback: () => void) => void): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, waitMs);

@@ -31,8 +31,8 @@ export interface OpenSocketsOptions<Services> extends Omit<PipelineOptions<Servi
 }
 
 /**
- * The WebSockets of this process. This class admits and counts them, closes those that do not read, and closes all when the server drains.
- * `features/rooms/presence.ts` ends the connections of players who are banned or whose session ends.
+ * The WebSockets of this process. This class admits sockets and counts them, closes sockets that do not read, and closes all sockets when
+ * the server drains. `features/rooms/presence.ts` ends the connections of players who are banned or whose session ends.
  */
 export class OpenSockets<Services> implements SocketHost<Services> {
   readonly #options: OpenSocketsOptions<Services>;
@@ -57,8 +57,8 @@ export class OpenSockets<Services> implements SocketHost<Services> {
       const socket = await this.#prepare(channel, exchange, params, held);
       held.settleMiss(socket, channel.misses);
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
-      // The refusal is checked in the same turn of the event loop as the upgrade: during an `await` the server could start to drain, or the
-      // topic could get too many watchers.
+      // The refusal is checked in the same turn of the event loop as the upgrade. During an `await` the server could start to drain, or the
+      // topic could reach its highest number of watchers.
       const refusal = this.#refusal(socket.topic);
       if (refusal !== undefined || exchange.isFinished) {
         socket.abandon();
@@ -108,7 +108,7 @@ export class OpenSockets<Services> implements SocketHost<Services> {
     if (keyRefusal !== undefined) return keyRefusal;
     // A request with a bearer does not come from a foreign page: browsers attach no bearer to an upgrade.
     if (bearer === undefined && origins.isForeign(origin, host))
-      return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
+      return refuse('cross_site', { message: 'A page of another origin may not open this channel.' });
     const socketWaitMs = await held.reserve('sockets');
     if (socketWaitMs > 0) return rateLimited(socketWaitMs, 'Too many channels from this address.');
     const missWaitMs = channel.misses === undefined || key !== undefined ? 0 : await held.reserve('misses');
@@ -147,7 +147,7 @@ export class OpenSockets<Services> implements SocketHost<Services> {
   }
 
   /**
-   * The session of an upgrade. A bearer's session is checked in Redis, so that a bearer whose session has ended is refused instead of just
+   * The session of an upgrade. The session of a bearer is checked in Redis. If it has ended, the client is refused instead of only
    * watching.
    */
   async #sessionOf(channel: Channel<Services>, exchange: Exchange): Promise<Session | undefined | Refusal> {
@@ -174,7 +174,7 @@ export class OpenSockets<Services> implements SocketHost<Services> {
     return this.#options.log;
   }
 
-  /** The topic that a socket asked for after its upgrade. @throws Refusal `overloaded` */
+  /** The topic that a socket asks for after its upgrade. @throws Refusal `overloaded` */
   async find(channel: Channel<Services>, id: string): Promise<Topic | undefined> {
     const { topics, services } = this.#options;
     const topic = await topics.watch(channel.feed(services), id);
@@ -192,7 +192,7 @@ export class OpenSockets<Services> implements SocketHost<Services> {
   #refusal(topic: Topic | undefined): Refusal | undefined {
     if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
     if (topic === undefined || topic.watcherCount < this.#options.watchersPerTopic) return undefined;
-    return refuse('overloaded', { message: 'This already has the most watchers that it can have.', retryAfterMs: 10_000 });
+    return refuse('overloaded', { message: 'This already has the highest number of watchers.', retryAfterMs: 10_000 });
   }
 
   #refuse(exchange: Exchange, refusal: Refusal): void {
@@ -206,13 +206,13 @@ export class OpenSockets<Services> implements SocketHost<Services> {
     this.check();
   }
 
-  /** Checks the credentials of all sockets, and repeats work that has failed. */
+  /** Checks the credentials of all sockets, and repeats failed work. */
   check(): void {
     for (const socket of this.#sockets) socket.check();
   }
 }
 
-/** Headers that an answer 426 must have (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
+/** Headers that a 426 answer must have (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
 const VERSION_SPOKEN = [
   ['sec-websocket-version', '13'],
   ['upgrade', 'websocket'],

@@ -1,18 +1,18 @@
 /**
- * The least milliseconds between two pushes: a watcher gets at most 60 states a second. States in between are skipped, but never the
- * latest.
+ * The shortest time between two pushes, in milliseconds: a watcher gets at most 60 states a second. States in between are skipped, but
+ * never the latest.
  */
 const PUSH_INTERVAL_MS = 17;
 
 /**
- * The number of watchers up to which the bound on bytes per second holds for the whole topic. Beyond that the bound grows with the number
- * of watchers, so the interval between pushes depends only on the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS,
- * 200 by default), so its traffic stays bounded.
+ * Up to this number of watchers, the limit on bytes per second holds for the whole topic. Beyond this number the limit grows with the
+ * watchers, so the interval between pushes depends only on the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200
+ * by default), so its traffic keeps within the limit.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
 
 export interface PushesOptions {
-  /** The least milliseconds between two pushes. Default: PUSH_INTERVAL_MS. */
+  /** The shortest time between two pushes, in milliseconds. Default: PUSH_INTERVAL_MS. */
   readonly intervalMs: number | undefined;
   /** As in `TopicOptions`. */
   readonly bytesPerSecond: number | undefined;
@@ -20,7 +20,7 @@ export interface PushesOptions {
   readonly push: () => void;
 }
 
-/** The times of a topic's pushes, by its interval and its bytes per second. */
+/** Decides when a topic may push, by its interval and its bytes per second. */
 export class Pushes {
   readonly #options: PushesOptions;
   readonly intervalMs: number;
@@ -72,13 +72,13 @@ export class Pushes {
     this.#mayPushAt = performance.now() + Math.max(this.intervalMs, paidMs);
   }
 
-  /** The time, in milliseconds, for which a message of this length to this number of watchers uses up the topic's bytes per second. */
+  /** The time, in milliseconds, in which the topic's bytes per second pay for a message of this length to this number of watchers. */
   millisecondsPaidFor(bytes: number, watchers: number): number {
     const { bytesPerSecond } = this.#options;
     return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
-  /** As `millisecondsPaidFor`, for a text. Its bytes are counted only if they could delay the next push. */
+  /** As `millisecondsPaidFor`, for a text. The bytes of the text are counted only if they could delay the next push. */
   #millisecondsOf(message: string, watchers: number): number {
     const mostMs = this.millisecondsPaidFor(3 * message.length, watchers);
     return mostMs < PUSH_INTERVAL_MS ? mostMs : this.millisecondsPaidFor(Buffer.byteLength(message), watchers);

@@ -2,7 +2,7 @@ import type { LiveCounts } from './live-counts.ts';
 import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 
 /**
- * Milliseconds by which relayed messages may run ahead of the topic's bytes per second. Messages beyond that are not sent, and count as
+ * How far relayed messages may run ahead of the topic's bytes per second, in milliseconds. Further messages are not sent, and count as
  * missed.
  */
 const RELAYED_AT_ONCE_MS = 1000;
@@ -11,7 +11,7 @@ export interface RelaysOptions {
   /** All watchers of the topic. */
   readonly watchers: ReadonlySet<Watcher>;
   readonly counts: LiveCounts;
-  /** The time, in milliseconds, for which a message of this length to this number of watchers uses up the topic's bytes per second. */
+  /** The time, in milliseconds, in which the topic's bytes per second pay for a message of this length to this number of watchers. */
   readonly millisecondsPaidFor: (bytes: number, watchers: number) => number;
 }
 
@@ -21,22 +21,22 @@ interface Waiting extends Relayed {
 }
 
 /**
- * The messages that a topic passes on: once, in one order, and not kept. The messages are sent to each socket one by one, not published on
- * a uWS topic: of several published messages uWS does not tell which it dropped, and it sends later ones before the client has learnt which
- * it missed.
+ * The messages that a topic passes on. Each is sent once, in the same order to all, and is not kept. They are sent to each socket one by
+ * one, not published on a uWS topic. If uWS drops some of several published messages, it does not tell which, and it sends later messages
+ * before the client has learnt which ones it missed.
  */
 export class Relays {
   readonly #options: RelaysOptions;
-  /** The number of the last message that came. */
+  /** The number of the last message that arrived. */
   #last = 0;
   /** The number of the last message before the topic was opened. Undefined: not known. */
   #lastBefore: number | undefined;
-  /** The messages that came in one read from Redis. A socket gets them in one write. */
+  /** The messages that arrived in one read from Redis. A socket gets them in one write. */
   readonly #waiting: Waiting[] = [];
-  /** The numbers of the first and the last message that no watcher got, and about which the watchers were not told yet. */
+  /** The first and the last number of the messages that no watcher got and that the watchers do not know of yet. */
   #missed: { from: number; to: number } | undefined;
   #tellingMissed: NodeJS.Timeout | undefined;
-  /** Until when the sent messages use up the topic's bytes per second, on the clock of `performance.now()`. */
+  /** The time until which the topic's bytes per second pay for the messages that were sent, on the clock of `performance.now()`. */
   #paidUntil = -Infinity;
 
   constructor(options: RelaysOptions) {
@@ -54,7 +54,7 @@ export class Relays {
 
   /** Relays a message. @param to the watchers that get the message; undefined: all */
   take(number: number, message: string, to: ReadonlySet<Watcher> | undefined): void {
-    // The messages between the last number and this one were lost on their way from Redis.
+    // The messages between the last one and this one were lost on their way from Redis.
     const last = this.#last > 0 ? this.#last : (this.#lastBefore ?? number);
     if (number > last + 1) this.#miss(last + 1, number - 1);
     this.#last = number;
@@ -66,12 +66,13 @@ export class Relays {
       counts.messagesMissed += size;
       return this.#miss(number, number);
     }
-    // The notice goes out before this message, so that no notice covers numbers before and after a message that was sent.
+    // The notice of missed messages goes out before this message. Otherwise one notice could cover numbers before and after a message that
+    // was sent.
     this.#tellMissed();
     this.#send({ message, from: number, to: number, isNotice: false, only: to });
   }
 
-  /** Sends the messages that wait for the end of the turn. A notice of missed messages is not sent any more. */
+  /** Sends the messages that wait for the end of the event loop's turn. A waiting notice of missed messages is no longer sent. */
   stop(): void {
     clearTimeout(this.#tellingMissed);
     this.#tellingMissed = undefined;
@@ -82,7 +83,7 @@ export class Relays {
     if (this.#waiting.push(waiting) === 1) queueMicrotask(() => this.flush());
   }
 
-  /** Sends the messages that wait for the end of the turn. */
+  /** Sends the messages that wait for the end of the event loop's turn. */
   flush(): void {
     const { watchers, counts } = this.#options;
     const waiting = this.#waiting.splice(0);
@@ -96,7 +97,7 @@ export class Relays {
   }
 
   /**
-   * Counts the message against the topic's bytes per second. Messages that use up to a second's bytes may go out at once.
+   * Counts the message against the topic's bytes per second. A second's bytes may be used up at once.
    * @returns whether the message may be sent
    */
   #pays(message: string, count: number): boolean {

@@ -5,29 +5,30 @@ import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 import type { WebSocket } from '../uws.ts';
 
 /**
- * The most bytes of answers that may wait for a socket that does not read. A refused act may bring a whole state as its answer, so without
- * a bound even a socket that reads slowly would let the memory fill up.
+ * The most bytes of answers that may wait for a socket that does not read. The answer to a refused act may hold a whole state. So without
+ * this limit a single socket that reads slowly could fill the memory.
  */
 const ANSWER_BYTES_WAITING = 128 * 1024;
 
 /**
- * Milliseconds after which a connection is cut without a close frame, because the frame waits behind data that the client does not read.
+ * Milliseconds after which a closing connection is cut without a close frame, because the frame waits behind data that the client does not
+ * read.
  */
 const CUT_AFTER_MS = 5000;
 
-/** The most ranges of missed messages that a socket is told one by one. Further missed messages extend the last range. */
+/** The most ranges of missed messages that a socket is told separately. Further missed messages extend the last range. */
 const MOST_RANGES = 64;
 
 /**
- * Milliseconds for which published answers are remembered: far longer than uWS takes to send or drop one, up to 17 ms until the push and a
- * turn of the event loop.
+ * Milliseconds for which published answers are remembered. uWS takes far less time to send or drop an answer: up to 17 ms until the push,
+ * and a turn of the event loop.
  */
 const PUBLISHED_KEPT_MS = 500;
 
-/** Characters at the start of an answer by which it is recognised if uWS drops it. */
+/** The length of the start of an answer by which the answer is recognised if uWS drops it. */
 const HEAD_LENGTH = 96;
 
-/** An answer, and the position of the state that its client must have before. */
+/** An answer, and the position of the state that its client must have before the answer. */
 interface Answer {
   readonly text: string;
   readonly position: number;
@@ -44,16 +45,16 @@ interface Published extends Answer {
 export interface QueuedSocket {
   /** The name of the uWS topic to which only this socket is subscribed, once the socket has a name. */
   readonly connectionId: string;
-  /** Called when the private part has changed, so that the socket has to send it. */
+  /** Called when the private part of the socket's player has changed, so that the socket has to send it. */
   privateChanged(): void;
   /** Called when everything that waited was sent. It may send more. */
   hasDrained(): void;
-  /** Runs work after the acts that are being processed, if there are any. @returns whether there are any */
+  /** Runs the work once the acts that are being processed are done. @returns false if there are none: the work is then not run */
   afterActs(work: () => void): boolean;
 }
 
 /**
- * The outgoing side of one socket. A client that reads slowly gets the latest state once it has read everything that was sent before. A
+ * The outgoing side of one socket. A client that reads slowly gets the latest state once it has read all earlier data. A
  * socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class SendQueue implements Watcher {
@@ -62,7 +63,8 @@ export class SendQueue implements Watcher {
   #topic: Topic | undefined;
   #socket: WebSocket<unknown> | undefined;
   /**
-   * Since when a state, answers or the close wait for the socket to drain, on the clock of `performance.now()`. Undefined: nothing waits.
+   * The time since which a state, answers or the close wait for the socket to drain, on the clock of `performance.now()`. Undefined:
+   * nothing waits.
    */
   #behindSince: number | undefined;
   /** The topic's push count when the socket missed a state. Undefined: it missed none. */
@@ -71,7 +73,7 @@ export class SendQueue implements Watcher {
   /** The bytes of all `#answers` together. */
   #answerBytes = 0;
   #ending: { code: number; reason: string } | undefined;
-  /** The relayed messages that were not sent because the socket lagged, as ranges of their numbers. */
+  /** The relayed messages that the socket missed because it lagged, as ranges of their numbers. */
   readonly #missed: { from: number; to: number }[] = [];
   readonly #published: Published[] = [];
   /** What is being sent to this socket alone. If uWS drops a message then, it is this one. */
@@ -90,7 +92,10 @@ export class SendQueue implements Watcher {
     this.#topic?.add(this);
   }
 
-  /** Watches another topic from now on, and sends its state. `hold` was called before; `close` and the next `watch` call `release`. */
+  /**
+   * From now on the socket watches another topic, and is sent its state. `hold` was called before; `close` and the next `watch` call
+   * `release`.
+   */
   watch(topic: Topic): void {
     const before = this.#topic;
     if (before === topic) return topic.release();
@@ -116,8 +121,8 @@ export class SendQueue implements Watcher {
   }
 
   /**
-   * Subscribes the socket to a uWS topic of its own, on which the answers to its acts are published: uWS sends all that is published in one
-   * turn in one write.
+   * Subscribes the socket to a uWS topic of its own. The answers to its acts are published on this topic, because uWS sends all messages
+   * that are published in one turn in one write.
    */
   subscribeOwn(): void {
     this.#isNamed = true;
@@ -166,7 +171,7 @@ export class SendQueue implements Watcher {
   }
 
   /**
-   * Sends an answer, or queues it while the socket is full. An answer cannot be skipped as a state can, because no later one replaces it.
+   * Sends an answer, or queues it while the socket is full. Unlike a state, an answer cannot be skipped, because no later one replaces it.
    */
   send(text: string): void {
     if (this.#socket === undefined) return;
@@ -175,7 +180,7 @@ export class SendQueue implements Watcher {
     else this.#queueAnswer(answer);
   }
 
-  /** Sends an answer that names a state, in one write with this state if the state goes out in this turn. */
+  /** Sends an answer that names a state. If the state goes out in this turn, both go out in one write. */
   sendAfter(position: number, text: string): void {
     if (this.#socket === undefined) return;
     const topic = this.#topic;
@@ -197,7 +202,7 @@ export class SendQueue implements Watcher {
 
   /**
    * uWS dropped a state or an answer because the socket's buffer is full. When it drains, the client gets the latest state and the answers.
-   * If uWS drops several messages that were published in one turn of the event loop, it calls this method only for the first
+   * If uWS drops several messages that were published in one turn of the event loop, it calls this method for the first one only
    * (`TopicTree::drainImpl`).
    */
   dropped(message: ArrayBuffer): void {
@@ -229,14 +234,16 @@ export class SendQueue implements Watcher {
     this.end(closeCodes.tooSlow, 'too slow');
   }
 
-  /** Adds messages to the ranges that were missed. Ranges stay apart if messages between them were sent. */
+  /** Adds messages to the ranges of missed messages. Two ranges stay apart if messages between them were sent. */
   #miss(from: number, to: number): void {
     const last = this.#missed.at(-1);
     if (last !== undefined && (from <= last.to + 1 || this.#missed.length === MOST_RANGES)) last.to = Math.max(last.to, to);
     else this.#missed.push({ from, to });
   }
 
-  /** Sends what waited, as far as the buffer allows: the latest state, the answers, the notices of missed messages, then the close. */
+  /**
+   * Sends the data that waited, as far as the buffer allows: the latest state, the answers, the notices of missed messages, then the close.
+   */
   drained(): void {
     if (this.#socket === undefined || this.#behindSince === undefined || this.isFull) return;
     this.#behindSince = performance.now();
@@ -281,8 +288,8 @@ export class SendQueue implements Watcher {
   }
 
   /**
-   * Closes the socket after everything that waits is sent, because uWS drops the close frame of a full socket. A client does not reconnect
-   * after a final state, so acts that are being processed are answered first, such as the act that led to the final state.
+   * Closes the socket once all waiting data are sent, because uWS drops the close frame of a full socket. A client does not reconnect after
+   * a final state. So acts that are being processed are answered first, such as the act that led to the final state.
    */
   end(code: number, reason: string): void {
     if (this.#socket === undefined) return;
@@ -298,7 +305,7 @@ export class SendQueue implements Watcher {
     this.#ending ??= { code, reason };
   }
 
-  /** Notes that something now waits for the socket to drain. */
+  /** Notes that data now wait for the socket to drain. */
   lag(): void {
     this.#behindSince ??= performance.now();
   }

@@ -9,7 +9,7 @@ import type { ServerKey } from '../identity/server-keys.ts';
 import type { Session, Sessions } from '../identity/sessions.ts';
 import type { MessageCredentials } from './channel.ts';
 
-/** The client of a live channel: from where it came, whom it may act for, and what its messages count against. */
+/** The client of a live channel: its address, the caller for whom it may act, and the limits against which its messages count. */
 export interface SocketClient {
   readonly address: string;
   /**
@@ -23,28 +23,28 @@ export interface SocketClient {
   /** @throws Refusal if the token is no server key */
   keyOf(token: string): ServerKey;
   /**
-   * Counts a message against the request limit of its address, or of the server key. Returns 0 if the message may pass, else the
-   * milliseconds to wait. When messages were not counted, 19 a second on each of 200 sockets used 88 % of Redis's time, and a coin credit
-   * took 133 ms instead of 2.
+   * Counts a message against the request limit of its address, or against the limit of the server key. Returns 0 if the message may pass,
+   * else the milliseconds to wait. Without this count, 19 messages a second on each of 200 sockets used 88 % of Redis's time, and a coin
+   * credit took 133 ms instead of 2.
    */
   charge(key: ServerKey | undefined): number;
   /**
-   * Counts an act against the limit of acts of its address, or against the server key. Returns 0 if the act may pass, else the milliseconds
-   * to wait.
+   * Counts an act against the limit on the acts of its address, or against the limit of the server key. Returns 0 if the act may pass, else
+   * the milliseconds to wait.
    */
   chargeAct(key: ServerKey | undefined): number;
-  /** Gives back what was reserved for the socket. */
+  /** Gives back the reservations of the socket. */
   left(): void;
 }
 
-/** What identifies and limits the clients of a process. */
+/** The parts of a process that identify and limit its clients. */
 interface Limits {
   readonly admission: Admission;
   readonly sessions: Sessions;
   readonly keyCheck: KeyCheck;
 }
 
-/** The client that sent an upgrade. Ten thousand may watch at a time, so it keeps a few fields, and no function of its own. */
+/** The client that sent an upgrade. There may be ten thousand at a time, so each keeps only a few fields, and no functions of its own. */
 export class UpgradedClient implements SocketClient {
   readonly address: string;
   readonly hasBearer: boolean;

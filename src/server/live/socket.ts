@@ -21,13 +21,13 @@ import type { WebSocket } from '../uws.ts';
 /** The most frames that a client may still send before it reads the close frame. Each frame costs a callback. */
 const MOST_DROPPED_FRAMES = 256;
 
-/** The messages that may wait while one is processed. Further messages are refused with `rate_limited`. */
+/** The number of messages that may wait while another message is processed. Further messages are refused with `rate_limited`. */
 const MESSAGES_WAITING = 1;
 
-/** The most bytes of acts that may wait, because acts may come faster than Redis processes them, one round trip each. */
+/** The most bytes of acts that may wait. Acts may come faster than Redis processes them, because each takes a round trip. */
 const ACT_BYTES_WAITING = 64 * 1024;
 
-/** How many first characters of an act are searched for its order, if the act is refused before it was parsed. */
+/** How many first characters of an act are searched for its number (`order`) if the act is refused before it is parsed. */
 const HEAD_LENGTH = 96;
 
 /** Matches the type of a message, if it is the first field. */
@@ -36,7 +36,7 @@ const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"(\w+)"/;
 const connectionPrefix = randomBytes(9).toString('base64url');
 let connectionCount = 0;
 
-/** What a socket needs of the process: the same for all sockets. */
+/** What a socket needs from its process, the same for all sockets. */
 export interface SocketHost<Services> {
   readonly services: Services;
   readonly log: Logger;
@@ -49,7 +49,7 @@ export interface LiveSocketOptions<Services> {
   readonly host: SocketHost<Services>;
   readonly channel: Channel<Services>;
   readonly client: SocketClient;
-  /** What the socket watches from the start. Undefined: nothing, until `watch` is called. */
+  /** What the socket watches from the start. Undefined: it watches nothing until `watch` is called. */
   readonly topic: Topic | undefined;
   readonly takesPatches: boolean;
 }
@@ -60,8 +60,8 @@ export interface SocketData<Services> {
 }
 
 /**
- * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state once it has read everything that
- * was sent before. A socket that has not drained for 30 s is closed (TOO_SLOW_MS).
+ * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state once it has read all earlier
+ * data. A socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
@@ -75,17 +75,17 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
   #badMessages = 0;
   #droppedFrames = 0;
   readonly #frames = new FrameCount();
-  /** When something last came from the client, or was read by it, on the clock of `performance.now()`. */
+  /** The time at which the client last sent or read some data, on the clock of `performance.now()`. */
   #heardAt = performance.now();
   #pingedAt = -Infinity;
   #isSilent = false;
-  /** The number of messages, without acts, that are being processed or wait for their turn. */
+  /** The number of messages, acts excluded, that are being processed or wait for their turn. */
   #messagesInWork = 0;
   /** The bytes of the acts that are being processed or wait for their turn. */
   #actBytesInWork = 0;
   #name: string | undefined;
   #key: ServerKey | undefined;
-  /** Whether a read of the private part is queued, waits for the socket to drain, or failed and is repeated. */
+  /** Whether a read of the private part is queued, waits for the socket to drain, or has failed and will be repeated. */
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
 
@@ -151,7 +151,7 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
     return this.client.callerOf(credentials);
   }
 
-  /** Releases the topic, because the socket will not be opened. */
+  /** Releases the topic, because the socket will not open. */
   abandon(): void {
     this.isOpen = false;
     this.#topic?.release();
@@ -223,15 +223,15 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
     this.send(this.#channel.acts!.refused(act, refusal));
   }
 
-  /** Counts a ping, which uWS has answered, or an unsolicited pong, because a client must not send pings and pongs without limit. */
+  /** Counts a ping that uWS has answered, or an unsolicited pong: a client must not send pings and pongs without limit. */
   pinged(): void {
     if (!this.sendQueue.isEnding) this.#countFrame();
     else this.#drop();
   }
 
   /**
-   * Drops a frame that comes after the close was decided, while the close waits for the socket to drain. A client that goes on sending is
-   * cut off.
+   * Drops a frame that comes after the service has decided to close the socket, while the close waits for the socket to drain. A client
+   * that goes on sending is cut off.
    */
   #drop(): void {
     if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.sendQueue.cut();
@@ -246,7 +246,7 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
     return false;
   }
 
-  /** Notes that the private part has changed. The part is read and sent once for several changes, and only when the socket has drained. */
+  /** Notes that the private part has changed. After several changes the part is read and sent only once, when the socket has drained. */
   privateChanged(): void {
     const channel = this.#channel;
     const { services } = this.#host;
@@ -262,7 +262,7 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
         if (this.isOpen) await channel.sendPrivate!(this, services);
       } catch (error) {
         if (redisFailure(error) === undefined && !(error instanceof Refusal && error.code === 'store_unavailable')) throw error;
-        // `check` repeats the read, because a later change, which would cause another read, may never come.
+        // `check` repeats the read, because nobody knows whether a later change will cause another read.
         this.#privateWork = 'failed';
       }
     });
@@ -280,7 +280,7 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
     return true;
   }
 
-  /** Called when the client has read some of what waited for it. */
+  /** Called when the client has read some of the data that waited for it. */
   drained(): void {
     this.#heard();
     this.sendQueue.drained();
@@ -291,7 +291,9 @@ export class LiveSocket<Services> implements ChannelSocket, QueuedSocket {
     if (this.#isSilent) this.#setSilent(false);
   }
 
-  /** Pings the socket of a player or a server that is silent. One that stays silent is cut, unless it lags and so has to read first. */
+  /**
+   * Pings the socket of a player or a server after some silence. If it stays silent, it is cut, unless it lags and so has to read first.
+   */
   #checkPulse(): void {
     const now = performance.now();
     const silentMs = now - this.#heardAt;
@@ -401,8 +403,8 @@ export const ErrorMessage = z
   });
 
 /**
- * Milliseconds after which a client may send a refused message again: at least a second, plus a random part of up to two.
- * After a deployment all clients of a household or a school reconnect at once, and must not all retry at the same time.
+ * Milliseconds after which a client may send a refused message again: at least a second, plus a random part of up to two seconds. After a
+ * deployment all clients of a household or a school reconnect at once. They must not all retry at the same time.
  */
 function retryAfter(waitMs: number): number {
   return Math.max(waitMs, RETRY_MS) + Math.random() * RETRY_SPREAD_MS;

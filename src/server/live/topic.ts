@@ -12,15 +12,16 @@ import type { Watcher } from './watcher.ts';
 export interface TopicOptions {
   readonly publish: (topic: string, message: string) => void;
   /**
-   * The most bytes per second that a topic of up to 1,024 watchers pushes: the size of each message times its watchers. Undefined: no
-   * bound. Without a bound, 200 watchers of one address and 50 states of 8 KB a second push 81 MB a second for 0.4 MB that came in.
+   * The most bytes per second that a topic with up to 1,024 watchers pushes: each message counts once for each watcher. Undefined: no
+   * bound. Without a limit, 200 watchers of one address and 50 states of 8 KB a second make the service push 81 MB a second for 0.4 MB that
+   * came in.
    */
   readonly bytesPerSecond: number | undefined;
   readonly now: () => number;
   readonly isDraining: () => boolean;
   readonly refresh: (topic: Topic) => void;
   readonly counts?: LiveCounts;
-  /** Called when every `hold` of the topic was released, or when the topic ends. */
+  /** Called when `release` was called for every `hold` of the topic, or when the topic ends. */
   readonly closed: (topic: Topic) => void;
 }
 
@@ -41,7 +42,7 @@ export class Topic {
   /** The position of the latest published change that the topic could not apply, because it lacks an earlier change. */
   #gapAt = 0;
   #position: number | undefined;
-  /** The position of the state that all subscribed watchers have while a push is due. */
+  /** While a push is due: the position of the state that all subscribed watchers have. */
   #pushedPosition = 0;
   /** The latest state, which is needed to apply the next change. */
   #state: State | undefined;
@@ -50,9 +51,9 @@ export class Topic {
   #isFinal = false;
   #holds = 0;
   #pushCount = 0;
-  /** Whether the watchers got a final state and are being closed. No push follows. */
+  /** Whether the watchers were sent a final state and are being closed. No push follows. */
   #isFinished = false;
-  /** The timer of `stale`, and when it last fired, on the clock of `performance.now()`. */
+  /** The timer of `stale`, and the time at which it last fired, on the clock of `performance.now()`. */
   #rereading: NodeJS.Timeout | undefined;
   #rereadAt = -Infinity;
 
@@ -94,7 +95,7 @@ export class Topic {
     return this.#pushCount;
   }
 
-  /** The encoded message of the latest state, whether or not it was pushed. */
+  /** The encoded message of the latest state, pushed or not. */
   get message(): string {
     return (this.#message ??= this.#state?.encode() ?? '');
   }
@@ -109,9 +110,9 @@ export class Topic {
     this.#options.closed(this);
   }
 
-  /** Adds a socket, and sends it the state at once. `hold` was called for the socket before; `remove` calls `release`. */
+  /** Adds a socket, and sends it the state at once. The caller has called `hold` for the socket; `remove` calls `release`. */
   add(watcher: Watcher): void {
-    // If a push is due, it goes out before the watcher is added: the watcher would otherwise get the same state twice.
+    // If a push is due, it goes out before the watcher is added, because the watcher would otherwise get the same state twice.
     if (this.isKnown && this.#pushes.areDueNow) this.#push();
     this.#audience.add(watcher);
     if (!this.isKnown) return watcher.end(closeCodes.gone, 'gone');
@@ -122,31 +123,31 @@ export class Topic {
   }
 
   /**
-   * A watcher missed a state because its buffer is full. The next patches do not fit the state that the watcher has, and a patch published
-   * in the turn in which it drains would be sent before the state that `catchUp` sends. So the watcher unsubscribes from patches, in a
-   * microtask, because uWS may be going through the subscribers.
+   * Called when a watcher missed a state because its buffer is full. The next patches do not fit the state that the watcher has. A patch
+   * that is published in the turn in which the watcher drains would even be sent before the state that `catchUp` sends. So the watcher
+   * unsubscribes from patches. This happens in a microtask, because uWS may be iterating over the subscribers.
    */
   missed(watcher: Watcher): void {
     this.#audience.missed(watcher);
   }
 
   /**
-   * Sends the latest state to a watcher that missed a state because its buffer was full, and has drained now.
+   * Sends the latest state to a watcher that missed a state because its buffer was full. The watcher has drained now.
    * @param missedPush the topic's `pushCount` when the watcher missed the state
    */
   catchUp(watcher: Watcher, missedPush: number): void {
     this.#audience.drained(watcher);
     if (!this.isKnown) return;
     if (this.#pushes.areDue) return this.#sendAhead(watcher);
-    // The latest state was published in this turn, and uWS sends it to a watcher of whole states.
+    // The latest state was published in this turn, and uWS sends it to watchers of whole states.
     if (this.#pushCount > missedPush && !watcher.takesPatches) return;
     this.#audience.subscribe(watcher);
     watcher.sendState(this.message);
   }
 
   /**
-   * Sends the latest state to a watcher ahead of the push that is due. The watcher subscribes again after the push, whose patch starts from
-   * another state.
+   * Sends the latest state to a watcher before the push that is due. The watcher subscribes again after this push, because the patch of the
+   * push starts from another state.
    */
   #sendAhead(watcher: Watcher): void {
     if (this.#audience.joinedAt(watcher) === undefined) this.#audience.leave(watcher);
@@ -167,8 +168,8 @@ export class Topic {
   }
 
   /**
-   * Called when answers have waited for longer than a push usually takes. The change may not have arrived from Redis, or the push waits
-   * because the room has pushed too many bytes: the watchers of these answers are then sent the state alone.
+   * Called when answers have waited for longer than a push usually takes. If the change has not arrived from Redis, the state is read
+   * again. If the push waits because the room has pushed too many bytes, only the watchers of these answers are sent the state.
    */
   #answerLate(): void {
     if (this.#answers.latest > this.position) this.#options.refresh(this);
@@ -176,7 +177,7 @@ export class Topic {
     this.#answers.sendUpTo(this.position);
   }
 
-  /** Gives the watcher a name: from now on it gets the messages and private parts for this name. */
+  /** Gives the watcher a name. From now on it gets the messages and private parts for this name. */
   name(watcher: Watcher, name: string): void {
     this.#audience.name(watcher, name);
   }
@@ -190,7 +191,7 @@ export class Topic {
     if (this.#audience.remove(watcher)) this.release();
   }
 
-  /** Resolves when the position is past `position`, when the topic ends, after `waitMs`, or when `onGone` calls back. */
+  /** Resolves when the position exceeds `position`, when the topic ends, after `waitMs`, or when `onGone` calls its callback. */
   async changed(position: number, waitMs: number, onGone: (callback: () => void) => void): Promise<void> {
     if (this.position > position || this.#isFinal || waitMs <= 0 || this.#options.isDraining()) return;
     await this.#longPolls.wait(waitMs, onGone);
@@ -201,15 +202,15 @@ export class Topic {
     if (news === undefined) return;
     if (typeof news === 'number') {
       this.#gapAt = news;
-      // A topic without its first state is being read already.
+      // A topic without its first state is already being read.
       if (this.isKnown) this.#options.refresh(this);
     } else if ('number' in news) this.#relay(news);
     else this.#advance(news);
   }
 
   /**
-   * Reads the thing again, because it has changed: as soon as its next push is allowed. So a thing that changes all the time is read as
-   * often as it is pushed.
+   * Reads the thing again because it has changed, but not before the topic may push again. So a thing that changes all the time is read no
+   * more often than it is pushed.
    */
   stale(): void {
     if (this.#rereading !== undefined || this.#holds === 0) return;
@@ -237,7 +238,7 @@ export class Topic {
     return this.#isFinal;
   }
 
-  /** The number of the last relayed message that came. */
+  /** The number of the last relayed message that arrived. */
   get relayed(): number {
     return this.#relays.last;
   }
@@ -247,7 +248,7 @@ export class Topic {
     this.#relays.openedAfter(relayed);
   }
 
-  /** Takes a state that was read from Redis, unless the topic has this state or a newer one. */
+  /** Takes a state that was read from Redis, unless the topic already has this state or a newer one. */
   advance(state: State): void {
     if (this.#state !== undefined && state.equals?.(this.#state) === true) return;
     if (this.#state !== undefined && state.position > this.position) state.follow?.(this.#state);
@@ -279,7 +280,7 @@ export class Topic {
   }
 
   #relay({ number, to, message, changesAt }: Relay): void {
-    // A failover has lost messages that were already sent, and new messages reuse their numbers.
+    // After a failover has lost messages that were already sent, new messages reuse their numbers.
     if (number <= this.relayed) return this.end(closeCodes.wentBack, 'went back');
     this.#changeTimer.postpone(changesAt);
     const names = this.#isFinished ? [] : to;
@@ -328,14 +329,14 @@ export class Topic {
       this.#audience.join(this.position, () => this.message);
       return this.#answers.sendUpTo(this.position);
     }
-    // The watchers that joined at the final state have got it from `add` already.
+    // The watchers that joined at the final state were sent it by `add` already.
     const watchers = [...this.#audience.watchers].filter((watcher) => this.#audience.joinedAt(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(whole);
     this.#answers.sendUpTo(this.position);
     this.#finish(watchers);
   }
 
-  /** The patch, if it is short enough. A patch that is longer than half the state saves too little. */
+  /** The patch, if it is short enough. A patch that is longer than half the state would save too little. */
   #patchOf(state: State): string | undefined {
     const patch = state.encodePatch?.();
     if (patch === undefined) return undefined;

@@ -3,21 +3,21 @@ import { connect, type Socket } from 'node:net';
 import { uws, type HttpResponse, type TemplatedApp } from '../uws.ts';
 
 /**
- * The cork in which upgrades run that had to wait for asynchronous work.
+ * The cork for upgrades that had to wait for asynchronous work.
  *
  * uWS wants every write to a response inside a cork callback; for any other write it prints a warning on standard error. But after an
- * upgrade inside its own `response.cork`, uWS reads the response once more, although its memory belongs to the WebSocket already. Sometimes
- * it reads what looks like `Connection: close`, and closes the socket that it has just opened (uWebSockets #1928, fixed by #1929, which no
- * build for Node 22 has). Under load one socket in ten was closed in this way.
+ * upgrade inside its own `response.cork`, uWS reads the response once more, although the memory of the response belongs to the WebSocket
+ * already. Sometimes it reads bytes that look like `Connection: close`, and closes the socket that it has just opened (uWebSockets #1928,
+ * fixed by #1929, which no build for Node 22 has). Under load this closed one socket in ten.
  *
- * So upgrades run inside the cork of another response: this process sends itself a request and never answers it.
+ * So upgrades run inside the cork of another response. For this purpose the process sends itself a request and never answers it.
  */
 export class UpgradeCork {
   readonly #app: TemplatedApp = uws.App();
   #client: Socket | undefined;
   #held: HttpResponse | undefined;
 
-  /** Makes the response in whose cork upgrades run. If that fails, upgrades work too, but each prints a warning on standard error. */
+  /** Makes the response whose cork the upgrades use. If this fails, upgrades still work, but each prints a warning on standard error. */
   async open(): Promise<void> {
     const path = `/${randomBytes(18).toString('base64url')}`;
     await new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ export class UpgradeCork {
         this.#app.get(path, (response) => {
           response.onAborted(() => (this.#held = undefined));
           this.#held = response;
-          // The port was opened only for this one request.
+          // The port was opened only for this request.
           uws.us_listen_socket_close(listening);
           resolve();
         });

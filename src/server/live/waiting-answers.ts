@@ -1,8 +1,8 @@
 import type { Watcher } from './watcher.ts';
 
 /**
- * Milliseconds after which something is done about answers that still wait. A push mostly takes 17 ms at most, and the change is published
- * before the script of the act has answered.
+ * Milliseconds after which an answer that still waits counts as late. Usually no answer waits for so long: a push mostly takes 17 ms at
+ * most, and the change is published before the script of the act has answered.
  */
 const LATE_MS = 500;
 
@@ -14,8 +14,8 @@ interface WaitingAnswer {
 }
 
 /**
- * The answers to acts that name a state which the actor was not sent yet. An answer must not overtake this state: a player who was told
- * that an act is done would else act once more on an older state.
+ * Answers to acts that name a state which was not sent to the actor yet. An answer must not overtake this state. A player who knows that an
+ * act is done would otherwise act again on an older state.
  */
 export class WaitingAnswers {
   #waiting: WaitingAnswer[] = [];
@@ -56,7 +56,7 @@ export class WaitingAnswers {
     if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((answer) => answer.watcher !== watcher);
   }
 
-  /** Forgets all answers: their clients reconnect, and repeat acts without an answer. */
+  /** Drops all answers. Their clients reconnect, and repeat acts that got no answer. */
   clear(): void {
     this.#waiting = [];
     this.#stop();

@@ -7,7 +7,7 @@ import type { LiveCounts } from './live-counts.ts';
 import { Topic } from './topic.ts';
 
 /**
- * The interval, in milliseconds, at which the positions of all topics are compared with Redis: messages that Redis publishes while the
+ * The interval, in milliseconds, at which the positions of all topics are compared with Redis. Messages that Redis publishes while the
  * connection is down are lost.
  */
 const COMPARE_INTERVAL_MS = 3000;
@@ -18,7 +18,7 @@ const SUBSCRIBE_BATCH = 1000;
 export interface WatchedTopicsOptions {
   /** Sends one message to all sockets subscribed to a topic. */
   readonly publish: (topic: string, message: string) => void;
-  /** The most bytes per second that a topic pushes, as in `TopicOptions`. */
+  /** The most bytes per second that a topic pushes. See `TopicOptions`. */
   readonly bytesPerSecond?: number;
   readonly subscriber: Subscriptions;
   /** Tells which keys of tracked feeds have changed. */
@@ -36,7 +36,7 @@ export class WatchedTopics {
   readonly #options: WatchedTopicsOptions;
   readonly #topics = new Map<string, Topic>();
   readonly #timer: NodeJS.Timeout;
-  /** The timers of feeds that are polled, for the feeds that have topics. */
+  /** The timers of those polled feeds that have topics. */
   readonly #polls = new Map<Feed, NodeJS.Timeout>();
   #isComparing = false;
   /** For each topic a promise that resolves when the topic has its first state. */
@@ -50,14 +50,14 @@ export class WatchedTopics {
     options.trackedKeys?.on('changed', (key) => this.#topics.get(hashTagOf(key))?.stale());
     options.trackedKeys?.on('lost', () => void this.#compareAll((channel) => this.#topics.get(channel)?.feed.isTracked === true));
     this.#timer = setInterval(() => {
-      // If a connection died silently, the ping gets no answer, and the connection is then closed.
+      // If a connection died without notice, the ping gets no answer, and the connection is then closed.
       options.subscriber.ping().catch(() => {});
       void this.#compareInTurn();
     }, COMPARE_INTERVAL_MS);
   }
 
   /**
-   * Watches a thing until the caller calls `release` on the topic, once.
+   * Watches a thing until the caller calls `release` on the topic; the caller must do so once.
    * @returns undefined if the thing does not exist
    */
   async watch(feed: Feed, id: string): Promise<Topic | undefined> {
@@ -80,8 +80,8 @@ export class WatchedTopics {
     topic.hold();
     try {
       await this.#opening.get(topic);
-      // Without a subscription the topic may have missed changes, so a new watcher gets a state that is read now. A tracked feed reads for
-      // each watcher, because the read also checks who watches.
+      // Without a subscription the topic may have missed changes, so a new watcher gets a state that is read now. A tracked feed is read
+      // again for each new watcher, because the read also checks who watches.
       if (feed.isTracked === true ? !isNew : feed.polledEveryMs === undefined && !this.#options.subscriber.hears(channel))
         await this.#fetch([topic]);
     } catch (error) {
@@ -114,13 +114,13 @@ export class WatchedTopics {
     return true;
   }
 
-  /** Resolves every long-poll at once, also those that begin later. */
+  /** Resolves every long-poll at once, even long-polls that begin later. */
   drain(): void {
     this.#draining = true;
     for (const topic of this.#topics.values()) topic.wake();
   }
 
-  /** Ends all topics, because Redis has lost data and their states are no longer true. All watchers reconnect. */
+  /** Ends all topics, because Redis has lost data and the states of the topics no longer hold. All watchers reconnect. */
   endAll(): void {
     for (const topic of [...this.#topics.values()]) topic.end(closeCodes.wentBack, 'went back');
   }
@@ -143,7 +143,8 @@ export class WatchedTopics {
       if (isPublished(topic)) await this.#options.subscriber.subscribe(channel);
       else if (feed.polledEveryMs !== undefined && !this.#polls.has(feed)) this.#polls.set(feed, this.#pollEvery(feed, feed.polledEveryMs));
     } catch {
-      // The connection to Redis is down. `#subscribeAgain` subscribes once there is one again, and `#compareAll` finds changes until then.
+      // The connection to Redis is down. `#subscribeAgain` subscribes once there is a connection again. Until then `#compareAll` finds the
+      // changes.
     }
     await this.#fetch([topic]);
   }
@@ -168,7 +169,7 @@ export class WatchedTopics {
     this.#topics.delete(topic.channel);
     if (!isPublished(topic)) return;
     this.#options.subscriber.unsubscribe(topic.channel).catch(() => {
-      // The connection is down. The next connection subscribes only to the topics that are watched then.
+      // The connection is down. The next connection then subscribes only to the topics that are still watched.
     });
   }
 
@@ -182,17 +183,18 @@ export class WatchedTopics {
       try {
         await this.#options.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
       } catch (error) {
-        // In a Cluster one primary may refuse while the others accept the next channels. A later `ready` retries the channels that failed.
+        // In a Cluster one primary may refuse to subscribe while the others accept the next channels. A later `ready` retries the channels
+        // that failed.
         this.#options.log.debug({ reason: (error as Error).message }, 'could not subscribe again to watched channels');
       }
     }
-    // Topics that lost their last watcher while this method was subscribing.
+    // These topics lost their last watcher while this method was subscribing.
     const unused = channels.filter((channel) => !this.#topics.has(channel));
     if (unused.length > 0) this.#options.subscriber.unsubscribe(...unused).catch(() => {});
     await this.#compareAll(isConcerned);
   }
 
-  /** Runs one comparison at a time. A comparison takes longer than the interval if Redis is so slow that its calls time out. */
+  /** Runs one comparison at a time. A comparison takes longer than the interval if Redis is so slow that calls time out. */
   async #compareInTurn(): Promise<void> {
     if (this.#isComparing) return;
     this.#isComparing = true;
@@ -208,7 +210,7 @@ export class WatchedTopics {
     for (let start = 0; start < topics.length; start += COMPARE_BATCH) await this.#compare(topics.slice(start, start + COMPARE_BATCH));
   }
 
-  /** The topics whose changes Redis announces, by a message on a channel or of a changed key. Either may be lost. */
+  /** The topics whose changes Redis announces: by a message on a channel, or as changed keys. Either may be lost. */
   get #announced(): Topic[] {
     return [...this.#topics.values()].filter(({ feed }) => feed.polledEveryMs === undefined);
   }
@@ -235,14 +237,14 @@ export class WatchedTopics {
         const { state, relayed = 0 } = found[index] ?? {};
         if (before.state === undefined) topic.openedAfter(relayed);
         if (state === undefined) topic.end(closeCodes.gone, 'gone');
-        // After a failover to a replica that lagged behind, positions and message numbers start again below the numbers that watchers have,
-        // so the watchers must reconnect.
+        // After a failover to a replica that lagged behind, Redis gives out positions and message numbers again that watchers have seen. So
+        // the watchers must reconnect.
         else if (relayed < before.relayed || (state !== 'same' && !canFollow(state, before.state)))
           topic.end(closeCodes.wentBack, 'went back');
         else if (state !== 'same') topic.advance(state);
         if (feed.isTracked === true && this.#options.trackedKeys?.isRefused === true) topic.stale();
       });
-      // A change that was published during the read could not be applied to the state known before. The topics with such a change are read
+      // A change that was published during the read could not be applied to the earlier state. The topics with such a change are read
       // again.
       const behind = ofFeed.filter((topic) => topic.isBehind);
       if (behind.length > 0 && tries > 1) await this.#fetch(behind, tries - 1);
@@ -250,7 +252,10 @@ export class WatchedTopics {
   }
 }
 
-/** How often a topic is read until it has all published changes. A topic that still lacks a change waits for the next comparison. */
+/**
+ * The most reads of a topic that still lacks a published change. If a change is then still missing, the topic waits for the next
+ * comparison.
+ */
 const READ_TRIES = 3;
 
 /** Whether the changes of the topic's thing are published on a Redis channel. */
@@ -263,7 +268,7 @@ function hashTagOf(key: string): string {
   return key.slice(0, key.indexOf('}') + 1);
 }
 
-/** Whether a state that was read from Redis can follow the state that was known before. If not, Redis has lost changes. */
+/** Whether a state that was read from Redis can come after the known state. If not, Redis has lost changes. */
 function canFollow(state: State, known: State | undefined): boolean {
   if (known === undefined) return true;
   if (state.privateAt < known.privateAt) return false;
