@@ -13,17 +13,17 @@ export function aofSizes(folder: string): Map<string, number> {
 }
 
 /**
- * The end of an append-only file that Redis drops at its start, because a crash cut the file in the middle of a write (aof-load-truncated).
+ * The end of an append-only file that Redis drops at its start because a crash cut the last write off in the middle (aof-load-truncated).
  */
 export interface CutTail {
   readonly file: string;
   readonly offset: number;
-  /** Number of dropped bytes. Undefined: the file's size before the start is not known. */
+  /** Number of dropped bytes. Undefined: the size of the file before the start is not known. */
   readonly bytes: number | undefined;
 }
 
 /**
- * Reads from a line of Redis's log that Redis drops the end of a file. Undefined for any other line.
+ * Parses a line of Redis's log which says that Redis drops the end of a file. Undefined for any other line.
  * @param sizes of the files before the start
  */
 export function cutTailOf(line: string, sizes: ReadonlyMap<string, number>): CutTail | undefined {

@@ -6,7 +6,7 @@ import { RedisServer, socketPathFor } from './redis-server.ts';
 export interface NodePlace {
   /** The port for clients. With TLS it takes TLS only. */
   readonly port: number;
-  /** The port for the other nodes of the cluster (the cluster bus). */
+  /** The port for the other nodes of the cluster (the port of the cluster bus). */
   readonly busPort: number;
   /**
    * The ports that the node announces to clients and other nodes. Left out: its own ports. A proxy in front of the node listens on them.
@@ -16,13 +16,13 @@ export interface NodePlace {
   readonly settings?: readonly string[];
 }
 
-/** The settings that all nodes of a local cluster share. */
+/** The settings that are the same for all nodes of a local cluster. */
 export interface NodeSettings {
   /** The folder of the cluster. Each node has its data in a subfolder that is named after its port. */
   readonly folder: string;
   readonly appendfsync: 'always' | 'everysec';
   readonly password?: string | undefined;
-  /** Paths of PEM files. If they are set, clients, replicas and the bus speak TLS only. */
+  /** Paths of PEM files. If they are set, clients, replicas and the cluster bus speak TLS only. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined;
   /** Further arguments of redis-server for all nodes. */
   readonly settings?: readonly string[];
@@ -32,10 +32,10 @@ export interface NodeSettings {
   readonly ended?: (node: ClusterNode, code: number | null, signal: NodeJS.Signals | null) => void;
 }
 
-/** One line of CLUSTER NODES: what a node knows about itself or about another node. */
+/** One line of CLUSTER NODES: what a node reports about itself or about another node. */
 export interface KnownNode {
   readonly id: string;
-  /** The port for clients that the node announces. */
+  /** The port that the node announces to clients. */
   readonly port: number;
   /** The flags of the node: `myself`, `master`, `slave`, `fail?`, `fail`, `handshake`, `noaddr` … */
   readonly flags: readonly string[];
@@ -81,12 +81,12 @@ export class ClusterNode {
     return this.#server.isRunning;
   }
 
-  /** The path of the node's Unix socket, which needs no TLS and bypasses any proxy in front of the ports. */
+  /** The path of the node's Unix socket. A connection to it needs no TLS, and bypasses any proxy in front of the ports. */
   get socketPath(): string {
     return this.#server.socketPath;
   }
 
-  /** Stops a Redis of an earlier run that still works on this folder. @returns whether there was one */
+  /** Stops a Redis that an earlier run has left working on this folder. @returns whether there was one */
   stopOrphan(): Promise<boolean> {
     return this.#server.stopOrphan();
   }
@@ -151,11 +151,11 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
     ['cluster-announce-ip', '127.0.0.1'],
     [tls === undefined ? 'cluster-announce-port' : 'cluster-announce-tls-port', announced?.port ?? port],
     ['cluster-announce-bus-port', announced?.busPort ?? busPort],
-    // Milliseconds for which a replica waits for its primary. After them it takes over within a second or two.
+    // Milliseconds after which a replica considers its primary dead. Within another second or two it takes over.
     ['cluster-node-timeout', 2000],
-    // While one primary is down, the other primaries serve their slots.
+    // While one primary is down, the other primaries go on serving their slots.
     ['cluster-require-full-coverage', 'no'],
-    // Seconds that a primary waits for further replicas before it copies its data to a new one. Redis's default is 5.
+    // Seconds that a primary waits for more replicas to come before it copies its data to a new replica. Redis's default is 5.
     ['repl-diskless-sync-delay', 0],
     ['appendonly', 'yes'],
     ['appendfsync', appendfsync],
@@ -182,7 +182,7 @@ export function parseNodes(text: string): KnownNode[] {
         primaryId: primary === '-' ? undefined : primary,
         configEpoch: Number(epoch),
         isConnected: link === 'connected',
-        // A word in brackets names a slot that is moving.
+        // A word in square brackets names a slot that is moving.
         slots: slots
           .filter((slot) => !slot.startsWith('['))
           .map((slot) => {

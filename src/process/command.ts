@@ -1,10 +1,10 @@
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import { SettingError } from '../config.ts';
 
-/** An error whose message says enough to the operator, so that the command prints no stack. */
+/** An error whose message tells the operator enough, so that the command prints no stack. */
 export class Failure extends Error {}
 
-/** The first sentence of the error that `parseArgs` throws for a flag. @param help where the flags are described */
+/** Matches the first sentence of the error that `parseArgs` throws for a flag. @param help where the flags are described */
 export function flagProblem({ message }: Error, help: string): string {
   return `${message.split(/\.(?:\s|$)/)[0]!}. See ${help}.`;
 }
@@ -47,7 +47,7 @@ export async function runCommand<const Options extends ParseArgsOptionsConfig>(c
     else process.exitCode = await run(values as FlagsOf<Options>);
   } catch (error) {
     const sentence = sentenceOf(error as Error);
-    // The lines of a stack begin with four blanks, and get no prefix.
+    // The lines of a stack begin with four blanks. They get no prefix.
     console.error(sentence === undefined ? error : sentence.replace(/^(?! {4})/gm, `coinop ${name}: `));
     process.exitCode = failed;
   }

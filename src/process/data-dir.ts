@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import { holdName } from './lock.ts';
 
 /**
- * Creates DATA_DIR if the private Redis or a session key for development needs the folder.
+ * Creates DATA_DIR if the private Redis or a session key for development is kept there.
  * @returns the problem, as a list of one line, if the service cannot create the folder or write to it. Empty: no problem
  */
 export function prepareDataDir(config: Config): string[] {

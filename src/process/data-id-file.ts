@@ -6,27 +6,27 @@ import { DATA_ID_FORMAT } from '../redis/data-id.ts';
 import type { DataMemory, Newest } from '../redis/known-data.ts';
 import { makeFolder } from './data-dir.ts';
 
-/** The name of the file in DATA_DIR with the id of the data that the service had last. */
+/** The name of the file in DATA_DIR with the id of the data that the service last had. */
 export const DATA_ID_FILE = 'data-id';
 
 /**
- * The name of the file in DATA_DIR that says how long the data had been served when the services of DATA_DIR last saw it. By this file a
- * start notices data that was rolled back.
+ * The name of the file in DATA_DIR that says for how long the data had been served when the services of DATA_DIR last saw it. From this
+ * file a start notices that data was rolled back.
  */
 const HEARTBEATS_FILE = 'data-heartbeats';
 
 const UNKNOWN: Newest = { heartbeats: {}, times: {} };
 
 /**
- * Reads and writes the files `data-id` and `data-heartbeats` in DATA_DIR. From these files a process that starts knows which data it had,
- * and how long the data had been served. Several processes and services may share the files.
+ * Reads and writes the files `data-id` and `data-heartbeats` in DATA_DIR. They tell a starting process which data the service had, and for
+ * how long that data had been served. Several processes and services may use the same files.
  */
 export class DataIdFile implements DataMemory {
   readonly #folder: string;
   readonly #log: Logger;
   /**
-   * The heartbeats (serving time of the data) that `remember` got last, as text, to notice a change. `#unwritten` has those that are not in
-   * the file yet.
+   * The heartbeats (serving time of the data) that `remember` last got, as text, to notice a change. `#unwritten` holds those that are not
+   * in the file yet.
    */
   #remembered = '';
   #unwritten: { readonly id: string; readonly newest: Newest } | undefined;
@@ -49,7 +49,8 @@ export class DataIdFile implements DataMemory {
     try {
       makeFolder(this.#folder);
       if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-      // `flush`: the text must be on disk before the rename. With an empty file after a power cut, lost data would look like a first start.
+      // The text is flushed, because it must be on disk before the rename. If the file were empty after a power cut, lost data would look
+      // like a first start.
       writeFileSync(draftOf(file), text, { mode: 0o600, flush: true });
       renameSync(draftOf(file), file);
     } catch (error) {
@@ -70,7 +71,7 @@ export class DataIdFile implements DataMemory {
   }
 
   /**
-   * Writes the serving time of the data to its file, about once a second. The write is asynchronous and not synced to the disk: after a
+   * Writes the serving time of the data to its file, about once a second. The write is asynchronous and not synced to the disk. After a
    * power cut the file may be some seconds old, and a start then compares the data with an older serving time.
    */
   async #writeNewest(): Promise<void> {
@@ -89,7 +90,7 @@ export class DataIdFile implements DataMemory {
     this.#writing = undefined;
   }
 
-  /** Warns once, and goes on: a read-only file system must not keep the service from starting. Then only the process remembers the data. */
+  /** Warns once, and goes on: a read-only file system must not keep the service from starting. Only the process remembers the data then. */
   #warn(file: string, error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
@@ -98,7 +99,7 @@ export class DataIdFile implements DataMemory {
   }
 }
 
-/** The file that a process writes before it renames the file. Each process has its own draft. */
+/** The temporary file that a process writes before it renames it. Each process has its own draft. */
 const draftOf = (file: string): string => `${file}.${process.pid}`;
 
 interface Heartbeats extends Newest {
@@ -116,7 +117,7 @@ function heartbeatsIn(text: string): Heartbeats | undefined {
   }
 }
 
-/** The text of the file with the newer heartbeats added. Undefined: the file has all of them already, because another process wrote it. */
+/** The text of the file with the newer heartbeats added. Undefined: the file already has all of them, because another process wrote it. */
 function joined(text: string, { id, newest }: { readonly id: string; readonly newest: Newest }): string | undefined {
   const kept = heartbeatsIn(text);
   if (kept?.id !== id) return JSON.stringify({ id, ...newest } satisfies Heartbeats);
@@ -130,7 +131,7 @@ function joined(text: string, { id, newest }: { readonly id: string; readonly ne
   } satisfies Heartbeats);
 }
 
-/** How long the data with this id had been served when the services of DATA_DIR last saw it. */
+/** For how long the data with this id had been served when the services of DATA_DIR last saw it. */
 export function readNewest(dataDir: string, id: string): Newest {
   try {
     const found = heartbeatsIn(readFileSync(join(dataDir, HEARTBEATS_FILE), 'utf8'));

@@ -4,7 +4,7 @@ import { SettingError } from '../config.ts';
 import { SLOTS } from '../redis/slots.ts';
 import { ClusterNode, type KnownNode, type NodePlace, type NodeSettings } from './cluster-node.ts';
 
-/** The longest wait until all nodes agree, in milliseconds. A new cluster needs 2 s. A node with much data first has to load it. */
+/** The longest wait until all nodes agree, in milliseconds. A new cluster needs 2 s. A node with much data has to load the data first. */
 const AGREEMENT_MS = 30_000;
 
 const POLL_MS = 20;
@@ -24,8 +24,8 @@ export class LocalCluster {
   }
 
   /**
-   * Starts all nodes. Nodes without data form a new cluster. Nodes with data form their former cluster again, and empty nodes join it as
-   * replicas. Resolves once all nodes agree.
+   * Starts all nodes. Nodes without data form a new cluster. Nodes that have data form their earlier cluster again, and empty nodes join it
+   * as replicas. Resolves once all nodes agree.
    * @throws SettingError for a port that is taken, a Redis that does not start, and a cluster that does not form
    */
   async start(): Promise<void> {
@@ -45,7 +45,7 @@ export class LocalCluster {
   }
 
   /**
-   * Resolves once these nodes agree that each slot has a primary among them, and each replica among them has its primary's data.
+   * Resolves once these nodes agree that a primary among them serves each slot, and once each replica among them has its primary's data.
    * @param nodes default: all running nodes
    */
   async untilAgreed(nodes?: readonly ClusterNode[]): Promise<void> {
@@ -72,14 +72,14 @@ export class LocalCluster {
   }
 
   /**
-   * Gives each primary its slots before the nodes meet. A start that is interrupted in this step begins again; after this step all slots
-   * are assigned.
+   * Gives each primary its slots before the nodes have met. If a start is interrupted before all slots are assigned, the next start
+   * continues here.
    */
   async #assignSlots(views: readonly KnownNode[][]): Promise<void> {
     for (const [index, node] of this.nodes.slice(0, this.#primaries).entries()) {
       const own = views[index]![0]!;
-      // With different epochs the nodes know at once which of two primaries of a slot is right. With equal epochs they would have to settle
-      // it later.
+      // If two primaries claim a slot, the nodes know at once from different epochs which one is right. With equal epochs they would have
+      // to settle it later.
       if (own.configEpoch === 0) await node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
       const [firstSlot, endSlot] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / this.#primaries)) as [number, number];
       if (own.slots.length === 0) await node.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot, endSlot - 1);
@@ -104,12 +104,12 @@ export class LocalCluster {
     return views.every(met) ? undefined : 'not all nodes have met';
   }
 
-  /** Makes nodes without slots and without a primary replicas of the primaries that have the fewest replicas. */
+  /** Turns nodes that have neither slots nor a primary into replicas of the primaries with the fewest replicas. */
   async #assignReplicas(ids: readonly string[]): Promise<void> {
-    // Each node is asked about itself, because it may not have heard about the slots of other nodes yet.
+    // Each node is asked about itself, because the other nodes may not have heard about its slots yet.
     const owns = await Promise.all(this.nodes.map(async (node) => (await node.known()).find(({ flags }) => flags.includes('myself'))!));
     const replicasOf = new Map(owns.filter(({ slots }) => slots.length > 0).map(({ id }) => [id, 0]));
-    // In the order of the nodes, so that a new cluster is the same each time.
+    // The primaries are in the order of the nodes, so that a new cluster looks the same each time.
     const primaries = ids.filter((id) => replicasOf.has(id));
     for (const { primaryId } of owns) if (primaryId !== undefined) replicasOf.set(primaryId, (replicasOf.get(primaryId) ?? 0) + 1);
     for (const [index, node] of this.nodes.entries()) {
@@ -144,7 +144,7 @@ const ownId = (view: readonly KnownNode[]): string => view.find(({ flags }) => f
 const isStrange = ({ flags, isConnected }: KnownNode): boolean =>
   (!isConnected && !flags.includes('myself')) || flags.some((flag) => ['handshake', 'fail?', 'fail', 'noaddr'].includes(flag));
 
-/** The roles and slots of these nodes as one node knows them: as a text to compare, and the number of slots that the nodes serve. */
+/** The roles and slots of these nodes as one node knows them: a text to compare, and the number of slots that the nodes serve. */
 function ownersIn(view: readonly KnownNode[], ids: ReadonlySet<string>): { text: string; slots: number } {
   const known = view.filter(({ id }) => ids.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
   return {

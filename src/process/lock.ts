@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:net';
 
 /**
- * Locks a name on this machine until the process ends: a Unix socket in Linux's abstract namespace. The kernel frees the socket even after
- * a crash, so no stale lock file can block the next start.
+ * Locks a name on this machine until the process ends. The lock is a Unix socket in Linux's abstract namespace. The kernel frees the socket
+ * even after a crash, so no stale lock file can block the next start.
  *
  * @returns undefined if another process has the lock
  */

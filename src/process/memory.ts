@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Bytes of memory that another process of this machine or container could take. Undefined if Linux does not report the figure. */
+/** Bytes of memory that another process of this machine or container could take. Undefined if Linux does not report this number. */
 export function availableMemory(): number | undefined {
   const ofMachine = kilobytesOf(read('/proc/meminfo'), 'MemAvailable');
   const ofContainer = leftOfGroup();
@@ -8,7 +8,7 @@ export function availableMemory(): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** Bytes of memory of this machine, or of the container's limit if the limit is lower. Undefined if Linux does not report the figure. */
+/** Bytes of memory of this machine, or of the container's limit if the limit is lower. Undefined if Linux does not report this number. */
 export function totalMemory(): number | undefined {
   const ofMachine = kilobytesOf(read('/proc/meminfo'), 'MemTotal');
   const limit = Number(read('/sys/fs/cgroup/memory.max'));

@@ -7,17 +7,21 @@ import { FOREIGN_HOST, type ServedHosts } from '../server/identity/served-hosts.
 import { RateLimit } from '../server/rate-limit.ts';
 
 /**
- * The port METRICS_PORT, which serves only `/metrics`, so that clients need not reach it. With several workers, their parent process opens the port.
+ * The port METRICS_PORT serves only `/metrics`, and clients need not be able to reach it. With several workers, their parent process opens
+ * the port.
  */
 export interface MetricsPort {
   readonly port: number;
   close(): void;
 }
 
-/** The most open connections, which is more than scrapers need. */
+/** The highest number of open connections: more than scrapers need. */
 const MOST_CONNECTIONS = 64;
 
-/** Requests a second of one address, and twice as many at once. Scrapers send far fewer, and this many cost only some 2 % of a core. */
+/**
+ * Requests a second of one address. At once it may send twice as many. Scrapers send far fewer. This many requests take only some 2 % of a
+ * core.
+ */
 const REQUESTS_PER_SECOND = 250;
 
 /**
@@ -49,7 +53,7 @@ export function openMetricsPort(
     });
   });
   return new Promise((resolve, reject) => {
-    // The listener for errors stays after the start: an error without a listener would end the process.
+    // The listener for errors stays after the start, because an error without a listener would end the process.
     server.on('error', (error) => {
       if (server.listening) return log.warn({ reason: error.message }, 'METRICS_PORT could not accept a connection');
       reject(new SettingError(`METRICS_PORT: cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
@@ -69,9 +73,9 @@ export function openMetricsPort(
 }
 
 /**
- * The open connections, the least recently used first. Beyond MOST_CONNECTIONS the first of them is closed, so a peer that keeps silent
- * connections open, or reads no answers, cannot keep a scraper out. Node's `maxConnections` would refuse the new connection, which may be
- * the scraper's.
+ * The open connections, the one that was not used for the longest time first. If there are more than MOST_CONNECTIONS, that connection is
+ * closed. So a peer that keeps silent connections open, or reads no answers, cannot keep a scraper out. Node's `maxConnections` would
+ * refuse the new connection, which may be the scraper's.
  */
 class Connections {
   readonly #open = new Set<Socket>();
@@ -94,20 +98,23 @@ class Connections {
   }
 }
 
-/** Milliseconds of silence after which a connection is closed. Prometheus scrapes once a minute by default, and usually every 15 s. */
+/**
+ * Milliseconds of silence after which a connection is closed. By default Prometheus scrapes once a minute, and it is often set to every 15
+ * s.
+ */
 const SILENCE_MS = 120_000;
 
 /** The most bytes of a request line with its headers. Scrapers send some 300 bytes. */
 const MOST_HEAD_BYTES = 8192;
 
-/** The end of a head. Bytes after it that arrive before the answer are a body or another request, which scrapers do not send. */
+/** The end of a head. If bytes follow before the answer, they are a body or another request, which scrapers do not send. */
 const HEAD_END = '\r\n\r\n';
 
 /**
- * Passes the head of each request to `answered`, and reads the next request once the promise of `answered` has resolved. A connection that
- * sends more than a head is closed.
+ * Passes the head of each request to `answered`, and reads the next request once the promise that `answered` returned has resolved. A
+ * connection that sends more than a head at a time is closed.
  *
- * Node's HTTP server would go through all 64 KiB that it has read, even after it has closed the connection at the first request: 1,800
+ * Node's HTTP server would parse all 64 KiB that it has read, even after it has closed the connection at the first request. These are 1,800
  * requests, or 10,000 chunks of a body. Sixty such connections delayed all other clients by 4 s.
  */
 function readHeads(socket: Socket, answered: (head: string) => Promise<void> | void): void {
@@ -129,14 +136,14 @@ function readHeads(socket: Socket, answered: (head: string) => Promise<void> | v
 const REQUEST_LINE = /^([A-Z]+) (\/[^ ?]*)(?:\?[^ ]*)? HTTP\/1\.([01])\r\n/;
 
 /**
- * A header after which the connection closes: the client asks to close it, or announces a body, which is not read. The pattern must not
- * match across lines: with 8 KiB of lines that end without a carriage return, a search to the end of the head took 5 ms.
+ * Matches a header after which the connection closes: the client asks to close it, or announces a body, which is not read. The pattern must
+ * not match across lines: in 8 KiB of lines that end without a carriage return, a search to the end of the head took 5 ms.
  */
 const ENDS_CONNECTION = /^(?:connection:[^\r\n]*close|content-length:|transfer-encoding:)/im;
 
 /**
- * The Host headers of a head. An old scraper sends none, a browser sends one. As in `ENDS_CONNECTION`, the pattern does not match across
- * lines.
+ * The Host headers of a head. An old scraper sends no such header, a browser sends one. Like `ENDS_CONNECTION`, the pattern does not match
+ * across lines.
  */
 const hostsIn = (head: string): string[] => [...head.matchAll(/^host:([^\r\n]*)/gim)].map(([, host = '']) => host.trim());
 

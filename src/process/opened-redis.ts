@@ -19,39 +19,46 @@ import { finishRestore, hasData } from './restored-data.ts';
 const CONNECT_MS = 2000;
 
 /**
- * How long a Redis that accepts connections may take to load its data, and a starting service to start its private Redis, in milliseconds.
+ * How long a Redis that accepts connections may take to load its data, in milliseconds. A starting service may take as long to start its
+ * private Redis.
  */
 const LOADING_MS = 60_000;
 
-/** How long a Cluster that answers may take until every slot has a primary, in milliseconds, because a failover may be in progress. */
+/**
+ * How long a Cluster that answers may take until every slot has a primary, in milliseconds. It takes that long while a failover is in
+ * progress.
+ */
 const FAILOVER_MS = 10_000;
 
-/** A Redis or a Cluster on which a command works, with or without a running service. */
+/** A Redis or a Cluster on which a command of the operator works, whether or not a service is running. */
 export interface OpenedRedis {
   readonly location: RedisLocation;
   /** The Redis or the Cluster that the command reads. */
   readonly source: { readonly redis: Redis } | { readonly cluster: Cluster; readonly options: NodeOptions };
   /** Whether the command started this Redis itself, so that no service uses it. */
   readonly isOwn: boolean;
-  /** Why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
+  /** The reason why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
   readonly degraded?: string | undefined;
   close(): Promise<void>;
 }
 
 export interface OpenOptions {
-  /** `serve`: a Cluster is opened even if some slots have no primary. `be whole`: every slot needs a primary. Default: `be whole`. */
+  /**
+   * `serve`: the command works even on a Cluster of which some slots have no primary. `be whole`: every slot needs a primary. Default: `be
+   * whole`.
+   */
   readonly clusterMust?: 'be whole' | 'serve';
   /** Further arguments for a private Redis that this process starts. */
   readonly settings?: readonly string[];
 }
 
-/** Reads the settings that say where the data is. Other settings may be missing in the environment of a command. */
+/** Reads the settings that name the place of the data. Other settings may be missing in the environment of a command. */
 export function readPlace(): Config {
   const { REDIS_URL, REDIS_URL_FILE, DATA_DIR } = process.env;
   return readConfig({ REDIS_URL, REDIS_URL_FILE, DATA_DIR });
 }
 
-/** As `readPlace`, for a command that works on the private Redis only. @param act names the purpose in the error: `back it up` */
+/** Like `readPlace`, but for a command that works on the private Redis only. @param act names the purpose in the error: `back it up` */
 export function readPrivatePlace(act: string): Config {
   const config = readPlace();
   if (config.REDIS_URL === undefined) return config;
@@ -84,7 +91,7 @@ export interface OpenedPrivateRedis extends OpenedRedis {
   readonly source: { readonly redis: Redis };
 }
 
-/** As `openRedis`, for the private Redis of DATA_DIR only. @param settings further arguments for a Redis that this process starts */
+/** Like `openRedis`, but only for the private Redis of DATA_DIR. @param settings further arguments for a Redis that this process starts */
 export async function openPrivateRedis(
   config: Pick<Config, 'DATA_DIR'>,
   log: Logger,
@@ -95,8 +102,8 @@ export async function openPrivateRedis(
   const name = `the private Redis in ${DATA_DIR}`;
   const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, settings);
   const location = { socketPath: privateRedis.socketPath };
-  // Tries the socket first, because another container with the same volume does not see the lock of the service. Tries the lock then,
-  // because a service that is starting or stopping has the lock while no Redis runs.
+  // Tries the socket first, because a command in another container with the same volume does not see the lock of the service. Then tries
+  // the lock, because a starting or stopping service has the lock while no Redis runs.
   const giveUpAt = performance.now() + LOADING_MS;
   let isOwn = false;
   while (!(await isListening(location.socketPath)) && !(isOwn = (await holdDataDir(config)).isHeld) && performance.now() < giveUpAt)
@@ -160,7 +167,7 @@ function isWhole(cluster: Cluster): boolean {
 export function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => resolve(true));
-    // EACCES: another user's Redis listens on the socket. `answering` then fails with this reason.
+    // EACCES: the Redis of another user listens on the socket. `answering` then fails with this reason.
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EACCES'));
     socket.once('connect', () => socket.destroy());
   });

@@ -1,7 +1,7 @@
 import type { Daily, Granted, Reservations, Reserved } from '../server/reservations.ts';
 import type { Answered, Asked, Message, Settled, Unwritten, WorkerSettings } from './worker-messages.ts';
 
-/** The worker's end of the message channel to the primary. The primary counts the worker's reservations. */
+/** The worker's end of the message channel to the primary process. The primary process counts the worker's reservations. */
 export class PrimaryConnection implements Reservations {
   readonly #waiting = new Map<number, (text: string) => void>();
   readonly #reserving = new Map<number, (answer: Answered) => void>();
@@ -11,7 +11,7 @@ export class PrimaryConnection implements Reservations {
   #nextId = 0;
   #ownMetrics: () => Promise<unknown> = async () => [];
 
-  /** Resolves with the settings when the primary has sent them. */
+  /** Resolves with the settings once the primary process has sent them. */
   settings(): Promise<WorkerSettings> {
     return new Promise((resolve) => {
       process.on('message', (message: Message) => {
@@ -79,7 +79,7 @@ export class PrimaryConnection implements Reservations {
     this.#settled.push([kind, group, isSpent]);
   }
 
-  /** Sends all reservations and settlements of one turn of the event loop in one message. */
+  /** Sends all reservations and settlements from one turn of the event loop in one message. */
   #sendSoon(): void {
     if (this.#asked.length + this.#settled.length + this.#unwritten.length > 0) return;
     setImmediate(() => {

@@ -5,15 +5,15 @@ import type { PrivateRedisFigures } from '../serving/options.ts';
 import { totalMemory } from './memory.ts';
 import { RedisFailures, type RecordedTrouble } from './redis-failures.ts';
 
-/** For how long the end of a private Redis is reported as a trouble, in milliseconds. */
+/** For how long an end of the private Redis is reported as a trouble, in milliseconds. */
 const STANDING_MS = 10_000;
 
 /** The bytes that are written to test whether the disk has room for Redis's next writes. */
 const PROBE = Buffer.alloc(65_536);
 
 /**
- * Reads facts about the private Redis without asking Redis: its last end, the room on its disk, and the machine's memory. Every worker
- * reads them itself, because only the primary process runs Redis.
+ * Reads facts about the private Redis without asking it: its last end, the room on its disk, and the machine's memory. Every worker reads
+ * them itself, because only the primary process runs Redis.
  */
 export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
   const record = new RedisFailures(dataDir);
@@ -22,7 +22,7 @@ export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
     trouble() {
       const { last } = record;
       if (last === undefined) return undefined;
-      // A negative age means that the machine's clock was set back since the end of Redis was noted.
+      // If the age is negative, the machine's clock was set back after the end of Redis was noted.
       const ageMs = Date.now() - last.at.getTime();
       return (ageMs >= 0 && ageMs < STANDING_MS) || disk.isFullSince(last) ? last.trouble : undefined;
     },
@@ -39,8 +39,8 @@ export function privateRedisFigures(dataDir: string): PrivateRedisFigures {
 }
 
 /**
- * Whether a disk that was full is still full. A Redis that ended because of a full disk starts again, and ends at its next write: only a
- * write shows whether the disk has room.
+ * Whether a disk that was full is still full. A Redis that ended because of a full disk starts again and ends at its next write. So only a
+ * test write shows whether the disk has room.
  */
 class FullDisk {
   readonly #probe: string;

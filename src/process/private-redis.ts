@@ -7,19 +7,22 @@ import { RedisServer, socketPathFor } from './redis-server.ts';
 import { RedisOutput } from './redis-output.ts';
 
 /**
- * The length of a run in milliseconds after which an end of Redis is a new trouble, so that the pauses before starts begin at 50 ms again.
+ * If Redis ran for at least so many milliseconds, its end counts as a new trouble, and the pauses before starts begin at 50 ms again.
  */
 const STEADY_MS = 30_000;
 
 const LONGEST_PAUSE_MS = 5000;
 
-/** Milliseconds between two log lines about a Redis that keeps ending for the same reason, for example a full disk. */
+/** Milliseconds between two log lines about a Redis that keeps ending for the same reason, such as a full disk. */
 const SAME_TROUBLE_MS = 60_000;
 
-/** The most lines of Redis's output in a message: its last error and the lines that led to the error. */
+/** The most lines of Redis's output in a message: the last error, and the lines that led to it. */
 const MOST_WORDS = 6;
 
-/** The most different sentences of Redis whose last time of logging is remembered. Redis has about this many different warnings. */
+/**
+ * The highest number of different sentences of Redis for which the time of their last logging is remembered. This is about the number of
+ * different warnings that Redis has.
+ */
 const MOST_SENTENCES = 100;
 
 /**
@@ -54,14 +57,15 @@ export class PrivateRedis {
     const settings = [
       ['port', '0'],
       ['appendonly', 'yes'],
-      // Redis answers a write only after fsync: an acknowledged write survives a crash and a power cut.
+      // Redis answers a write only after fsync. So an acknowledged write survives a crash and a power cut.
       ['appendfsync', 'always'],
       ['no-appendfsync-on-rewrite', 'no'],
       ['save', ''],
       ['maxmemory-policy', 'noeviction'],
-      // Redis remembers which keys it has to tell a process of (tracked.ts): 147 bytes each, also when nobody needs them any more.
+      // Redis remembers for which keys it owes a process a message (tracked.ts): 147 bytes for each key, even after nobody needs it any
+      // more.
       ['tracking-table-max-keys', '100000'],
-      // A backup begins at once. By default Redis would wait 5 s for further replicas, which a private Redis never has.
+      // A backup begins at once. By default Redis would wait 5 s for more replicas to come, but a private Redis has none.
       ['repl-diskless-sync', 'yes'],
       ['repl-diskless-sync-delay', '0'],
       ['loglevel', 'warning'],
@@ -120,7 +124,7 @@ export class PrivateRedis {
     this.#record?.note(`dropped ${cut.bytes ?? 'some'} bytes at the end of ${cut.file}, from byte ${cut.offset} on`, []);
   }
 
-  /** Logs a sentence of Redis at most once a minute. Sentences that differ only in numbers are treated as the same sentence. */
+  /** Logs a sentence of Redis at most once a minute. Sentences that differ only in their numbers count as the same sentence. */
   #warn(line: string): void {
     const [sentence, now] = [line.replaceAll(/\d+/g, '0'), performance.now()];
     const isSame = now < (this.#warnedAt.get(sentence) ?? -Infinity) + SAME_TROUBLE_MS;

@@ -2,10 +2,10 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { troubleOf, type RedisTrouble } from '../redis/trouble.ts';
 
-/** The size of the file in bytes, which never changes. */
+/** The size of the file in bytes. It never changes. */
 const SIZE = 8192;
 
-/** The most characters of an event and the lines below it. */
+/** The most characters of an event together with the lines below it. */
 const LONGEST_ENTRY = 2048;
 
 /** An event in the record: an unexpected end or a failed start of the private Redis. */
@@ -19,8 +19,8 @@ export interface RecordedTrouble {
 }
 
 /**
- * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis/redis.log, for `/ready` and `npm run doctor`. The
- * file has its full size from the start on and is overwritten in place, because on a full disk no file can be made or grow.
+ * Records the last ends and failed starts of the private Redis of a DATA_DIR in the file redis/redis.log, for `/ready` and `npm run
+ * doctor`. The file has its full size from the start and is overwritten in place, because on a full disk no file can be created or grow.
  */
 export class RedisFailures {
   readonly #path: string;
@@ -36,17 +36,17 @@ export class RedisFailures {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
       writeFileSync(this.#path, '\n'.repeat(SIZE), { mode: 0o600 });
     } catch {
-      // Without the file the events are only in the log of the service.
+      // If the file cannot be opened, the events are only in the log of the service.
     }
   }
 
-  /** Adds an event. Never throws: without the file the event is in the log of the service only. */
+  /** Adds an event. Never throws. If it cannot write the file, the event is only in the log of the service. */
   note(event: string, lines: readonly string[]): void {
     const entry = [`${new Date().toISOString()} ${event}`, ...lines.map((line) => `  ${line}`)].join('\n').slice(0, LONGEST_ENTRY);
     try {
       const text = Buffer.from(`${this.#read()}${entry}\n`).subarray(-SIZE);
       const whole = Buffer.alloc(SIZE, '\n');
-      // The last line is at the end of the file, where `tail` reads it.
+      // The newest line is at the end of the file, where `tail` shows it.
       text.copy(whole, SIZE - text.length);
       const file = openSync(this.#path, 'r+');
       writeSync(file, whole, 0, SIZE, 0);

@@ -7,7 +7,10 @@ const LONGEST_LINE = 400;
 /** The beginning of a line in Redis's log: `1234:M 23 Nov 2026 15:51:41.753 # ` or `1234:signal-handler (1795449097) `. */
 const PREFIX = /^\d+:(?:\w \d{1,2} \w{3} \d{4} [\d:.]+ [.*#-] |signal-handler \(\d+\) )/;
 
-/** Lines that are dropped: Redis writes them at every start and stop, or they advise on the kernel's settings, as the doctor does too. */
+/**
+ * Lines that are dropped. Redis writes them at every start and stop, or they give advice on the kernel's settings that the doctor gives
+ * too.
+ */
 const ROUTINE =
   /^(?:oO0Oo?|(?:Redis|Valkey) version=|Configuration loaded|Server initialized|WARNING\b|User requested shutdown|(?:Redis|Valkey) is now ready to exit|Received SIG)/;
 
@@ -30,7 +33,7 @@ export class RedisOutput {
     return this.#lines;
   }
 
-  /** Drops all lines. Must be called when a server starts, because the lines of an earlier server no longer explain anything. */
+  /** Drops all lines. Must be called when a server starts, because the lines of the earlier server explain nothing about it. */
   begin(): void {
     this.#lines.length = 0;
     this.#rest = '';

@@ -11,9 +11,9 @@ import { SettingError } from '../config.ts';
 export interface RedisServerOptions {
   /** The folder of the data. It is created if it does not exist. */
   readonly folder: string;
-  /** The path of the Unix socket on which Redis listens, beside the ports that `settings` name. */
+  /** The path of the Unix socket on which Redis listens. It also listens on the ports that `settings` name. */
   readonly socketPath: string;
-  /** Arguments of redis-server's command line: `'--port', '0'`. If an option comes twice, the last value applies. */
+  /** Arguments for redis-server's command line, such as `'--port', '0'`. If an option comes twice, the last value applies. */
   readonly settings: readonly string[];
   /** The password that `settings` set. Undefined: none. */
   readonly password?: string | undefined;
@@ -62,7 +62,7 @@ export class RedisServer {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const place = ['--unixsocket', this.socketPath, '--unixsocketperm', '700', '--dir', folder, '--daemonize', 'no'];
     const command = [...diesWithParent(), server, ...place, ...settings];
-    // detached: Redis gets its own process group, so that Ctrl-C signals only this process, which drains before it stops Redis.
+    // detached: Redis gets its own process group, so that Ctrl-C signals only this process. This process drains before it stops Redis.
     const child = spawn(command[0]!, command.slice(1), {
       stdio: ['ignore', said === undefined ? 'ignore' : 'pipe', 'pipe'],
       detached: true,
@@ -74,8 +74,8 @@ export class RedisServer {
     child.once('error', (error) => complained(error.message));
     const isClosed = new Promise((resolve) => child.once('close', resolve));
     /**
-     * Resolves when all output of Redis was read, which may be after its exit, or after LAST_WORDS_MS, because a fork of Redis may keep the
-     * pipe open.
+     * Resolves when all output of Redis was read, which may be after its exit. Also resolves after LAST_WORDS_MS, because a fork of Redis
+     * may keep the pipe open.
      */
     const isRead = (): Promise<unknown> => Promise.race([isClosed, pause(LAST_WORDS_MS)]);
     child.once('exit', (code, signal) => {
@@ -97,7 +97,7 @@ export class RedisServer {
     clearTimeout(timer);
   }
 
-  /** Sends a signal to Redis. For SIGKILL resolves when Redis has ended, else at once. */
+  /** Sends a signal to Redis. After SIGKILL resolves when Redis has ended, after other signals at once. */
   async signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
@@ -107,8 +107,8 @@ export class RedisServer {
   }
 
   /**
-   * Stops a Redis of an earlier run that listens on the socket. A process that was killed with SIGKILL may leave its Redis running, and two
-   * Redis servers must not write to one data folder.
+   * Stops a Redis that an earlier run has left listening on the socket. A process that was killed with SIGKILL may leave its Redis running,
+   * and two Redis servers must not write to one data folder.
    * @returns whether a Redis was running
    */
   async stopOrphan(): Promise<boolean> {
@@ -117,7 +117,7 @@ export class RedisServer {
     return true;
   }
 
-  /** Makes a connection to the socket. Its commands fail at once if Redis does not answer. */
+  /** Makes a connection to the socket. Commands on it fail at once if Redis does not answer. */
   connection(): Redis {
     const redis = new Redis({
       path: this.socketPath,
@@ -149,7 +149,7 @@ export class RedisServer {
     try {
       await redis.connect();
       await redis.call(command).catch((error: unknown) => {
-        // Redis answers SHUTDOWN by closing the connection, which is no failure.
+        // Redis closes the connection as its answer to SHUTDOWN, so the closing is not a failure.
         if (command !== 'SHUTDOWN') throw error;
       });
       return true;
@@ -166,8 +166,8 @@ const STOP_TIMEOUT_MS = 8000;
 const LAST_WORDS_MS = 200;
 
 /**
- * The path of the Unix socket for the Redis of a folder: `redis.sock` in the folder. Linux limits the path to 107 bytes. If the path would
- * be longer, the socket is in the system's temporary folder.
+ * The path of the Unix socket for the Redis of a folder: `redis.sock` in the folder. Linux limits the path to 107 bytes. If that path would
+ * be too long, the socket is in the system's temporary folder.
  */
 export function socketPathFor(folder: string): string {
   const inside = join(folder, 'redis.sock');
@@ -180,7 +180,7 @@ export function socketPathFor(folder: string): string {
 /** The path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
-/** The path of the Redis that was found for each PATH, so that a process that starts several servers asks for the version only once. */
+/** The path of the Redis that was found for each value of PATH. So a process that starts several servers asks for the version only once. */
 const found = new Map<string, string>();
 
 /** The path of a redis-server. @throws SettingError that names the package to install, if no Redis 7.0 or newer is found */
@@ -198,14 +198,14 @@ function findRedis(): string {
     const { stdout, stderr, error } = spawnSync(place, ['--version'], { encoding: 'utf8' });
     const version = /\bv=(\d+)\S*/.exec(stdout ?? '');
     if (Number(version?.[1]) >= 7) return place;
-    // A program that does not run writes the loader's reason to stderr: a library is missing or too old.
+    // If the program does not run, the loader writes the reason to stderr: a library is missing or too old.
     complaints.push(` ${place}: ${version?.[0] ?? error?.message ?? stderr.trim().split('\n')[0]}.`);
   }
   throw new SettingError(`coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.${complaints.join('')}`);
 }
 
 /**
- * The path of redis-check-aof of this machine, or of the unpacked Redis, and the variable that names the folders of its libraries.
+ * The path of redis-check-aof of this machine, or of the unpacked Redis together with the variable that names the folders of its libraries.
  * Undefined: there is none.
  */
 export function aofChecker(): { readonly path: string; readonly env: Readonly<Record<string, string>> } | undefined {
@@ -218,8 +218,8 @@ export function aofChecker(): { readonly path: string; readonly env: Readonly<Re
 }
 
 /**
- * The beginning of a command line with which the kernel sends SIGTERM to Redis when this process dies, even after SIGKILL: setpriv of
- * util-linux.
+ * The beginning of a command line that makes the kernel send SIGTERM to Redis when this process dies, even after SIGKILL. It uses setpriv
+ * of util-linux.
  */
 export function diesWithParent(): string[] {
   const setpriv = onPath('setpriv');

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { DATA_ID_FILE } from './data-id-file.ts';
 
 /**
- * Puts restored data in the place of the old data. `npm run restore` makes the new data in DATA_DIR/restoring, and writes a journal once
- * the new data is whole, checked and on disk. From then on a process that finds the journal does the missing renames. So a crash between
- * two renames never lets a service start on an empty folder.
+ * Puts restored data in the place of the old data. `npm run restore` makes the new data in DATA_DIR/restoring. Once this data is whole,
+ * checked and on disk, it writes a journal. From then on, any process that finds the journal does the renames that are still missing. So a
+ * crash between two renames never lets a service start on an empty folder.
  */
 
-/** The name of the folder in DATA_DIR with the restored data that is not in its place yet. */
+/** The name of the folder in DATA_DIR with restored data that is not in its final place yet. */
 export const RESTORING = 'restoring';
 
 const JOURNAL = 'restore.json';
 
 interface Journal {
-  /** The text that is appended to the names of the replaced data and session keys. */
+  /** The text that is appended to the names of replaced data and session keys. */
   readonly oldSuffix: string;
 }
 
@@ -76,8 +76,8 @@ function moveIn(dataDir: string, oldSuffix: string): void {
 }
 
 /**
- * Undoes the renames of `moveIn` after a rename failed, because new data with old keys would be a mix. A file that is a mount point, such
- * as a container's secret, cannot be renamed (EBUSY). If this function is interrupted by a crash, the journal is still there.
+ * Undoes the renames of `moveIn` when one of them fails, because new data together with old keys would not fit. A file that is a mount
+ * point, such as a container's secret, cannot be renamed (EBUSY). If this function is interrupted by a crash, the journal is still there.
  * @param names of the restored files and folders
  */
 function moveOut(dataDir: string, oldSuffix: string, names: readonly string[]): void {
@@ -98,7 +98,7 @@ function dropJournal(dataDir: string): void {
   syncFolder(dataDir);
 }
 
-/** Waits until the names of the files in a folder are on disk. */
+/** Waits until the directory entries of the files in a folder are on disk. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {

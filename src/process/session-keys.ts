@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { parseSessionKeys, SettingError, type Config, type SessionKey } from '../config.ts';
 
 /**
- * The keys that sign cookies and session tokens: the setting SESSION_KEYS, or a key that the first start makes and keeps in DATA_DIR. In
- * production `readConfig` requires the setting.
+ * The keys that sign cookies and session tokens. They come from the setting SESSION_KEYS. Without it the first start makes a key and keeps
+ * it in DATA_DIR. In production `readConfig` requires the setting.
  * @throws SettingError if the file in DATA_DIR has no valid keys
  */
 export function loadSessionKeys(config: Config): SessionKey[] {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
  */
 const STOP_LIMIT_MS = 25_000;
 
-/** At the first SIGTERM, SIGINT or SIGHUP calls `stop`, and ends the process when `stop` is done. */
+/** Calls `stop` at the first SIGTERM, SIGINT or SIGHUP, and ends the process when `stop` is done. */
 export function onStop(log: Logger, stop: () => Promise<void>): void {
   let stopping = false;
   const end = (signal: string): void => {
@@ -23,6 +23,6 @@ export function onStop(log: Logger, stop: () => Promise<void>): void {
   };
   process.on('SIGTERM', () => end('SIGTERM'));
   process.on('SIGINT', () => end('SIGINT'));
-  // SIGHUP comes when the terminal was closed.
+  // SIGHUP comes when the user has closed the terminal.
   process.on('SIGHUP', () => end('SIGHUP'));
 }

@@ -1,7 +1,7 @@
 import type { RedisLocation } from '../redis/connect.ts';
 import type { Daily, Reserved } from '../server/reservations.ts';
 
-/** Settings that the primary sends to a new worker. */
+/** Settings that the primary process sends to a new worker. */
 export interface WorkerSettings {
   redis: RedisLocation;
   /** The session keys, in the format of SESSION_KEYS. */
@@ -9,7 +9,7 @@ export interface WorkerSettings {
   port: number;
 }
 
-/** A message between the primary and a worker. */
+/** A message between the primary process and a worker. */
 export type Message =
   | { kind: 'settings'; settings: WorkerSettings }
   | { kind: 'listening' }
@@ -20,10 +20,10 @@ export type Message =
   | { kind: 'metrics-part'; id: number; part: unknown }
   | { kind: 'metrics'; id: number; text: string };
 
-/** A request for a reservation. A daily kind asks for units of a daily budget. */
+/** A request for a reservation. For a daily kind the worker asks for units of a daily budget. */
 export type Asked = [id: number, kind: Reserved, group: string] | [id: number, kind: Daily, group: string, least: number, most: number];
-/** The answer to a request. `waitMs` 0: it was granted. `count`: the number of granted units of a daily budget. */
+/** The answer to a request. `waitMs` 0: it was granted. `count`: how many units of a daily budget were granted. */
 export type Answered = [id: number, waitMs: number, count?: number];
-/** Units of a daily budget that a worker gives back, because it has not written them. */
+/** Units of a daily budget that a worker gives back because it has not written their data. */
 export type Unwritten = [kind: Daily, group: string, count: number];
 export type Settled = [kind: Reserved, group: string, isSpent: boolean];

@@ -1,13 +1,13 @@
 import { AggregatorRegistry } from '@prometheus-io/client';
 
-/** The result of `Registry.getMetricsAsJSON` in a worker. */
+/** What `Registry.getMetricsAsJSON` returned in a worker. */
 type Part = readonly { readonly name: string; readonly type: string; readonly values: readonly object[] }[];
 
 const EVENT_LOOP_LAG = 'coinop_event_loop_lag_seconds';
 
 /**
- * Adds up the metrics of all workers. Counters never fall: when a worker ends, its last counts stay in the sum, and while a worker does not
- * answer, its last counts are used. Prometheus would take a sum that falls for a restart, and count the whole sum of the other workers
+ * Adds up the metrics of all workers. Counters never fall. When a worker ends, its last counts stay in the sum. While a worker does not
+ * answer, its last counts are used. If a sum fell, Prometheus would take that for a restart, and count the whole sum of the other workers
  * again, for example as coins of the last hour.
  */
 export class WorkerMetrics {

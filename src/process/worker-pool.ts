@@ -8,8 +8,8 @@ import type { Answered, Message, WorkerSettings } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
 /**
- * The workers of a service, as its primary process runs them: starts workers, replaces workers that die, counts the reservations of all
- * workers together, merges their metrics, and stops them.
+ * The workers of a service, which its primary process runs. The pool starts workers, replaces workers that die, counts the reservations of
+ * all workers together, merges their metrics, and stops them.
  */
 export class WorkerPool {
   readonly #log: Logger;
@@ -79,8 +79,8 @@ export class WorkerPool {
   }
 
   #reserve(worker: Worker, held: HeldReservations, { asked, settled, unwritten }: Extract<Message, { kind: 'reserve' }>): void {
-    // The worker's reservations were released when it ended. A message that arrives after the end would release some of them twice, or make
-    // reservations that are never released.
+    // The worker's reservations were released when it ended. A message that arrives after the end must not be handled: it would release
+    // some reservations twice, or make reservations that are never released.
     if (held.hasEnded) return;
     for (const [kind, group, isSpent] of settled) {
       if (isSpent) this.#reservations.spend(kind, group);
@@ -92,7 +92,7 @@ export class WorkerPool {
     for (const wanted of asked) {
       if (wanted.length === 5) {
         const [id, ...budget] = wanted;
-        // If the worker dies, its units stay used, because the worker may have written them.
+        // If the worker dies, these units stay used, because the worker may have written their data.
         const { count, waitMs } = this.#reservations.takeDaily(...budget);
         answers.push([id, waitMs, count]);
         continue;
@@ -149,7 +149,7 @@ export class WorkerPool {
   }
 }
 
-/** Reservations of a worker that the primary gives back or spends when the worker ends. */
+/** Reservations of a worker that the primary process gives back or spends when the worker ends. */
 interface HeldReservations extends Readonly<Record<'sockets' | 'misses', Tally>> {
   hasEnded: boolean;
 }
@@ -164,14 +164,14 @@ class Tally {
     else this.#counts.delete(name);
   }
 
-  /** Yields each name as often as it was counted. */
+  /** Yields each name as many times as it was counted. */
   *all(): Iterable<string> {
     for (const [name, count] of this.#counts) for (let index = 0; index < count; index++) yield name;
   }
 }
 
 /**
- * The port on which the workers listen: `port`, after a check that it is free, or a free port if `port` is 0.
+ * The port on which the workers listen. It is `port`, after a check that the port is free; if `port` is 0, it is a free port.
  * @throws SettingError if the port is taken or the machine does not have the address
  */
 export function reservePort(host: string, port: number): Promise<number> {

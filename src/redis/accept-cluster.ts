@@ -8,7 +8,7 @@ import { slotOf, SLOTS, tagOf } from './slots.ts';
 const SLOTS_AT_ONCE = 1000;
 
 export interface ClusterAcceptance {
-  /** The id that the data gets by the acceptance. */
+  /** The id that the data gets when it is accepted. */
   readonly to: string;
   readonly secret: DataSecret;
 }
@@ -21,7 +21,8 @@ export interface DataSecret {
 }
 
 /**
- * Accepts the data of a Cluster as it is: every slot gets a data id with the id `to`, the version and the secret, also if it has lost them.
+ * Accepts the data of a Cluster as it is. Every slot gets a data id with the id `to`, the version and the secret, even a slot that has lost
+ * them.
  * @throws Error if a primary is down, a slot is moving, or a slot has the data of another coinop. No data is lost then: run it again
  */
 export async function acceptCluster(cluster: Cluster, { to, secret: { key: secretKey, make } }: ClusterAcceptance): Promise<void> {
@@ -39,8 +40,8 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   for (const { redis, slots } of shards) {
     const [seconds, micros] = await redis.time();
     const at = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    // The lowest slot comes last: its data id tells the processes that the operator accepted the primary, so the other slots must be
-    // written by then.
+    // The lowest slot comes last. Its data id tells the processes that the operator has accepted the primary, so the other slots must have
+    // theirs by then.
     const descending = slots.toSorted((one, other) => other - one);
     for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
       const writing = redis.pipeline();
@@ -55,7 +56,10 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   await cluster.shardOf(slotOf(DATA_VERSION_KEY))!.redis.set(DATA_VERSION_KEY, DATA_VERSION);
 }
 
-/** Reads the key's copy in each of the slots. MGET reads a value of another type as null, so `acceptCluster` overwrites such a value. */
+/**
+ * Reads the copies of the key in the slots. MGET reads a value of another type as null, so `acceptCluster` overwrites a value of another
+ * type.
+ */
 async function readAll(redis: Redis, slots: readonly number[], key: string): Promise<(string | null)[]> {
   const found: (string | null)[] = [];
   for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {

@@ -1,9 +1,12 @@
 import { redisFailure, type ScriptRunner } from './script-runner.ts';
 
-/** The most primaries of a Cluster on which the script is tried. */
+/** The highest number of primaries on which the script is tried. */
 const MOST_PRIMARIES = 3;
 
-/** The most random names that are drawn to find a name on another primary. With two equal primaries 1 call in a million finds none. */
+/**
+ * The highest number of random names that are drawn to find a name on another primary. With two equal primaries 1 call in a million finds
+ * none.
+ */
 const MOST_DRAWS = 20;
 
 interface AnyName<Result> {
@@ -14,8 +17,8 @@ interface AnyName<Result> {
 }
 
 /**
- * Runs a script for a new object with a random name. If the primary of the name is down, draws a name that belongs to another primary, so
- * that a primary that is down does not stop new objects.
+ * Runs a script for a new object with a random name. If the primary of the name is down, draws a name that belongs to another primary. So
+ * one primary that is down does not stop the creation of objects.
  */
 export async function onAnyPrimary<Result>(
   { draw, keyOf, run }: AnyName<Result>,

@@ -2,15 +2,15 @@ import { Socket } from 'node:net';
 import { AbstractConnector } from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 
-/** Size of the buffer of one socket, in bytes: the most that one read takes. Node's own buffers have the same size. */
+/** Size of the buffer of one socket, in bytes: the most bytes that one read takes. Node's own buffers have the same size. */
 const BUFFER_BYTES = 65_536;
 
 /**
- * A socket that reads into one buffer. An ordinary socket of Node allocates 64 KB for each read: that costs 4 % of a credit on one Redis
+ * A socket that reads into one buffer. An ordinary socket of Node allocates 64 KB for each read. That costs 4 % of a credit on one Redis,
  * and 8 % on a Cluster of three primaries, whose answers arrive in more pieces.
  */
 export class BufferedSocket extends Socket {
-  /** Receives each piece in place of the `data` listeners. The memory of a piece is reused after the call. */
+  /** Receives each piece of data instead of the `data` listeners. The memory of the piece is reused after the call. */
   receive: ((piece: Buffer) => void) | undefined;
 
   static make(): BufferedSocket {
@@ -30,7 +30,9 @@ export class BufferedSocket extends Socket {
   }
 }
 
-/** Makes ioredis connect with a BufferedSocket. Do not use it with TLS, because only plain sockets of Node can read into a given buffer. */
+/**
+ * Makes ioredis connect with a BufferedSocket. Do not use this with TLS, because only plain sockets of Node can read into a given buffer.
+ */
 export class BufferedConnector extends AbstractConnector {
   readonly #options: RedisOptions;
 
@@ -44,7 +46,8 @@ export class BufferedConnector extends AbstractConnector {
     const { path, host, port, family } = this.#options;
     this.connecting = true;
     return new Promise((resolve, reject) => {
-      // As in the connector of ioredis, the promise resolves only in the next tick: the caller must have received the promise before.
+      // As in the connector of ioredis, the promise resolves only in the next tick, because the caller must have received the promise
+      // before.
       process.nextTick(() => {
         if (!this.connecting) return reject(new Error('Connection is closed.'));
         const socket = BufferedSocket.make();

@@ -1,9 +1,9 @@
 /**
- * The prefix of all channel names of a service: the number of its database.
+ * The prefix of all channel names of a service: the number of its Redis database.
  *
  * Redis's Pub/Sub ignores databases: a message that is published in database 1 reaches a subscriber in database 0. Two services in two
- * databases of one Redis use the same names (`standings`, rooms with the same code), and only the prefix tells their channels apart.
- * Scripts and subscriptions add the prefix; no other code sees it. On a Cluster channels have no prefix: a Cluster has only database 0, and
+ * databases of one Redis use the same names (`standings`, rooms with the same code). Only the prefix tells their channels apart. Scripts
+ * and subscriptions add the prefix; no other code sees it. On a Cluster channels have no prefix, because a Cluster has only database 0, and
  * the channel's name decides its slot.
  * @param database 0 if the URL of the connection names no database
  */

@@ -1,5 +1,5 @@
--- Reads the id of the data, writes an id at a first start, and advances the heartbeat, the data's count of milliseconds of serving
--- (data-id.ts).
+-- Reads the id of the data, writes an id at a first start, and advances the heartbeat, which counts the milliseconds for which the data was
+-- served (data-id.ts).
 -- KEYS id, secret
 -- ARGV known ('': none), made (the id to write if there is none; '': write none), least (data below this heartbeat is too old), beats (1: advance the heartbeat)
 -- Library data-id.lua: text_of, parse_id, now_text
@@ -20,7 +20,8 @@ local after = before
 local passed = at - beaten_at
 local is_known = refusal == '' and (found == known or found == made)
 if beats == '1' and is_known and before >= least and (passed < 0 or passed >= BEAT_MS) then
-  -- A negative time: Redis's clock was set back, or the clock is that of another machine after a failover. Assume that a second has passed.
+  -- The time is negative if Redis's clock was set back, or if the clock is that of another machine after a failover. Assume that a second
+  -- has passed.
   if passed < 0 then passed = 1000 end
   after = string.format('%015d', before + math.min(passed, MOST_MS))
   redis.call('SET', id, found .. ' ' .. after .. ' ' .. at .. ' ' .. accepted_at)

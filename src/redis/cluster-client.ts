@@ -19,8 +19,8 @@ const POLL_INTERVAL_MS = 1000;
 const AWAY_INTERVAL_MS = 200;
 
 /**
- * Shortest time between two requests for the map of slots, in milliseconds. While a slot moves, thousands of refused calls each ask for a
- * new map.
+ * Shortest time between two requests for the map of slots, in milliseconds. While a slot moves, each of thousands of refused calls asks for
+ * a new map.
  */
 const URGED_INTERVAL_MS = 20;
 
@@ -28,7 +28,8 @@ const URGED_INTERVAL_MS = 20;
 const ANSWER_MS = 500;
 
 /**
- * How long the process waits for the maps of other nodes after the first map, in milliseconds. A node that hangs must not delay the map.
+ * How long the process waits for the maps of the other nodes after it has received the first map, in milliseconds. A node that hangs must
+ * not delay the choice of a map.
  */
 const LATE_MS = 50;
 
@@ -36,12 +37,12 @@ const LATE_MS = 50;
 const MOST_ASKED = 7;
 
 /**
- * The time in which the process refuses a map that is older than the last known epoch, in milliseconds. After this time it takes the older
- * map: either the Cluster was created anew, or all nodes that the process reaches are cut off from the others.
+ * How long the process refuses a map that is older than the last known epoch, in milliseconds. After this time it takes the older map.
+ * Either the Cluster was created anew, or all nodes that the process can reach are cut off from the others.
  */
 const EPOCH_KEPT_MS = 5000;
 
-/** How long connections to a former primary stay open, in milliseconds, for answers that are on their way. */
+/** How long connections to a former primary stay open, in milliseconds, so that answers on their way can arrive. */
 const FAREWELL_MS = 3000;
 
 /** How long `opened` waits for the primaries, in milliseconds. */
@@ -56,9 +57,9 @@ interface NodeView {
 }
 
 /**
- * A Redis Cluster: which primary serves which slot, and the connections to all primaries. The map of slots comes from `CLUSTER SLOTS` of
- * the node that knows the highest epoch, because a node that was cut off has an old map. The process asks for the map every second, and at
- * once when a node refuses a call.
+ * A Redis Cluster: the map of slots to primaries, and the connections to all primaries. The map of slots is the answer to `CLUSTER SLOTS`
+ * of the node that knows the highest epoch, because a node that was cut off has an old map. The process asks for the map every second, and
+ * at once when a node refuses a call.
  *
  * When slots have moved to other primaries, emits `moved` with a function that tells whether a given slot has moved.
  */
@@ -68,7 +69,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #replicas: number;
   readonly #rights: Rights | undefined;
   readonly #log: Logger;
-  /** Tells which keys have changed since scripts declared `tracked` read them, on any primary. */
+  /** Tells which keys have changed, on any primary, since scripts declared `tracked` read them. */
   readonly trackedKeys = new TrackedKeys();
   readonly #shards = new Map<string, Shard>();
   /** Connections to nodes that are not known as primaries. The process only asks these nodes for the map of slots. */
@@ -89,7 +90,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   #closed = false;
   #tookAt = -Infinity;
   #hasWarned = false;
-  /** Why a node gave no map of slots, by the node's name. */
+  /** The reason why a node gave no map of slots, by the node's name. */
   readonly #problems = new Map<string, string>();
 
   /**
@@ -184,7 +185,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
       const views = await this.#views();
       if (!this.#closed) this.#choose(views);
     } catch (error) {
-      // Catch every error, so that the `finally` plans the next request. Otherwise the map would never change again.
+      // Every error is caught, so that the `finally` can plan the next request. Otherwise the map would never change again.
       this.#log.error({ reason: (error as Error).message }, 'the map of the cluster could not be taken');
     } finally {
       this.#asking = false;
@@ -299,7 +300,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const leftAt = performance.now();
     this.#leftAt.set(shard, leftAt);
     setTimeout(() => {
-      // Meanwhile the node may have become a primary again, or become one and lost its slots a second time.
+      // In the meantime the node may have become a primary again. It may even have become a primary and lost its slots a second time.
       if (shard.slots.length > 0 || this.#leftAt.get(shard) !== leftAt) return;
       this.#shards.delete(shard.name);
       this.#problems.delete(shard.name);
@@ -320,7 +321,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
         this.#problems.set(name, error.message);
         throw error;
       });
-    // Later each primary logs its own outages. Until a first node has sent a map, only these connections can say why nothing is served.
+    // Later each primary logs its own outages. Until a first node has sent a map, only these connections can tell why nothing is served.
     const log = this.#shards.size === 0 ? this.#log.child({ node: name }) : undefined;
     new UsableConnection(redis, { check: checked, log }).on('usable', () => {
       this.#problems.delete(name);
@@ -345,7 +346,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 }
 
-/** Whether a primary serves. A primary with too few replicas serves, but does not acknowledge the scripts that wait for replicas. */
+/** Whether a primary serves. A primary with too few replicas serves requests, but does not acknowledge scripts that wait for replicas. */
 async function healthOf({ connection, redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
   if (!connection.isUsable || !scripts.isReady || !durable.isReady) {
     const reason = problem ?? 'is away';
@@ -364,7 +365,7 @@ async function healthOf({ connection, redis, scripts, durable, problem, wasConne
   }
 }
 
-/** Why a node that answers serves no slot, in words for the operator. */
+/** The reason why a node that answers serves no slot, in words for the operator. */
 async function whyDown(redis: Redis): Promise<string> {
   const down = 'serves nothing, because its cluster_state is fail';
   const stops = await needsAllSlots(redis);

@@ -4,7 +4,7 @@ import type { Shard } from './shard.ts';
 import { slotOf } from './slots.ts';
 import type { Subscriptions } from './subscriber.ts';
 
-/** Milliseconds from a node's refusal or end of subscriptions to the next attempt, so that the map of slots can settle. */
+/** Milliseconds from the moment a node refuses or ends a subscription to the next attempt, so that the map of slots can settle. */
 const RETRY_MS = 200;
 
 interface Events {
@@ -13,7 +13,7 @@ interface Events {
   message: [channel: string, message: string];
 }
 
-/** Which node has the subscription to a channel. Each new subscription to the channel makes a new object. */
+/** The node that has the subscription to a channel. Each new subscription to the channel makes a new object. */
 interface Place {
   readonly shard: Shard;
   isConfirmed: boolean;
@@ -21,23 +21,23 @@ interface Place {
 
 /**
  * The subscriptions to a Cluster. A channel with a hash tag is sharded: processes subscribe to it on the primary of its slot. A channel
- * without a hash tag belongs to the whole Cluster, whose nodes pass its messages on to each other.
+ * without a hash tag belongs to the whole Cluster, whose nodes pass the messages of the channel on to each other.
  *
- * A subscription ends when its connection breaks, when its node loses the slot, and when the map of slots names another node for the slot.
+ * A subscription ends when its connection breaks, when its node loses the slot, or when the map of slots names another node for the slot.
  * In each case this class emits `close` for the channels, and `ready` as soon as processes can subscribe to the channels again. For watched
  * rooms `server/live/watched-topics.ts` then subscribes again.
  */
 export class ClusterSubscriber extends EventEmitter<Events> implements Subscriptions {
   readonly #cluster: Cluster;
   readonly #places = new Map<string, Place>();
-  /** The node that has the subscriptions to channels of the whole Cluster. */
+  /** The node on which this process subscribes to the channels of the whole Cluster. */
   #common: Shard | undefined;
   /** Channels whose node no longer serves their slot, while the map of slots does not name the new node yet. */
   #refused = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
   /**
-   * Channels whose subscriptions nodes ended in this turn of the event loop. When a slot moves, Redis sends a message for each of its
-   * channels.
+   * Channels whose subscriptions were ended by nodes in this turn of the event loop. When a slot moves, Redis sends a message for each
+   * channel of the slot.
    */
   #ended = new Set<string>();
 
@@ -60,7 +60,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Never rejects: if the node cannot be reached, the subscription has ended with its connection. */
+  /** Never rejects: if the node cannot be reached, the connection has broken, and the subscription has ended with it. */
   async unsubscribe(...channels: string[]): Promise<void> {
     for (const channel of channels) this.#refused.delete(channel);
     await this.#leave(channels.filter((channel) => this.#places.has(channel)));
@@ -86,7 +86,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     const asked: [channel: string, place: Place][] = [];
     for (const channel of channels) {
       const before = this.#places.get(channel);
-      // A confirmed subscription stays confirmed while it is requested again.
+      // A confirmed subscription stays confirmed while the process requests it again.
       const place = { shard, isConfirmed: before?.shard === shard && before.isConfirmed };
       this.#places.set(channel, place);
       asked.push([channel, place]);
@@ -98,8 +98,8 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
       for (const [channel] of failed) this.#places.delete(channel);
       const lost = new Set(failed.filter(([, place]) => place.isConfirmed).map(([channel]) => channel));
       if (lost.size > 0) this.emit('close', (channel) => lost.has(channel));
-      // A broken connection emits its own `ready` later. A node that refused the subscription stays connected, so only a retry leads to a
-      // `ready`.
+      // After a broken connection `ready` is emitted later. A node that refused the subscription stays connected, so only a retry leads to
+      // a `ready`.
       if (shard.subscriber.isReady) this.#tryLater(failed.map(([channel]) => channel));
       throw error;
     }
@@ -141,18 +141,21 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     });
   }
 
-  /** Slots moved to other primaries. A channel whose new node is not ready yet gets its `ready` when the node is ready. */
+  /**
+   * Slots moved to other primaries. If the new node of a channel is not ready yet, `ready` is emitted for the channel when the node is
+   * ready.
+   */
   #moved(isMoved: (slot: number) => boolean): void {
     const concerns = (channel: string): boolean => isSharded(channel) && isMoved(slotOf(channel));
-    // A node that lost the slot by becoming a replica would still send messages, so the process unsubscribes there.
+    // A node that lost the slot because it became a replica would still send messages, so the process unsubscribes there.
     void this.#leave([...this.#places.keys()].filter(concerns));
     this.emit('close', concerns);
     this.emit('ready', (channel) => concerns(channel) && this.#shardOf(channel)?.subscriber.isReady === true);
   }
 
-  /** Handles a node's message that the subscription ended, because the node no longer serves the channel's slot. */
+  /** Handles the message of a node that a subscription has ended because the node no longer serves the channel's slot. */
   #end(channel: string, shard: Shard): void {
-    // Ignore the message if the process has subscribed to the channel on another node since.
+    // The message does not matter if the process has since subscribed to the channel on another node.
     if (this.#places.get(channel)?.shard !== shard) return;
     this.#places.delete(channel);
     if (this.#ended.size === 0) queueMicrotask(() => this.#tellEnded());
@@ -183,7 +186,7 @@ function isSharded(channel: string): boolean {
   return channel.startsWith('{');
 }
 
-/** Groups channels by slot. Channels of the whole Cluster are in the group `undefined`. */
+/** Groups channels by slot. The channels of the whole Cluster form the group `undefined`. */
 function bySlot(channels: readonly string[]): Map<number | undefined, string[]> {
   return Map.groupBy(channels, (channel) => (isSharded(channel) ? slotOf(channel) : undefined));
 }

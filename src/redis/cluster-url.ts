@@ -15,7 +15,7 @@ export function isClusterUrl(url: string): boolean {
   return /^rediss?-cluster:/.test(url);
 }
 
-/** The first nodes to contact, and the options of the connections to them. @param url checked by `config.ts` */
+/** The nodes to contact first, and the options of the connections to them. @param url checked by `config.ts` */
 export function clusterSeedsOf(url: string): { seeds: NodeAddress[]; options: NodeOptions } {
   const [, tls, credentials = '', nodes = ''] = CLUSTER_URL.exec(url) ?? [];
   const seeds = nodes.split(',').map((node) => {

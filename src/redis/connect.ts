@@ -5,7 +5,7 @@ import { checkRights, type Rights } from './user-rights.ts';
 import { checkDataVersion } from './data-version.ts';
 import { SILENCE_MS, UsableConnection } from './usable-connection.ts';
 
-/** Where Redis is: the URL from the settings, or the Unix socket of the private Redis. */
+/** The location of Redis: the URL from the settings, or the Unix socket of the private Redis. */
 export type RedisLocation = { url: string } | { socketPath: string };
 
 /** The ioredis options of every connection of the service. `UsableConnection` decides when the next attempt to connect follows. */
@@ -24,7 +24,7 @@ export const OPTIONS = {
 
 /**
  * Opens a connection that fails fast. While Redis is down or silent, the connection refuses commands at once instead of queueing them, and
- * it never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
+ * it never sends a command twice. The caller decides whether to retry, because only coin operations carry an idempotency key.
  */
 export function connectRedis(location: RedisLocation, log: Logger): UsableConnection {
   return keepUsable(redisAt(location), { log });
@@ -50,7 +50,7 @@ export function keepUsable(redis: Redis, { rights, log }: KeepUsableOptions): Us
 export function checkOf(rights: Rights | undefined): (redis: Redis) => Promise<void> {
   return async (redis) => {
     const ofUser = rights === undefined ? undefined : checkRights(redis, rights);
-    // The checks are sent together, and judged in the order of the list: a Redis that is too old cannot say what its user may do.
+    // The checks are sent together, and judged in the order of the list, because a Redis that is too old cannot tell what its user may do.
     const checks = await Promise.allSettled([checkVersion(redis), ofUser, checkDatabase(redis), checkDataVersion(redis)]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;
   };
@@ -58,7 +58,7 @@ export function checkOf(rights: Rights | undefined): (redis: Redis) => Promise<v
 
 /** Checks the version of Redis. @throws SettingError if it is older than 7.0 */
 async function checkVersion(redis: Redis): Promise<void> {
-  // If the user may not use INFO, the version stays unknown: the check of the rights reports the missing right.
+  // If the user may not use INFO, the version stays unknown. The check of the rights then reports that this right is missing.
   const server = await redis.info('server').catch((error: Error) => {
     if (!error.message.startsWith('NOPERM')) throw error;
   });
@@ -98,7 +98,7 @@ export async function checkRedis(redis: Redis, isOfCluster = false): Promise<Red
   const sections = (['server', 'memory', 'replication', 'cluster'] as const).map((section) => redis.info(section));
   const [server = '', memory = '', replication = '', cluster = ''] = await Promise.all(sections);
   if (isTooOld(server)) return { ok: false, problem: 'redis 7.0 or newer is needed' };
-  // Lua formats integers in the machine's word length, and a balance needs 40 bits.
+  // Lua formats integers in the machine's word length, and a balance may need more than 32 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
   // A `redis://` URL reaches only one node of a Cluster, and that node refuses most keys.
   if (/^cluster_enabled:1/m.test(cluster) && !isOfCluster)

@@ -6,20 +6,21 @@ import { tagOf } from './slots.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
- * Milliseconds for which the check only reads after a replica has refused its write. Each refusal closes the connection, and `/ready` would
- * report that Redis is down. The first write to a replica that has become a primary comes up to 5 s late for this reason.
+ * Milliseconds for which the check does not write after a replica has refused its write. Each refusal closes the connection, and during
+ * that time `/ready` would report that Redis is down. For this reason the first write to a replica that has become a primary comes up to 5
+ * s late.
  */
 const REPLICA_MS = 5000;
 
-/** The data id of one Redis or of one primary of a Cluster, as a check has read it. Times are in milliseconds. */
+/** The data id of one Redis or of one primary of a Cluster, as a check found it. Times are in milliseconds. */
 export interface Found {
-  /** False: Redis has no data id, and `id` is '' and the figures except `at` are 0. */
+  /** False: Redis has no data id. `id` is then '', and all figures except `at` are 0. */
   readonly hasId: boolean;
   readonly id: string;
   readonly heartbeat: number;
   readonly heartbeatAfter: number;
   /**
-   * When the heartbeat, the data's count of serving time, was last advanced before this check, in milliseconds since 1970 by Redis's clock.
+   * When the heartbeat (the data's count of serving time) was last advanced before this check, in milliseconds since 1970 by Redis's clock.
    */
   readonly beatenAt: number;
   readonly acceptedAt: number;
@@ -34,7 +35,7 @@ type CheckWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
 /** Reads the id of the data, and adds to the data's count of serving time (heartbeat) if Redis accepts writes. */
 export class DataCheck {
   readonly #options: DataVerdictOptions;
-  /** Until this time the check only reads, on the clock of `performance.now()`. */
+  /** Until this time the check does not write, on the clock of `performance.now()`. */
   #readsUntil = -Infinity;
 
   constructor(options: DataVerdictOptions) {
@@ -80,7 +81,8 @@ export class DataCheck {
   }
 
   /**
-   * Tells the clock the time of Redis. On a Cluster the primary of the lowest slot is the reference, so that all processes go by one clock.
+   * Tells the clock the time of Redis. On a Cluster the primary of the lowest slot is the reference, so that all processes use the same
+   * clock.
    */
   #tell(key: string, at: number, sentTick: number): void {
     const isOfReference = key === DATA_ID_KEY || key === `${tagOf(0)}${DATA_ID_KEY}`;
@@ -88,9 +90,9 @@ export class DataCheck {
   }
 
   /**
-   * Runs the script that reads and advances the heartbeat. A script that only reads runs in its place if Redis refuses writes, or if the
-   * disk of the private Redis does: with `appendfsync always` Redis exits when it cannot write its file. So a process can start and answer
-   * reads while Redis is full, lacks replicas or is a replica.
+   * Runs the script that reads and advances the heartbeat. A script that only reads runs in its place if Redis refuses writes. It also
+   * does if the disk of the private Redis refuses writes, because with `appendfsync always` Redis exits when it cannot write its file. So a
+   * process can start and answer reads while Redis is full, lacks replicas or is a replica.
    */
   async #see(keys: CheckKeys, words: CheckWords): Promise<Answer<'found' | 'missing'>> {
     const { scripts } = this.#options;
@@ -100,8 +102,8 @@ export class DataCheck {
       return await scripts.run(checkData, keys, words);
     } catch (error) {
       const { message } = error as Error;
-      // The refusal closed the connection, and the connection now searches for the primary. If it finds a replica again, the next check
-      // must only read.
+      // The refusal has closed the connection, which now searches for the primary. If it finds a replica again, the next check must only
+      // read.
       if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
       if (!REFUSES_WRITES.test(message)) throw error;
       return read();

@@ -19,32 +19,32 @@ export interface GuardOptions {
   readonly clock?: RedisClock;
   /** For tests: milliseconds by which the command TIME in scripts is ahead of Redis's clock. */
   readonly timeAheadMs?: number | undefined;
-  /** The secret of the ledgers: its key, its format, and how a new one is made. */
+  /** The secret of the ledgers: its key, its format, and the function that makes a new one. */
   readonly secret: DataSecret;
   readonly memory?: DataMemory | undefined;
   /** The setting ACCEPT_DATA: the id of data that the operator accepts. */
   readonly accepts?: string | undefined;
   /**
-   * Number of replicas that must have the data's count of serving time (heartbeat) before the process relies on it. Scripts declared
-   * `durable` wait for the same number.
+   * The number of replicas that must have the heartbeat (the data's count of serving time) before the process relies on it. Scripts
+   * declared `durable` wait for the same number.
    */
   readonly replicas?: number;
   /** False while the private Redis would exit at its next write, because its disk refuses writes. Default: always true. */
   readonly mayWrite?: () => boolean;
   /**
    * Resolves when the connections are open and have checked the version of the data. If the promise rejects, the guard does nothing, so
-   * that data of an unsupported version gets no id. Default: the connections are open already.
+   * that data of an unsupported version gets no id. Default: the connections count as open already.
    */
   readonly opened?: Promise<void>;
 }
 
 /**
- * Makes sure that this process serves only the data that it knows: Redis may have lost its data, been replaced by another Redis, or been
- * restored to an older state. Each batch of scripts compares the id of the data (`script-text.ts`). Every second, and whenever a batch has
- * met other data, the guard reads the id to find the reason, and advances the heartbeat (`data-id.ts`).
+ * Makes sure that this process serves only the data that it knows. Redis may have lost its data, may have been replaced by another Redis,
+ * or may have been restored to an older state. Each batch of scripts compares the id of the data (`script-text.ts`). The guard reads the id
+ * every second to advance the heartbeat (`data-id.ts`). It also reads the id whenever a batch has met other data, to find the reason.
  *
- * Emits `usable` when it begins to serve data, `lost` when it stops, and `slots` when the data ids of all slots of a Cluster should be
- * read.
+ * Emits `usable` when it begins to serve data, `lost` when it stops serving, and `slots` when the data ids of all slots of a Cluster should
+ * be read.
  */
 export class DataGuard extends EventEmitter<{ usable: []; lost: []; slots: [] }> implements DataCheck {
   readonly #options: GuardOptions;
@@ -52,7 +52,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; slots: [] }>
   readonly #known: KnownData;
   /** Runs scripts whose answers wait for replicas. Undefined without REDIS_WAIT_REPLICAS. */
   readonly #durable: ScriptRunner | undefined;
-  /** Runs scripts in any slot, without a check of the data. */
+  /** Runs scripts in any slot, even if the data was not checked. */
   readonly #unchecked: ScriptRunner;
   readonly #cluster: DataOfCluster | undefined;
   /** The verdict on the data of a single Redis. Undefined on a Cluster. */
@@ -128,7 +128,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; slots: [] }>
     const place = shard === undefined ? this.#place : this.placeOf(shard);
     if (place?.problem !== undefined) throw new Error(`${OTHER_DATA} ${place.problem.text}`);
     if (place?.isChecked === true) return place.words;
-    // On a Cluster the script runner sends a call with CLUSTERDOWN again, within the time of the call's request.
+    // On a Cluster the script runner sends a call that was refused with CLUSTERDOWN again, while the call's request has time left.
     throw new Error(
       shard === undefined ? `${OTHER_DATA} The data is not known yet` : 'CLUSTERDOWN The data of the primary is not known yet',
     );
@@ -143,7 +143,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; slots: [] }>
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }
 
-  /** As `check`, but starts after any check that is running, so that it sees everything that was written before the call. */
+  /** Like `check`, but starts after any check that is running, so that it sees all that was written before the call. */
   async checkAgain(): Promise<boolean> {
     await this.#checking;
     return this.check();
@@ -201,7 +201,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; slots: [] }>
       isSecret: (text) => secret.format.test(text),
       log,
       adopted: (id) => {
-        // Accepted data counts its serving time from 0, so the process forgets the heartbeats of the former data.
+        // Accepted data counts its serving time from 0, so the process drops the heartbeats of the former data.
         if (id !== this.#known.id) {
           this.#known.heartbeats.clear();
           this.#known.found.clear();

@@ -4,14 +4,14 @@ import { defineLibrary, defineScript } from './script.ts';
 import { ForeignValue, otherType } from './text-key.ts';
 
 /**
- * The Redis key of the data id: a random text from the first start, by which a process notices that Redis has other data than before. Its
- * value is `<id> <heartbeat> <at> <accepted>`:
- * - heartbeat, 15 digits: for how many milliseconds the data has been served. The processes advance it about every second. The heartbeat is
- *   not a clock: after a failover to a machine whose clock differs the heartbeat neither jumps nor falls.
+ * The Redis key of the data id: a random text that the first start writes. A changed text shows a process that Redis has other data than
+ * before. Its value is `<id> <heartbeat> <at> <accepted>`:
+ * - heartbeat, 15 digits: for how many milliseconds the data has been served. The processes advance this number about every second. The
+ *   heartbeat is not a clock: after a failover to a machine whose clock differs the heartbeat neither jumps nor falls.
  * - at: when the heartbeat was last advanced, in milliseconds since 1970 by Redis's clock.
  * - accepted: when an operator accepted the data in place of other data, in milliseconds since 1970 by Redis's clock. 0: never.
  *
- * Data that a service refused has another value (`data-refusal.ts`).
+ * While a service refuses the data, the value is different (`data-refusal.ts`).
  *
  * In a Cluster each slot has a copy of the data id under a hash tag of the slot: the slot's data id. The heartbeat of a primary is in the
  * data id of its lowest slot; the data ids of its other slots have 0.
@@ -23,8 +23,8 @@ export const REFUSED = 'refused: ';
 
 /**
  * How far the heartbeat in Redis may be behind the last acknowledged heartbeat, in milliseconds of serving. A failover to a replica that
- * lags loses less than this: the loss is logged, and the data is served. A larger difference shows that Redis was restored to an older
- * state.
+ * lags loses less than this. The service then logs the loss and serves the data. A larger difference shows that Redis was restored to an
+ * older state.
  */
 export const MOST_BEHIND_MS = 10_000;
 
@@ -43,25 +43,28 @@ export function newDataId(): string {
 }
 
 /**
- * The id that data gets when an operator accepts it in place of lost data with the given id. All processes derive the same new id, so a
+ * The id that data gets when an operator accepts it in place of the lost data with the given id. All processes derive the same new id, so a
  * process that knew the old id recognises the accepted data.
  */
 export function successorOf(id: string): string {
   return createHash('sha256').update(`accepted in place of ${id}`).digest('base64url').slice(0, 22);
 }
 
-/** Whether data was accepted, perhaps several times in a row, in place of data with the known id. */
+/** Whether data was accepted, perhaps several times in a row, in place of the data with the known id. */
 export function succeeds(id: string, known: string): boolean {
   for (let acceptances = 0, next = known; acceptances < MOST_ACCEPTANCES; acceptances++) if ((next = successorOf(next)) === id) return true;
   return false;
 }
 
-/** Whether a slot's data id is that of the data with the known id. While an operator accepts data, the slots get the next id one by one. */
+/** Whether a slot's data id belongs to the data with the known id. While an operator accepts data, the slots get the next id one by one. */
 export function isSameData(id: string | undefined, known: string): boolean {
   return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }
 
-/** The most acceptances in a row that a process recognises. An operator may accept data several times while the process is down. */
+/**
+ * The highest number of acceptances in a row that a process recognises. An operator may accept data several times while the process is
+ * down.
+ */
 const MOST_ACCEPTANCES = 8;
 
 /** A value of the data id. */
@@ -86,8 +89,8 @@ export function anyIdIn(value: string | null): string | undefined {
 }
 
 /**
- * The value of the data id, or of a slot's data id. MGET reads a value of another type as null, so it is treated as a missing id, as in the
- * scripts.
+ * The value of the data id of a Redis, or of a slot's data id. MGET reads a value of another type as null, so it is treated as a missing
+ * id, as in the scripts.
  * @throws Error if Redis does not answer
  */
 export async function readId(redis: Redis, key = DATA_ID_KEY): Promise<string | null> {
@@ -103,7 +106,7 @@ export async function foreignId(redis: Redis): Promise<ForeignValue | undefined>
   return new ForeignValue(DATA_ID_KEY, found, mend);
 }
 
-/** The heartbeat in a value of the data id, and when it was last advanced. Undefined if the value has no heartbeat. */
+/** The heartbeat in a value of the data id, and the time at which it was last advanced. Undefined if the value has no heartbeat. */
 export function heartbeatIn(value: string | null): { readonly heartbeat: number; readonly at: number } | undefined {
   const [, heartbeat, at] = /^\S{22} (\d{15}) (\d{1,15}) /.exec(value ?? '') ?? [];
   return heartbeat === undefined ? undefined : { heartbeat: Number(heartbeat), at: Number(at) };
@@ -128,8 +131,8 @@ export const checkData = defineScript(checkDataParts);
 export const readData = defineScript({ ...checkDataParts, readOnly: true });
 
 /**
- * Reads the heartbeat, the data's count of milliseconds of serving (data-id.ts). The batch of a durable script begins with a write, so the
- * answer waits until the replicas have the heartbeat too. Answers found(id, heartbeat).
+ * Reads the heartbeat, the data's count of milliseconds of serving (data-id.ts). The batch of a durable script begins with a write, so
+ * Redis answers only when the replicas have the heartbeat too. Answers found(id, heartbeat).
  */
 export const readHeartbeat = defineScript({
   name: 'redis/read-heartbeat',

@@ -9,7 +9,7 @@ import type { Shard } from './shard.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
 import { within } from './within.ts';
 
-/** Milliseconds after which all primaries are checked again if the check of a primary failed. */
+/** Milliseconds from a failed check of a primary to the next check of all primaries. */
 const RETRY_MS = 100;
 
 /**
@@ -21,7 +21,7 @@ const POLL_MS = 500;
 /** The shortest time between two reads of the data ids of all slots, in milliseconds. */
 const IDS_INTERVAL_MS = 5000;
 
-/** What `DataGuard` gives to the part of it that handles a Cluster. */
+/** The methods and data that `DataGuard` gives to its part for a Cluster. */
 export interface DataOfClusterOptions {
   readonly known: KnownData;
   /** Whether the known id of the data comes from DATA_DIR. */
@@ -29,7 +29,7 @@ export interface DataOfClusterOptions {
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
   readonly newPlace: (own: OwnVerdictOptions) => DataVerdict;
-  /** Checks the data of all primaries, as `DataGuard.checkAgain`. */
+  /** Checks the data of all primaries, like `DataGuard.checkAgain`. */
   readonly checkAgain: () => Promise<unknown>;
   /** To call after the check of one primary. */
   readonly checked: () => void;
@@ -86,9 +86,9 @@ export class DataOfCluster {
   }
 
   /**
-   * Finds the id of the data under its own key, or under the copy of the key that each slot has. If no id is found, this is a first start,
-   * or data of a release without ids, and the data gets a new id. That conclusion needs the answers of all primaries, or of a primary that
-   * has data without an id, because the primary of the key may have lost its data.
+   * Finds the id of the data under its own key, or in one of the copies that each slot has. If it finds no id, this is a first start, or
+   * the data was written by a release without ids. The data then gets a new id. To be sure of this, it needs the answers of all primaries,
+   * because the primary of the key may have lost its data. The answer of one primary that has data but no id is enough too.
    */
   async #findId(ready: readonly Shard[]): Promise<void> {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
@@ -117,10 +117,10 @@ export class DataOfCluster {
   }
 
   /**
-   * Whether the data is complete, so that a slot without a data id has lost its data. The data is complete if it was served before. The
-   * data is also complete if the slot of DATA_VERSION_KEY has both the key and the slot's copy of the key: the copy is written last, even
-   * into data that was imported from a single Redis (`secret-of-cluster.ts`). The primary of the slot may have lost both, so an id in
-   * DATA_DIR that the Cluster does not have also shows that the data was complete.
+   * Whether the data is complete, so that a slot without a data id has lost its data. Data that was served before is complete. Data is also
+   * complete if the slot of DATA_VERSION_KEY has both the key and the slot's copy of the key. This copy is written last, even into data
+   * that was imported from a single Redis (`secret-of-cluster.ts`). The primary of the slot may have lost both. So if the Cluster lacks the
+   * id in DATA_DIR, the data was complete too.
    */
   async #standsNow(): Promise<boolean> {
     const { known, memory } = this.#options;
@@ -130,8 +130,8 @@ export class DataOfCluster {
       if (home?.status !== 'ready') return 0;
       return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
     };
-    // Heartbeats in DATA_DIR may come from a single Redis whose data was imported. Their key is DATA_ID_KEY without the tag of a slot, and
-    // they prove nothing.
+    // Heartbeats in DATA_DIR may come from a single Redis whose data was imported. Such heartbeats prove nothing; their key is DATA_ID_KEY
+    // without the tag of a slot.
     const wasServed = [...known.found, ...known.heartbeats].some(([key, heartbeat]) => key !== DATA_ID_KEY && heartbeat > 0);
     if (!wasServed && (await versionsOfHome()) < 2 && !(await this.#isGone())) return false;
     known.stands = true;
@@ -176,7 +176,7 @@ export class DataOfCluster {
 
   /**
    * A primary may get a slot without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the other primaries. So no
-   * script may run on a primary before the data ids in its new slots were read.
+   * script may run on a primary before the data ids in its new slots have been read.
    */
   #moved(isMoved: (slot: number) => boolean): void {
     for (const shard of this.#cluster.shards) {
@@ -193,7 +193,7 @@ export class DataOfCluster {
     if (this.#options.known.id !== undefined) await place.checkAgain().catch(() => {});
     if (this.#isClosed) return;
     if (place.isChecked) return this.#options.checked();
-    // Check all primaries if the id is not known yet, or if the check of this primary failed.
+    // All primaries are checked if the id is not known yet, or if the check of this primary failed.
     await this.#options.checkAgain();
     if (this.#isClosed || this.places.every(({ isChecked }) => isChecked)) return;
     clearTimeout(this.#retry);

@@ -6,15 +6,15 @@ import { DATA_ID_KEY, readId, REFUSED } from './data-id.ts';
 import { timeOf } from './describe-older-data.ts';
 
 /**
- * Why a service refuses data that it knows by its id: the data is older than the state that the service saw, or has another secret. Only
- * the memory of a service shows this. So the service writes a note of its refusal into the data, and no other service serves the data, even
- * if it never saw the newer state. Data with another id, and a Redis without data, get no note: the data may belong to other services, and
- * the settings of this service may be wrong.
+ * The reason why a service refuses data whose id it knows: the data is older than the state that the service saw, or has another secret.
+ * Only the memory of a service shows this. So the service writes a note of its refusal into the data. Other services then do not serve the
+ * data either, even if they never saw the newer state. Data with another id, and a Redis without data, get no note, because the data may
+ * belong to other services, and the settings of this service may be wrong.
  *
  * The refusal note is in the value of the data id: `refused: <the value before> <since> <kind> <right secret> <reason>`. The note stays
- * with the refused data: data that takes its place has no note, and an acceptance removes the note. Scripts compare the first 22 characters
- * of the value, so all services stop at their next batch. A service of a release without refusal notes finds no id, and stops too. In a
- * Cluster each slot of the refused primary has the note.
+ * with the refused data. Data that takes its place has no note, and accepting the data removes the note. Scripts compare the first 22
+ * characters of the value, so all services stop at their next batch. A service of a release without refusal notes finds no id, and stops
+ * too. In a Cluster each slot of the refused primary has the note.
  */
 export interface DataRefusal {
   readonly kind: 'older' | 'secret';
@@ -47,7 +47,7 @@ export function refusalOfSecret(secret: string): DataRefusal {
 export function parseRefusal(text: string): NotedRefusal | undefined {
   if (text === '') return undefined;
   const [, since, kind, rightSecret, reason] = /^(\d{1,15}) (older|secret) (\S+) (.+)$/.exec(text) ?? [];
-  // Keep the whole text: a newer coinop may have other kinds of refusals.
+  // The whole text is kept, because a newer coinop may have other kinds of refusals.
   if (since === undefined) return { since: 0, kind: 'older', rightSecret: '-', reason: `was refused by a service: ${text}` };
   return { since: Number(since), kind: kind as DataRefusal['kind'], rightSecret: rightSecret!, reason: reason! };
 }
@@ -57,7 +57,7 @@ export function refusalText({ kind, rightSecret, reason }: DataRefusal): string 
   return `${kind} ${rightSecret} ${reason}`;
 }
 
-/** The refusals in one Redis, or on the primaries of a Cluster that answer: words for operators, without a full stop. */
+/** Describes the refusals in one Redis, or on those primaries of a Cluster that answer, in words for operators, without a full stop. */
 export async function refusalsIn(source: Redis | Cluster): Promise<string[]> {
   if (!('shards' in source)) return describe('this Redis', await readId(source));
   const found = await Promise.all(

@@ -18,7 +18,7 @@ export class DataVerdict {
    */
   lacksIds = false;
   #problem: DataProblem | undefined;
-  /** Why this process refuses data that it knows by its id. */
+  /** The reason why this process refuses data whose id it knows. */
   #refusal: DataRefusal | undefined;
   /** The last id that this Redis's data had. Undefined: `KnownData` has the id. */
   #id: string | undefined;
@@ -27,7 +27,7 @@ export class DataVerdict {
   #lostAt = 0;
   #checking: Promise<void> | undefined;
   #isConfirming = false;
-  /** Slots that have moved to this primary and in which the data id is not read yet. */
+  /** Slots that have moved to this primary, and whose data ids have not been read yet. */
   #unread: readonly number[] = [];
   #words: readonly [id: string, leastHeartbeat: string] = ['', ''];
 
@@ -46,7 +46,7 @@ export class DataVerdict {
   }
 
   /**
-   * The id of the data, and the least heartbeat that the data must have. Scripts compare both with Redis. Set while the data is known and
+   * The id of the data, and the lowest heartbeat that the data must have. Scripts compare both with Redis. Set while the data is known and
    * has no problem.
    */
   get words(): readonly [id: string, leastHeartbeat: string] {
@@ -58,13 +58,13 @@ export class DataVerdict {
     return (this.#checking ??= this.#checkNow().finally(() => (this.#checking = undefined)));
   }
 
-  /** As `check`, but starts after any check that is running, so that it sees everything that was written before the call. */
+  /** Like `check`, but starts after any check that is running, so that it sees all that was written before the call. */
   async checkAgain(): Promise<void> {
     await this.#checking?.catch(() => {});
     return this.check();
   }
 
-  /** Slots of a Cluster have moved to this primary. Until the data ids in these slots are read, `isChecked` is false. */
+  /** Called when slots of a Cluster have moved to this primary. Until the data ids in these slots are read, `isChecked` is false. */
   gets(slots: readonly number[]): void {
     this.#unread = [...this.#unread, ...slots];
     this.isChecked = false;
@@ -78,7 +78,7 @@ export class DataVerdict {
       this.#lostOf(slots),
       this.#check.run(names, this.#id ?? this.#options.known.id, this.#problem === undefined),
     ]);
-    // Keep the slots that moved to this primary during the check.
+    // Slots that moved to this primary during the check stay in the list.
     this.#unread = this.#unread.slice(slots.length);
     if (!found.hasId) return this.#missing(found.at, found.secret);
     await this.#judge(names.id, found, lost);
@@ -87,19 +87,19 @@ export class DataVerdict {
   /** @returns the first of these slots that moved to this primary without its copy of the data id */
   async #lostOf(slots: readonly number[]): Promise<number | undefined> {
     const { known, idsOf } = this.#options;
-    // In data that is not complete yet, slots without a data id have not lost anything.
+    // While the data is not complete yet, a slot without a data id has not lost anything.
     if (slots.length === 0 || idsOf === undefined || !known.stands) return undefined;
     const ids = await idsOf(slots);
     return slots[ids.findIndex((value) => value !== undefined && !isSameData(idIn(value), this.#knownId))];
   }
 
-  /** A read of all slots found a slot without a data id, or with that of other data. `hasAllSlots` takes the problem back. */
+  /** Called when a read of all slots found a slot without a data id, or with the id of other data. `hasAllSlots` takes the problem back. */
   lacksSlot(slot: number, at: number): void {
     const text = `slot ${slot} of ${this.name} has lost its data`;
     if (this.#problem === undefined) this.#lose({ kind: 'slot', text, accept: successorOf(this.#knownId) }, at);
   }
 
-  /** A read of all slots found the right data id in every slot. */
+  /** Called when a read of all slots found the right data id in every slot. */
   hasAllSlots(): void {
     if (this.#problem?.kind !== 'slot') return;
     this.#problem = undefined;
@@ -111,8 +111,8 @@ export class DataVerdict {
   }
 
   async #missing(at: number, secret: string): Promise<void> {
-    // The slots have secrets of a release without data ids, or a first start is not finished. In both cases the service writes the data ids
-    // of all slots next.
+    // The slots may have secrets from a release without data ids, or a first start is not finished. In both cases the service will next
+    // write the data ids of all slots.
     this.lacksIds = !this.#options.known.stands || (secret !== '' && this.#id === undefined);
     if (this.#options.name !== undefined && this.lacksIds) {
       this.isChecked = false;
@@ -129,7 +129,7 @@ export class DataVerdict {
     const { known, log, isSecret } = this.#options;
     const id = this.#id ?? known.id;
     const problem = this.#problem;
-    // The id is compared too, because Redis's clock may have been set back meanwhile.
+    // The id is compared too, because Redis's clock may have been set back since.
     const wasAccepted = problem !== undefined && (found.acceptedAt >= this.#lostAt || succeeds(found.id, problem.accept));
     if (id === undefined || wasAccepted) return this.#adopt(key, found);
     if (found.id !== id) {
@@ -142,8 +142,8 @@ export class DataVerdict {
     const last = known.found.get(key) ?? 0;
     const isBack = isTooOld(last, found.heartbeat);
     known.found.set(key, found.heartbeat);
-    // Another process that never saw the newer state may advance the count of serving time (the heartbeat) in the older data. The data is
-    // still older then.
+    // Another process, which never saw the newer state, may advance the count of serving time (the heartbeat) in the older data. The data
+    // is still older then.
     if (isTooOld(found.heartbeat, seen) || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret)
       return this.#refuse(found, refusalOfSecret(this.#secret));
@@ -155,8 +155,8 @@ export class DataVerdict {
   }
 
   /**
-   * Names the time span whose writes may be lost. The span is up to a second too long, because the data notes its serving time only once a
-   * second.
+   * Names the time span from which changes may be lost. The span is up to a second too long, because the data notes its serving time only
+   * once a second.
    */
   #lastLost(key: string, { beatenAt }: Found): string {
     const knownUntil = this.#options.known.times.get(key) ?? 0;
@@ -179,7 +179,7 @@ export class DataVerdict {
     if (this.#check.mayWrite) void this.#notes.set(found, refusal);
   }
 
-  /** Another service has written its refusal into this data: takes over the refusal, or removes it if the secret is right again. */
+  /** Another service has written its refusal into this data. Takes the refusal over, or removes it if the secret is right again. */
   async #heed(key: string, found: Found, refusal: NotedRefusal): Promise<void> {
     this.#options.known.found.set(key, found.heartbeat);
     if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
@@ -218,7 +218,7 @@ export class DataVerdict {
 
   /**
    * Reads the heartbeat once more by a script that waits for the replicas, and remembers only this value. A write that the replicas lacked
-   * at a failover was never acknowledged, so a replica that was cut off for a while is not an older state.
+   * at a failover was never acknowledged. So a replica that was cut off for a while does not count as an older state.
    */
   async #confirm(key: string, durable: Pick<ScriptRunner, 'run'>): Promise<void> {
     if (this.#isConfirming) return;
@@ -229,7 +229,7 @@ export class DataVerdict {
       this.#options.known.heartbeats.set(key, Number(heartbeat));
       this.#words = [id, heartbeatText(Number(heartbeat) - MOST_BEHIND_MS)];
     } catch {
-      // Too few replicas have the heartbeat, or Redis is down: the next check tries again.
+      // Too few replicas have the heartbeat, or Redis is down. The next check tries again.
     } finally {
       this.#isConfirming = false;
     }
@@ -256,13 +256,13 @@ export class DataVerdict {
 
   #lose(problem: DataProblem, at: number): void {
     this.isChecked = true;
-    // A slot without a data id may be the first sign of an empty primary: `slot` and then `empty` are the same problem.
+    // A slot without a data id may be the first sign of an empty primary. So `slot`, followed by `empty`, counts as the same problem.
     const isSame = problem.kind === this.#problem?.kind || (problem.kind === 'empty' && this.#problem?.kind === 'slot');
     if (isSame && problem.accept === this.#problem?.accept) return;
     this.#problem = problem;
     this.#lostAt = at;
     const { log, known, name } = this.#options;
-    // `isStrange`: only DATA_DIR names the known data, and this process has never found that data in this Redis.
+    // `isStrange`: only DATA_DIR knows the id of the data, and this process has never found that data in this Redis.
     const isStrange = this.#id === undefined && (problem.kind === 'empty' || problem.kind === 'other');
     const hint = isStrange ? 'If this is another Redis than before, give the service another DATA_DIR. Otherwise bring' : 'Bring';
     log.fatal(

@@ -3,8 +3,8 @@ import { SettingError } from '../config.ts';
 import { ForeignValue, readText } from './text-key.ts';
 
 /**
- * The version of the data that this coinop writes. A release raises the version when it has to convert older data. `src/upgrades.ts` has
- * the conversion from the previous version.
+ * The version of the data that this coinop writes. A release raises the version when it has to convert older data. `src/upgrades.ts`
+ * converts data of the previous version.
  */
 export const DATA_VERSION = 5;
 
@@ -35,7 +35,7 @@ export function parseDataVersion(text: string): { readonly version: number; read
   return { version: Number(version), isUpgrading: next !== undefined };
 }
 
-/** How this coinop handles data of a version: it serves the data, upgrades it at the start, or refuses it. */
+/** What this coinop does with data of a version: it serves the data, upgrades it at the start, or refuses it. */
 export function standOfVersion(text: string): 'current' | 'older' | 'too_old' | 'newer' | 'unreadable' {
   const { version, isUpgrading } = parseDataVersion(text) ?? {};
   if (version === undefined) return 'unreadable';
@@ -53,8 +53,8 @@ export async function checkDataVersion(redis: Redis): Promise<void> {
 }
 
 /**
- * As `checkDataVersion`, for a start: it also refuses ledgers without a version. A running process must not refuse them, because while an
- * operator restores lost data, ledgers may appear before the version.
+ * Like `checkDataVersion`, but for a start: it also refuses ledgers without a version. A running process must not refuse ledgers without a
+ * version: while an operator restores lost data, ledgers may appear before the version.
  */
 export async function checkDataAtStart(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
@@ -86,7 +86,7 @@ const WRITE_VERSION =
 /** The version in Redis, null if there is none. Undefined: this node of a Cluster does not serve the key, or is moving its slot. */
 async function findVersion(redis: Redis): Promise<string | null | undefined> {
   return readDataVersion(redis).catch((error: Error) => {
-    // If a `redis://` URL leads to a node of a Cluster, the service is not ready and says why (`checkRedis`).
+    // If a `redis://` URL leads to a node of a Cluster, the service is not ready and reports the reason (`checkRedis`).
     if (/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(error.message)) return undefined;
     throw error;
   });

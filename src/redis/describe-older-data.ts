@@ -7,12 +7,12 @@ export interface OlderData {
   readonly behindMs: number;
   /** When the data in Redis was last served before it became the older state. */
   readonly endsAt: number;
-  /** The last time at which the newer state was served, as far as DATA_DIR knows. 0: unknown. */
+  /** The last time at which a service served the newer state, as far as DATA_DIR knows. 0: unknown. */
   readonly knownUntil: number;
 }
 
 /**
- * Compares the data in Redis with the newest heartbeats of DATA_DIR, as a service does (`data-verdict.ts`).
+ * Compares the data in Redis with the newest heartbeats in DATA_DIR, as a running service does (`data-verdict.ts`).
  * @param read reads a key of Redis
  * @returns the comparison for the primary that is the most behind; undefined if a service would serve the data
  */
@@ -34,7 +34,7 @@ export function textOfOlder({ behindMs, endsAt, knownUntil }: OlderData): string
 }
 
 /**
- * Words for the changes that are missing in older data; '' if they are not known, for example because another service has served the data
+ * Words for the changes that older data lacks. '' if these changes are not known, for example because another service has served the data
  * since.
  * @param endsAt, knownUntil as of `OlderData`
  */
@@ -47,5 +47,5 @@ export function timeOf(milliseconds: number): string {
   return new Date(Math.min(milliseconds, LATEST_DATE_MS)).toISOString();
 }
 
-/** The last time that `Date` can show. A file or a Redis that was edited by hand may have a later time. */
+/** The last time that `Date` can show. A later time is possible in a file or a Redis that somebody edited by hand. */
 const LATEST_DATE_MS = 8.64e15;

@@ -3,12 +3,12 @@ import { Queue, type Taken } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 export interface DueQueueOptions {
-  /** The name of the queue in Redis. `queueKeys` makes the keys of its sorted sets from it. */
+  /** The name of the queue in Redis. The keys of its sorted sets are made from the name (`queueKeys`). */
   readonly name: string;
   /**
-   * Does the work of one member, and resolves with the time at which the member is due again; undefined: never. It may be called again for
-   * work that is done already, and for a document that does not exist, because an entry is written before the document (`Queue`). If it
-   * throws, the member is due again after the lease.
+   * Does the work for one member, and resolves with the time at which the member is due again. Undefined: the member is not due again. It
+   * may be called again for finished work, and for a document that does not exist, because the queue's entry is written before the document
+   * (`Queue`). If it throws, the member is due again when the lease ends.
    */
   readonly work: (member: string) => Promise<number | undefined>;
   /** Milliseconds that the work of a member may take before another process may take over the member. */
@@ -16,11 +16,11 @@ export interface DueQueueOptions {
   /** How often each process checks for due members, in milliseconds. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
   /**
-   * The most members whose work runs at the same time in this process: few enough that their work is done well within a lease. A queue with
-   * more sorted sets than free places takes one member from each set. Default: 16.
+   * The highest number of members whose work runs at the same time in this process. It must be low enough that the work of these members is
+   * done well within a lease. If the queue has more sorted sets than free places, one member is taken from each set. Default: 16.
    */
   readonly atOnce?: number;
-  /** About the most members that a process takes in one poll. Default: all due members. */
+  /** About the highest number of members that a process takes in one poll. Default: all due members. */
   readonly mostAPoll?: number;
   /** Whether an entry that is written before a change waits for the replicas (REDIS_WAIT_REPLICAS), as in `Queue`. */
   readonly isDurable?: boolean;
@@ -55,7 +55,7 @@ export class DueQueue extends Queue {
     await Promise.all(this.#working);
   }
 
-  /** Takes members until none is due. A member whose work takes long does not delay other due members. */
+  /** Takes members until none is due. A member whose work takes long does not hold up other due members. */
   async #poll(): Promise<void> {
     const { atOnce = 16, mostAPoll = Infinity } = this.#options;
     let keys = this.keys();
@@ -78,7 +78,8 @@ export class DueQueue extends Queue {
   }
 
   /**
-   * Takes due members of one sorted set. Returns none if its primary of a Cluster is down: the sets on other primaries must still be read.
+   * Takes due members of one sorted set. Returns none if the sorted set's primary is down, because the sets on other primaries must still
+   * be read.
    */
   async #taken(key: string, limit: number): Promise<Taken[]> {
     const { leaseMs, now, log } = this.#options;

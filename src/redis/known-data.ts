@@ -7,35 +7,35 @@ export interface DataMemory {
   read(): { readonly id: string | undefined; readonly newest: Newest };
   write(id: string): void;
   /**
-   * Stores how long the data had been served (`Newest`), so that the process still knows it after a restart. Returns at once, and writes
-   * the file later.
+   * Stores for how long the data had been served (`Newest`), so that the process still knows it after a restart. Returns at once, and
+   * writes the file later.
    */
   remember(id: string, newest: Newest): void;
-  /** Resolves once the file of `remember` is written. */
+  /** Resolves once the file has been written that `remember` writes. */
   written(): Promise<void>;
 }
 
 /**
- * How long the data had been served when a service last saw it. A heartbeat is the data's own count of milliseconds of serving
+ * For how long the data had been served when a service last saw it. A heartbeat is the data's own count of milliseconds of serving
  * (`data-id.ts`).
  */
 export interface Newest {
   /** The heartbeats in milliseconds, by the Redis key in which each was found. A Cluster has a heartbeat for each primary. */
   readonly heartbeats: Readonly<Record<string, number>>;
-  /** When each heartbeat was read, in milliseconds since 1970 by Redis's clock, by the same keys. */
+  /** The time at which each heartbeat was read, in milliseconds since 1970 by Redis's clock, by the same keys. */
   readonly times: Readonly<Record<string, number>>;
 }
 
-/** The data as a process knows it: of one Redis, or of all primaries of a Cluster. */
+/** The data of one Redis, or of all primaries of a Cluster, as far as a process knows it. */
 export interface KnownData {
   /** The id of the data, as the process or `DATA_DIR/data-id` remembers it. */
   id: string | undefined;
   /**
-   * By Redis key: the last heartbeat (the data's count of milliseconds of serving) that Redis acknowledged, and its replicas too if scripts
-   * wait for them. If Redis has a much lower heartbeat, it has lost data.
+   * By Redis key: the last heartbeat (the data's count of milliseconds of serving) that Redis has acknowledged. If scripts wait for
+   * replicas, the replicas have it too. If the heartbeat in Redis is much lower, Redis has lost data.
    */
   readonly heartbeats: Map<string, number>;
-  /** When each heartbeat in `heartbeats` was read, in milliseconds since 1970 by Redis's clock, by its Redis key. */
+  /** The time at which each heartbeat in `heartbeats` was read, in milliseconds since 1970 by Redis's clock, by its Redis key. */
   readonly times: Map<string, number>;
   /** The heartbeat that the last check found in Redis, by its Redis key. */
   readonly found: Map<string, number>;
@@ -48,7 +48,7 @@ export interface KnownData {
   stands: boolean;
 }
 
-/** Why data is not served, and the id with which an operator accepts the data. */
+/** The reason why data is not served, and the id to set in ACCEPT_DATA to accept the data. */
 export interface DataProblem {
   readonly kind: 'empty' | 'other' | 'older' | 'secret' | 'slot';
   readonly text: string;
@@ -61,7 +61,7 @@ export interface DataVerdictOptions {
   readonly scripts: Pick<ScriptRunner, 'run'>;
   /** Runs scripts whose answers wait for replicas. Undefined: no script waits for replicas. */
   readonly durable: Pick<ScriptRunner, 'run'> | undefined;
-  /** Runs scripts in any slot, without a check of the data. */
+  /** Runs scripts in any slot, even if the data was not checked. */
   readonly unchecked: Pick<ScriptRunner, 'run'>;
   /** False while the private Redis would exit at its next write, because its disk refuses writes. */
   readonly mayWrite: () => boolean;
@@ -77,7 +77,7 @@ export interface DataVerdictOptions {
    * @throws Error if Redis does not answer
    */
   readonly idsOf?: (slots: readonly number[]) => Promise<readonly (string | null | undefined)[]>;
-  /** Whether a text has the format of a secret. A damaged secret does not have it until an operator has repaired the secret. */
+  /** Whether a text has the format of a secret. A damaged secret does not have it until an operator has repaired it. */
   readonly isSecret: (text: string) => boolean;
   readonly log: Logger;
   /** Called with the id that the data has from now on. */

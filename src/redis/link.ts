@@ -11,8 +11,8 @@ import { SILENCE_MS, UsableConnection } from './usable-connection.ts';
 const CHECK_INTERVAL_MS = 250;
 
 /**
- * The number of checks in a row after which Redis counts as silent: those of SILENCE_MS. They are counted, because a process that was held
- * up for some seconds has not read yet what Redis sent meanwhile, and reads it before the next check.
+ * The number of checks in a row without data after which Redis counts as silent: as many as fit into SILENCE_MS. Checks are counted instead
+ * of time. A process that was held up for some seconds has not read yet what Redis sent in that time, and reads it before the next check.
  */
 const SILENT_CHECKS = SILENCE_MS / CHECK_INTERVAL_MS;
 
@@ -35,8 +35,8 @@ interface LinkEvents {
 
 /**
  * A connection to Redis that ioredis opens and reopens (address, TLS, AUTH, SELECT). Once the connection is ready, the link itself writes
- * to the socket and reads from the socket, because that takes less CPU (measured in docs/decisions/own-resp-link.md). Commands sent in the
- * same tick leave in one write.
+ * to the socket and reads from it, because that takes less CPU (measured in docs/decisions/own-resp-link.md). Commands sent in the same
+ * tick leave in one write.
  *
  * While disconnected, the link refuses commands at once. It queues no command, and sends no command twice.
  */
@@ -46,9 +46,12 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   readonly #watch: NodeJS.Timeout;
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
-  /** The number of checks since a command waits, or since the link connected without being ready yet, without a word of Redis. */
+  /**
+   * The number of checks in a row in which Redis sent nothing although a command waited, or although the link was connected and not ready
+   * yet.
+   */
   #silentChecks = 0;
-  /** Whether the link is connected and not ready yet. A peer that is silent from the start also counts as silent. */
+  /** Whether the link is connected but not ready yet. A peer that is silent from the start also counts as silent. */
   #isOpening = false;
 
   /**
@@ -60,7 +63,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     // The socketTimeout of ioredis covers only the commands that ioredis sends; #checkSilence replaces it.
     const connector = redis.options.tls === undefined ? { Connector: BufferedConnector } : {};
     this.#connection = redis.duplicate({ ...options, ...connector, socketTimeout: undefined });
-    // The main connection logs outages; the link's connection gets no logger.
+    // The main connection logs outages, so the link's connection gets no logger.
     this.#usable = new UsableConnection(this.#connection, { check: checkOf(rights) });
     this.#usable.on('usable', () => this.#takeOver());
     this.#connection.on('connect', () => {
@@ -75,12 +78,12 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     return this.#stream !== undefined;
   }
 
-  /** Why the link is not ready, if the reason is known. */
+  /** The reason why the link is not ready, if it is known. */
   get problem(): string | undefined {
     return this.isReady ? undefined : this.#usable.problem;
   }
 
-  /** Closes the connection, which opens again with all checks. Called when the Redis user has lost a right. */
+  /** Closes the connection. It then opens again, with all checks. Called when the Redis user has lost a right. */
   checkAgain(): void {
     this.break();
   }
@@ -101,10 +104,10 @@ export abstract class Link extends EventEmitter<LinkEvents> {
 
   protected abstract received(reply: Reply): void;
 
-  /** Called when the connection breaks. Commands that wait for a reply will get none. */
+  /** Called when the connection breaks. Commands that still wait will get no reply. */
   protected abstract lost(): void;
 
-  /** Called after all replies of one piece of data were received. */
+  /** Called after all replies in one piece of data were received. */
   protected pieceEnded(): void {}
 
   /** Sends a command. @throws Error if the link is disconnected; then nothing was sent */

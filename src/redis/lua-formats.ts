@@ -5,7 +5,8 @@ import { placeIn, type AnyFormat } from './text-format.ts';
 const REFERENCE = /'<(\w+)(?:: (\w[\w., ]*))?>'/g;
 
 /**
- * Replaces each string in the Lua that names a format by a Lua pattern, a format string or positions, as the function around it needs.
+ * Replaces each string in the Lua code that names a format. Depending on the function around it, a Lua pattern, a format string or
+ * positions take its place.
  * @param script the script's name for error messages
  * @throws Error for an unknown format or field
  */
@@ -24,7 +25,7 @@ export function withFormats(script: string, lua: string, formats: readonly AnyFo
   });
 }
 
-/** Neighbouring fields of a format that Lua reads or writes as one text, by their indexes in the layout's `parts`. */
+/** Neighbouring fields of a format that Lua reads or writes as one text. `from` and `to` are their indexes in the layout's `parts`. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -38,7 +39,7 @@ const notations: Record<string, ((format: AnyFormat, spans: readonly Span[]) => 
   'string.sub': positionsOf,
 };
 
-/** The name of the Lua function whose argument begins at this index. Parentheses in strings of its other arguments would mislead it. */
+/** The name of the Lua function whose argument begins at this index. Parentheses in string arguments of the function would mislead it. */
 function callAround(lua: string, at: number): string {
   let depth = 0;
   for (let index = at - 1; index >= 0; index--) {
@@ -67,14 +68,15 @@ function isWhole({ layout: { parts } }: AnyFormat, spans: readonly Span[]): bool
   return spans.at(-1)!.to === parts.length - 1;
 }
 
-/** The Lua pattern of the parts up to the index `last`, with a capture for each span. */
+/** The Lua pattern for the parts up to the index `last`, with a capture for each span. */
 function patternOf({ layout: { parts, end } }: AnyFormat, spans: readonly Span[], last: number): string {
   let pattern = '';
   for (const [index, { before, kind }] of parts.slice(0, last + 1).entries()) {
     const span = spans.find(({ from, to }) => from <= index && index <= to);
     const [opens, closes] = [span?.from === index, span?.to === index];
     const { lua, length, isSigned, isOptional } = kind;
-    // A span of several fields that reaches the end of the text is captured without a check of its characters, which is as fast as a copy.
+    // If a span of several fields reaches the end of the text, the pattern captures it without a check of its characters, which is as fast
+    // as a copy.
     if (opens && !closes && span!.to === parts.length - 1 && end === '') return `${pattern}${escaped(before)}(.*)`;
     if (isOptional === true && opens) {
       if (!closes) throw new Error('no text of several fields begins with an optional one');
@@ -100,7 +102,7 @@ function templateOf({ layout: { parts, end } }: AnyFormat, spans: readonly Span[
   return texts.join('') + end.replaceAll('%', '%%');
 }
 
-/** The arguments of string.sub that cut out a span: its first and last character, counted from 1. */
+/** The arguments of string.sub that cut out a span: the positions of its first and last character, counted from 1. */
 function positionsOf({ layout: { parts } }: AnyFormat, [span, ...more]: readonly Span[]): string {
   if (span === undefined || more.length > 0) throw new Error('string.sub takes one text');
   const [begin, end] = [placeIn(parts, span.from)[0], placeIn(parts, span.to)[1]];

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { refusalOfWrites } from './write-probe.ts';
 
-/** Figures of one Redis about its memory, its disk and its replicas. */
+/** The memory, the disk and the replicas of one Redis in figures. */
 export interface RedisFigures {
   /** `host:port` of a Cluster's node. Undefined on one Redis. */
   readonly node: string | undefined;
@@ -13,11 +13,11 @@ export interface RedisFigures {
   readonly residentBytes: number;
   /** Size of the append-only file. Undefined: Redis writes none. */
   readonly appendOnlyBytes: number | undefined;
-  /** False if Redis's last write, rewrite or snapshot on disk failed. */
+  /** False if Redis failed to write its file, to rewrite it or to save a snapshot the last time. */
   readonly persists: boolean;
   /** Number of replicas that are online. Undefined if the node itself is a replica. */
   readonly replicas: number | undefined;
-  /** How far the slowest replica is behind; 0 without replicas. Undefined if the node itself is a replica. */
+  /** By how many bytes the slowest replica is behind; 0 without replicas. Undefined if the node itself is a replica. */
   readonly lag: { readonly bytes: number; readonly seconds: number } | undefined;
 }
 

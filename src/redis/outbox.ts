@@ -1,4 +1,4 @@
-/** The fields of a script that decide whether the script emits events. */
+/** The fields of a script that show whether the script emits events. */
 interface EmittingScript {
   readonly library: string;
   readonly body: string;
@@ -11,18 +11,20 @@ interface Form {
 }
 
 /**
- * The Redis key of the outbox: a list of events that scripts emit. A relay carries the events on into the log. A script writes its event in
- * the same EVALSHA as its change, so Redis has both or neither.
+ * The Redis key of the outbox: a list of events that scripts emit. A relay moves the events from there into the log. A script writes its
+ * event in the same EVALSHA as its change, so Redis has both or neither.
  *
  * An element of the list is the text of one batch: `<microseconds since 1970, by Redis's clock>`, and a line for each call of `emit`. One
- * RPUSH writes the events of a whole batch: an RPUSH for each call would make a credit a quarter more expensive for Redis.
+ * RPUSH writes the events of a whole batch. With an RPUSH for each call, a credit would cost Redis a quarter more.
  *
- * A single Redis has one outbox. A Cluster has an outbox for each slot, whose key is a hash tag of the slot and then this name, so that
+ * A single Redis has one outbox. A Cluster has an outbox for each slot. Its key is a hash tag of the slot and then this name, so that the
  * events of an account stay in one list and move with the slot.
  */
 export const OUTBOX = 'outbox';
 
-/** Whether calls of the script may emit events. If they may, each call on a Cluster brings the tag of its outbox's slot as an argument. */
+/**
+ * Whether calls of the script may emit events. If they may, each call on a Cluster has the tag of its outbox's slot as a further argument.
+ */
 export function mayEmit({ library, body, readOnly }: EmittingScript): boolean {
   return !readOnly && /\bemit\(/.test(library + body);
 }

@@ -1,4 +1,4 @@
--- Puts an entry into a queue: the member itself, whose time stays if it is earlier already, or an entry for a change of the member's
+-- Puts an entry into a queue. The entry is the member itself, whose time stays if it is earlier, or stands for a change of the member's
 -- document that is about to begin.
 -- KEYS due
 -- ARGV member, entry, due_at

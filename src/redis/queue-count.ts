@@ -3,14 +3,14 @@ import { Queue } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /**
- * Milliseconds between two counts: less than between two scrapes of the metrics, and seldom enough, as a count on a Cluster takes 65
- * commands.
+ * Milliseconds between two counts. They are shorter than the time between two scrapes of the metrics, but long enough for a count to be
+ * cheap: on a Cluster it takes 65 commands.
  */
 const POLL_INTERVAL_MS = 10_000;
 
-/** Counts the entries of a queue from time to time for the metrics, so that a scrape of the metrics needs no answer of Redis. */
+/** Counts the entries of a queue from time to time, so that a scrape of the metrics need not wait for Redis. */
 export class QueueCount {
-  /** The number of entries. Undefined until the first count. While Redis is away, this is the last count. */
+  /** The number of entries. Undefined until the first count. While Redis is unreachable, this is the last count. */
   count: number | undefined;
   readonly #timer: NodeJS.Timeout;
 

@@ -31,8 +31,8 @@ const settleDue = defineScript({
 });
 
 /**
- * The Redis keys of a queue's sorted sets. One Redis has one sorted set, with the queue's name. A Cluster has a sorted set for each of its
- * CLUSTER_QUEUE_TAGS hash tags, and the set with the queue's name for data that was imported from one Redis.
+ * The Redis keys of a queue's sorted sets. On one Redis the queue has one sorted set, with the queue's name. On a Cluster the queue has a
+ * sorted set for each of its CLUSTER_QUEUE_TAGS hash tags. The set with the queue's name is for data that was imported from one Redis.
  */
 export function queueKeys(name: string, tags: number): string[] {
   return tags === 1 ? [name] : [name, ...Array.from({ length: tags }, (_, tag) => taggedKey(name, tag))];
@@ -50,7 +50,7 @@ function taggedKey(name: string, tag: number): string {
 /** Separates the member of a queue and the name of a change (an act) in an entry. No member contains this character. */
 const AHEAD = '#';
 
-/** The text of the entry that `Queue.ahead` writes for a member before the change with the name `act`. */
+/** The text of the entry that `Queue.ahead` writes for a member before a change with the name `act`. */
 export function entryOf(member: string, act: string): string {
   return `${member}${AHEAD}${act}`;
 }
@@ -67,11 +67,11 @@ export interface Ahead {
   /** The key of the sorted set that has the entry. */
   readonly key: string;
   readonly entry: string;
-  /** The time at which the member itself was due, as text; '' if it was not in the queue. */
+  /** The time at which the member itself was due, as text; '' if the member was not in the queue. */
   readonly seenAt: string;
 }
 
-/** An entry and its member, with the times that both had in the sorted set when they were read. */
+/** An entry and its member, and the times of both in the sorted set when they were read. */
 interface Seen {
   readonly member: string;
   readonly entry: string;
@@ -80,7 +80,7 @@ interface Seen {
   readonly memberSeenAt: string;
 }
 
-/** The most primaries of a Cluster on which `ahead` tries to write an entry. */
+/** The highest number of primaries of a Cluster on which `ahead` tries to write an entry. */
 const MOST_PRIMARIES = 3;
 
 /** An entry that this process has taken under a lease. */
@@ -96,17 +96,18 @@ export interface Taken {
 }
 
 /**
- * A queue of work in Redis: members by the time at which they are due, in milliseconds since 1970.
+ * A queue of work in Redis: a sorted set of members, each with the time at which it is due, in milliseconds since 1970.
  *
- * A member and the document that its work concerns have different hash tags, so no script writes both. The order of the steps keeps work
- * from being lost:
- * 1. `ahead` puts an entry into the queue, due at a time by which the act has ended.
+ * A member and the document that its work concerns have different hash tags, so no script can write both. The following order of the steps
+ * keeps work from being lost:
+ * 1. `ahead` puts an entry into the queue, due at a time by which the act must have ended.
  * 2. The act changes the document.
  * 3. `settle` takes the entry out, and sets the member's time to the time that the document now needs.
  *
- * After a crash before (3) the entry becomes due, and the work reads from the document what has to be done. Each act needs its own entry: a
- * shared entry might be taken and removed between (1) and (2), when there is nothing to do yet. Work has to be idempotent, because a lost
- * `settle` makes it run once more. One script removes the entry and sets the member's next time, so a failover loses both or neither.
+ * After a crash before (3) the entry becomes due, and the work reads from the document what has to be done. Each act needs its own entry.
+ * Otherwise a process might take and remove a shared entry between (1) and (2), when there is nothing to do yet. Work has to be idempotent,
+ * because a lost `settle` makes it run once more. One script removes the entry and sets the member's next time, so a failover loses both
+ * changes or neither.
  */
 export class Queue {
   readonly name: string;
@@ -124,8 +125,8 @@ export class Queue {
   }
 
   /**
-   * Writes an entry of the member ahead of an act. If the primary of the member's sorted set is down, a sorted set on another primary gets
-   * the entry, because the act itself may need neither primary. Processes read all sorted sets of the queue.
+   * Writes an entry of the member before an act. If the primary of the member's sorted set is down, the entry goes to a sorted set on
+   * another primary, because the act itself may not need the primary that is down. Processes read all sorted sets of the queue.
    * @param dueAt a time by which the act has ended, whatever happens to this process
    * @param act the name of the act, by which the entry can be found. No two running acts have the same name. Default: a random name
    */
@@ -155,13 +156,13 @@ export class Queue {
     await this.#end(key, { member, entry, entrySeenAt: '', memberSeenAt: seenAt }, nextAt);
   }
 
-  /** Puts a member into the queue, due at `dueAt` unless its time is earlier already. */
+  /** Puts a member into the queue, due at `dueAt`. If the member has an earlier time already, that time stays. */
   async bring(member: string, dueAt: number): Promise<void> {
     await this.#scripts.run(this.#aheadScript, { due: this.#keyOf(member) }, { member, entry: member, dueAt });
   }
 
   /**
-   * Ends the work on an entry that was taken.
+   * Ends the work on an entry that this process has taken.
    * @param nextAt when the member is due again; undefined: never. If another process has set the member's time since the entry was taken,
    * the earlier of the two times stays
    */
@@ -172,19 +173,23 @@ export class Queue {
   async #end(key: string, seen: Seen, nextAt: number | undefined): Promise<void> {
     const { member } = seen;
     if (key === this.#keyOf(member)) return this.#settle(key, { ...seen, nextAt: nextAt ?? '' });
-    // The entry may be in another sorted set than the member's: in data imported from one Redis, or if `ahead` could not reach the member's
-    // set. The next time goes into the member's set, perhaps on another primary, and must be safe there before the entry is removed.
+    // The entry may be in another sorted set than the member's own. This happens in data imported from one Redis, or if `ahead` could not
+    // reach the member's set. The next time goes into the member's own set, perhaps on another primary. It must be safe there before the
+    // entry is removed.
     if (nextAt !== undefined) await this.bring(member, nextAt);
     await this.#settle(key, { ...seen, nextAt: '' });
   }
 
-  /** Number of entries in the queue, including the entries that `ahead` wrote for changes under way. */
+  /** The number of entries in the queue, including the entries that `ahead` wrote for changes under way. */
   async size(): Promise<number> {
     const sizes = await Promise.all(this.keys().map((key) => read(this.#scripts, 'ZCARD', key)));
     return sizes.reduce((sum, [size]) => sum + Number(size), 0);
   }
 
-  /** Whether the sorted set of a new member has its share of `most` entries of the whole queue. Takes one command, also on a Cluster. */
+  /**
+   * Whether the sorted set that a new member would go into has its share of `most` entries of the whole queue. Takes one command, also on a
+   * Cluster.
+   */
   async isFull(member: string, most: number): Promise<boolean> {
     const [size] = await read(this.#scripts, 'ZCARD', this.#keyOf(member));
     return Number(size) >= most / this.#tags;
@@ -208,7 +213,7 @@ export class Queue {
     return queueKeys(this.name, this.#tags);
   }
 
-  /** Takes entries that are due, `limit` at most, from the sorted set with this key. */
+  /** Takes up to `limit` due entries from the sorted set with this key. */
   async take(key: string, { now, leaseMs, limit }: { now: number; leaseMs: number; limit: number }): Promise<Taken[]> {
     const [, leaseEnd, ...words] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
     return pairsOf(words).map(([entry, seenAt]) => ({ key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd), seenAt }));

@@ -6,6 +6,6 @@ local reply = redis.call(command, key, unpack(cjson.decode(words)))
 if type(reply) == 'number' then reply = string.format('%.0f', reply) end
 if type(reply) ~= 'table' then reply = {reply or ''} end
 for index = 1, #reply do reply[index] = reply[index] or '' end
--- Without `unpack`, which takes some thousand words at most.
+-- `unpack` is not used, because it takes some thousand words at most.
 table.insert(reply, 1, 'read')
 return reply

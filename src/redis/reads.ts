@@ -2,7 +2,9 @@ import { pairsOf } from './reply-pairs.ts';
 import { defineScript } from './script.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-/** Plain reads. They are scripts, so that they share batches, find the primary of their key, and read only data that the process knows. */
+/**
+ * Plain reads. Reads are scripts too, so that they share batches, find the primary of their key, and read only data that the process knows.
+ */
 
 const readScript = defineScript({
   file: new URL('read.lua', import.meta.url),

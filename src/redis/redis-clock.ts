@@ -1,18 +1,18 @@
 import type { Redis } from 'ioredis';
 import type { Cluster } from './cluster-client.ts';
 
-/** One reading of Redis's clock. Ticks are times on a monotonic clock of this process, in milliseconds. */
+/** One reading of Redis's clock. Ticks are times on the monotonic clock of this process, in milliseconds. */
 export interface ClockReading {
   /** The time that Redis's clock showed, in milliseconds since 1970. */
   readonly at: number;
-  /** When the command was sent. Redis read its clock between `sentTick` and `receivedTick`, when the answer arrived. */
+  /** When the command was sent. Redis read its clock between `sentTick` and `receivedTick`, the time at which the answer arrived. */
   readonly sentTick: number;
   readonly receivedTick: number;
-  /** Whether Redis's node is the reference by which all processes go. The clocks of a Cluster's nodes may differ. */
+  /** Whether the answer came from the node whose clock is the reference for all processes. The clocks of a Cluster's nodes may differ. */
   readonly isOfReference: boolean;
 }
 
-/** Reads Redis's clock once: of one Redis, or of the primary of a Cluster's lowest slot, else of any primary. */
+/** Reads Redis's clock once. On a Cluster it reads the clock of the primary of the lowest slot, or else of any primary. */
 export async function readRedisClock(source: Redis | Cluster): Promise<RedisClock> {
   const clock = new RedisClock();
   const redis = 'shards' in source ? (source.shardOf(0)?.redis ?? source.shards[0]?.redis) : source;
@@ -28,13 +28,13 @@ export async function readRedisClock(source: Redis | Cluster): Promise<RedisCloc
 const DRIFT = 0.001;
 
 /**
- * Redis's clock, as a process knows it between its readings. Due work, leases and everything else that several services share go by Redis's
- * clock, so services whose machines' clocks differ agree on what is due. Between two readings a monotonic clock measures the time, so
- * setting the clock of this machine changes nothing.
+ * Redis's clock, as a process estimates it between its readings. Due work, leases and everything else that several services share use
+ * Redis's clock. So services agree on what is due, even if their machines' clocks differ. Between two readings a monotonic clock measures
+ * the time, so setting the clock of this machine does not matter.
  *
- * Each reading bounds the difference between Redis's clock and the monotonic clock. All readings together bound it more closely than one
- * reading, whose answer may have waited. A reading that contradicts the bounds shows that Redis's clock was set, or that another machine
- * has taken over.
+ * Each reading gives bounds for the difference between Redis's clock and the monotonic clock. All readings together give closer bounds than
+ * one reading, whose answer may have waited. A reading that contradicts the bounds shows that Redis's clock was set, or that another
+ * machine has taken over.
  */
 export class RedisClock {
   readonly #wallClock: () => number;
@@ -62,7 +62,7 @@ export class RedisClock {
   saw({ at, sentTick, receivedTick, isOfReference }: ClockReading): void {
     const known = this.#bounds;
     if (known?.isOfReference === true && !isOfReference) return;
-    // Redis's time is cut to whole milliseconds, so the true time may be up to 1 ms later.
+    // Redis's time is cut to whole milliseconds, so the exact time may be up to 1 ms later.
     const [low, high] = [at - receivedTick, at + 1 - sentTick];
     const driftMs = known === undefined ? 0 : (receivedTick - known.tick) * DRIFT;
     const both = known !== undefined && {

@@ -41,15 +41,16 @@ export interface RedisConnections {
   /** Why scripts cannot run. Undefined: scripts can run. On a Cluster `health` gives the reason. */
   readonly problem: string | undefined;
   /**
-   * To call when a script failed, with the error's message. If Redis refused a command to its user, the rights of the user are checked now.
+   * Must be called when a script failed, with the error's message. If Redis refused a command to its user, the rights of the user are then
+   * checked at once.
    */
   met(message: string): void;
   health(): Promise<RedisHealth>;
   /** The connected nodes: one Redis, or the primaries of a Cluster. */
   readonly nodes: readonly { readonly name: string | undefined; readonly redis: Redis }[];
   /**
-   * Waits until Redis answers and the connections are open, 2 s at most for each. If Redis is away or refuses a connection, the service
-   * starts anyway, is not ready, and answers 503.
+   * Waits until Redis answers and the connections are open, at most 2 s for each connection. If Redis is unreachable or refuses a
+   * connection, the service starts anyway, is not ready, and answers 503.
    * @throws SettingError for data of a newer version, a Redis that is too old, or a database that does not exist
    */
   opened(): Promise<void>;
@@ -66,7 +67,7 @@ export function openConnections(location: RedisLocation, replicas: number, log: 
     : openSingle(location, replicas > 0, log, rightsFor);
 }
 
-/** RedisConnections to a single Redis: the types of `source` and `scripts` are known. */
+/** RedisConnections to a single Redis. The types of `source` and `scripts` are narrower. */
 export interface SingleConnections extends RedisConnections {
   readonly source: Redis;
   readonly scripts: ScriptLink;
@@ -145,7 +146,7 @@ function openCluster(url: string, replicas: number, log: Logger, rightsFor?: Rig
   };
 }
 
-/** Throws only SettingErrors. If Redis dies during the start, the start must go on, and the service is not ready. */
+/** Throws only SettingErrors. If Redis dies during the start, the start must go on; the service is then not ready. */
 function onlySettings(error: unknown): void {
   if (error instanceof SettingError) throw error;
 }

@@ -26,7 +26,7 @@ type NoteKeys = Record<'id' | 'judged' | 'secret', string>;
 
 type RefusalNotesOptions = Pick<DataVerdictOptions, 'unchecked' | 'keys' | 'otherIds'>;
 
-/** Writes a refusal into the data id, or removes it: in Redis, or in every slot of a primary of a Cluster (`data-refusal.ts`). */
+/** Writes a refusal into the data id, or removes it: in one Redis, or in every slot of a primary of a Cluster (`data-refusal.ts`). */
 export class RefusalNotes {
   readonly #options: RefusalNotesOptions;
   #isBusy = false;
@@ -40,8 +40,7 @@ export class RefusalNotes {
    * again.
    */
   async set({ id, heartbeat, secret }: Found, refusal: DataRefusal): Promise<void> {
-    // `least`: the script changes nothing if the data's heartbeat is further ahead than this value, because newer data was brought back
-    // meanwhile.
+    // `least`: if the data's heartbeat is above this value, the script changes nothing, because newer data has been brought back since.
     const words = { known: id, least: heartbeatText(heartbeat + MOST_BEHIND_MS), seenSecret: secret, refusal: refusalText(refusal) };
     await this.#forEachSlot((keys) => this.#options.unchecked.run(refuseData, keys, words));
   }
@@ -52,8 +51,8 @@ export class RefusalNotes {
   }
 
   /**
-   * Changes the data id in each slot. The id with the heartbeat comes last: the processes judge the primary by this id, so the other slots
-   * must be changed before.
+   * Changes the data id in each slot. The id with the heartbeat comes last. The processes judge the primary by this id, so the other slots
+   * must have been changed before.
    * @returns whether the id with the heartbeat was changed
    */
   async #forEachSlot(change: (keys: NoteKeys) => Promise<readonly string[]>): Promise<boolean> {

@@ -3,7 +3,7 @@
 -- ARGV known (the id of the data), least (a higher heartbeat is that of other data), seen_secret, refusal (what the refusal note says after its time)
 -- Library data-id.lua: text_of, parse_id, now_text
 -- Answers refused changed
--- Leave data alone that an operator has accepted, or that newer data has replaced, since the service judged it.
+-- If an operator has accepted the data since the service judged it, or newer data has replaced it, the script leaves the data alone.
 local found, heartbeat, _beaten_at, _accepted_at, noted = parse_id(text_of(judged))
 if found ~= known or noted ~= '' or heartbeat >= least or text_of(secret) ~= seen_secret then return {'changed'} end
 local text = text_of(id)

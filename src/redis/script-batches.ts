@@ -23,9 +23,9 @@ export interface ScriptBatchesOptions {
   readonly form: TextForm;
   /** The time that scripts see as `now`, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Gives the tag of a slot that the node serves, for keys of which each slot has a copy. Only on a Cluster. */
+  /** Gives the tag of a slot that the node serves. It is for keys of which each slot has a copy. Only on a Cluster. */
   readonly place?: (() => string) | undefined;
-  /** Gives the id and the least heartbeat of the data on which a batch may run. @throws Error while no batch may run */
+  /** Gives the id and the lowest heartbeat of the data on which a batch may run. @throws Error while no batch may run */
   readonly data?: (() => readonly [id: string, leastHeartbeat: string]) | undefined;
   /** Number of replicas that must have the writes before the calls are answered. 0: answer without replicas. */
   readonly replicas: number;
@@ -34,8 +34,8 @@ export interface ScriptBatchesOptions {
 }
 
 /**
- * With this many open calls on one connection, and no answer for SILENT_MS, the primary is hanging, and the runner refuses further calls to
- * it. Otherwise requests for the hanging primary would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
+ * If this many calls are open on one connection, and no answer has come for SILENT_MS, the primary hangs, and the runner refuses further
+ * calls to it. Otherwise requests for the hanging primary would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
  */
 const MOST_SILENT_CALLS = 500;
 const SILENT_MS = 500;
@@ -45,7 +45,7 @@ const NO_WORDS: readonly string[] = [];
 /** How long Redis waits for the replicas, in milliseconds: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
 
-/** The tag of the outbox of a call on a Cluster. */
+/** The tag in the key of the outbox of a call on a Cluster. */
 export function outboxTagOf({ script, keys, prologue }: Call): string {
   return tagOf(slotOf(script.outboxOf === undefined ? (prologue?.callerKey ?? keys[script.slotOf]!) : keys[script.outboxOf]!));
 }
@@ -58,7 +58,7 @@ export class ScriptBatches {
   /** Batches of scripts that wait for replicas. They are sent together with the next WAIT. */
   #round: Batch[] = [];
   #isWaiting = false;
-  /** Whether an EVAL ran after the WAIT of the present round. */
+  /** Whether an EVAL ran after the WAIT of the current round. */
   #evaluatedAgain = false;
   /** Whether open calls are counted for `isStuck`. False on a single Redis, where no calls to other primaries need protection. */
   readonly #countsOpen: boolean;
@@ -156,8 +156,8 @@ export class ScriptBatches {
   }
 
   /**
-   * Sends all collected batches and one WAIT, and answers no call before the replicas have the writes. Redis runs nothing else on this
-   * connection until then, so calls that come meanwhile are collected for the next round.
+   * Sends all collected batches and one WAIT. No call is answered before the replicas have the writes. Redis runs nothing else on this
+   * connection until then, so calls that come in the meantime are collected for the next round.
    */
   async #commit(): Promise<void> {
     const round = this.#round;

@@ -6,7 +6,7 @@ export type AnyScript = Script<string, string, string>;
 export interface ScriptConnection {
   call(command: string, words: (string | number)[]): Promise<unknown>;
   /**
-   * Sends a command on a connection that tracks what is read (`tracked.ts`).
+   * Sends a command on a connection on which Redis tracks the keys that are read (`tracked.ts`).
    * @param unnamed keys that the command reads and does not name in its KEYS: those of scripts on a Cluster
    */
   callTracked?(command: string, words: (string | number)[], unnamed: readonly string[]): Promise<unknown>;
@@ -14,9 +14,9 @@ export interface ScriptConnection {
   readonly options?: { readonly db?: number | undefined };
 }
 
-/** One call's data for the prologue of a script: the prologue's KEYS and ARGV, and how its answer is read. */
+/** The data of one call for the prologue of its script: the prologue's KEYS and ARGV, and a function that reads its answer. */
 export interface PrologueCall {
-  /** A key in the slot of the caller's account. Undefined if the caller was checked before. */
+  /** A key in the slot of the caller's account. Undefined if the caller was already checked. */
   readonly callerKey: string | undefined;
   /** Appends the values of the prologue's KEYS and ARGV in the declared order. */
   addTo(keys: string[], args: (string | number)[]): void;
@@ -33,7 +33,7 @@ export interface PrologueCall {
 /** An answer of a script: a word, then the values that belong to the word. */
 export type Answer<Word extends string> = [word: Word, ...figures: string[]];
 
-/** A call of a script that waits for its answer. */
+/** A call of a script, which waits for its answer. */
 export interface Call {
   readonly script: AnyScript;
   readonly keys: Record<string, string>;
@@ -46,7 +46,7 @@ export interface Call {
   reject(error: unknown): void;
 }
 
-/** The most calls of a script in one command. Redis serves no other client during a command. */
+/** The highest number of calls of a script in one command. Redis serves no other client during a command. */
 export const MOST_CALLS = 64;
 
 /** The primary made the writes, but too few replicas confirmed them in time. A failover may undo the writes. */

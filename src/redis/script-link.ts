@@ -4,7 +4,7 @@ import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
 /**
- * The most answered calls that stay at the head of `#waiting`. Answered calls are removed together, because a removal moves all other
+ * The highest number of answered calls that stay at the head of `#waiting`. They are removed together, because a removal moves all other
  * calls.
  */
 const MOST_ANSWERED = 1024;
@@ -63,7 +63,7 @@ export class ScriptLink extends Link {
   }
 
   protected override pieceEnded(): void {
-    // Under constant load some call always waits, so answered calls must leave the queue even if it is not empty.
+    // Under constant load some call always waits, so answered calls must leave the queue even while others wait.
     if (this.#answered < this.#waiting.length && this.#answered < MOST_ANSWERED) return;
     this.#waiting = this.#waiting.slice(this.#answered);
     this.#answered = 0;

@@ -33,13 +33,13 @@ export interface DataCheck {
   metOther(): void;
 }
 
-/** Which primary of a Cluster serves which slot. */
+/** The map of a Cluster: which primary serves which slot. */
 export interface ShardMap {
-  /** The primary that serves the slot. Undefined: no primary is known to serve it. */
+  /** The primary that serves the slot. Undefined: no primary is known that serves it. */
   shardOf(slot: number): ScriptShard | undefined;
-  /** The time since which the slot has its present primary, or has none, on the clock of `performance.now()`. */
+  /** The time since which the slot has had its present primary, or has had none, on the clock of `performance.now()`. */
   servedSince(slot: number): number;
-  /** To call when a node refused a call before it ran, because the map of slots may have changed. */
+  /** Must be called when a node refused a call before it ran, because the map of slots may have changed. */
   refresh(): void;
 }
 
@@ -47,15 +47,15 @@ export interface RunnerOptions {
   /** The time that scripts see as `now`, in milliseconds since 1970. */
   readonly now: () => number;
   readonly observe?: (script: string, milliseconds: number) => void;
-  /** Called with the message of each error: of a call that Redis did not run, or that failed. */
+  /** Called with the message of each error, if Redis did not run a call or a call failed. */
   readonly failed?: (message: string) => void;
   /** Decides on which data scripts may run. Default: on any data. */
   readonly data?: DataCheck | undefined;
   /** Number of replicas that must have the writes of a script declared `durable` before the script is answered. Default: 0. */
   readonly replicas?: number;
-  /** The connection to one Redis for scripts that wait for replicas. A WAIT delays all commands after it on the connection. */
+  /** Only for one Redis: the connection for scripts that wait for replicas. A WAIT delays all commands after it on the connection. */
   readonly durable?: ScriptConnection;
-  /** The connection to one Redis for scripts declared `tracked`. Default: the connection of all scripts. */
+  /** Only for one Redis: the connection for scripts declared `tracked`. Default: the connection of all scripts. */
   readonly tracked?: ScriptConnection | undefined;
   /**
    * Called after each answer of a script that may have emitted an event to an outbox (`outbox.ts`). Default: scripts emit no events.
@@ -68,7 +68,8 @@ export interface RunnerOptions {
 }
 
 /**
- * How long a call that a Cluster refused before it ran is repeated, in milliseconds. A slot may be moving, for example. A request has 2 s.
+ * For how long a call that a Cluster refused before it ran is sent again, in milliseconds. A slot may be moving, for example. A request has
+ * 2 s.
  */
 const REFUSED_MS = 1800;
 
@@ -76,12 +77,12 @@ const REFUSED_MS = 1800;
 const MOST_BACKOFF_MS = 50;
 
 /**
- * For how long a primary may be down, or a slot without a primary, before calls are refused at once, in milliseconds. Otherwise requests
- * for the primary would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
+ * For how long a primary may be down, or a slot may lack a primary, before its calls are refused at once, in milliseconds. Otherwise
+ * requests for the primary that is down would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
  */
 const AWAY_MS = 500;
 
-/** A script needs its keys and its caller's account on one primary, and they are on two. */
+/** A script needs its keys and its caller's account on one primary, but they are on two. */
 export class SlotsApart extends Error {}
 
 /**
@@ -89,11 +90,11 @@ export class SlotsApart extends Error {}
  *
  * Calls of one script from one turn of the event loop go to Redis in one command, and Redis runs the calls one after the other. So a batch
  * costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer and its own failure.
- * Calls of different scripts have no order among them. Answers arrive in the order in which Redis ran the calls, if each caller handles its
- * answer in the first `then` or `await` of the promise (`board-cache.ts`).
+ * Redis may run calls of different scripts in any order. The answers arrive in the order in which Redis ran the calls, as long as each
+ * caller handles its answer in the first `then` or `await` of the promise (`board-cache.ts`).
  *
- * In a Cluster each primary gets its own batches. A call that a node refused before it ran is sent again, for REFUSED_MS at most. A call
- * whose connection broke is not sent again, because it may have run.
+ * In a Cluster each primary gets its own batches. A call that a node refused before it ran is sent again for up to REFUSED_MS. A call whose
+ * connection broke is not sent again, because it may have run.
  */
 export class ScriptRunner {
   readonly #options: RunnerOptions;
@@ -106,7 +107,7 @@ export class ScriptRunner {
   readonly #trackedBatches: ScriptBatches | undefined;
   /** Gathers calls to each connection of a Cluster. */
   readonly #batchesOf = new WeakMap<ScriptConnection, ScriptBatches>();
-  /** Promises of `barrier` whose PING is not sent yet, by connection. */
+  /** Promises of `barrier` whose PING has not been sent yet, by connection. */
   readonly #barriers = new Map<ScriptConnection, Promise<void>>();
 
   /** @param redis the connection to one Redis, or the map of a Cluster */
@@ -131,7 +132,7 @@ export class ScriptRunner {
     this.#trackedBatches = options.tracked === undefined ? this.#batches : this.#batchesOn(options.tracked, false);
   }
 
-  /** Number of hash tags over which a queue of due work is spread (queue.ts). */
+  /** The number of hash tags over which a queue of due work is spread (queue.ts). */
   get queueTags(): number {
     return this.isOnCluster ? CLUSTER_QUEUE_TAGS : 1;
   }
@@ -160,10 +161,10 @@ export class ScriptRunner {
   }
 
   /**
-   * Resolves when Redis has written the messages of every script that has answered on the connection of this key before the call. Redis
-   * writes the output of one turn of its event loop in no certain order, but writes all of it before it reads the next command. So the
-   * reply to a command that is sent now comes after the messages. All calls in one turn of this process's event loop share one PING, which
-   * is sent after their microtasks and before the next data is read.
+   * Waits for the messages of scripts: every script that was answered before the call, on the connection of this key. Resolves when Redis
+   * has written all their messages. Redis writes the output of one turn of its event loop in no certain order, but writes all of it before
+   * it reads the next command. So the reply to a command that is sent now comes after the messages. All calls in one turn of this process's
+   * event loop share one PING, which is sent after their microtasks and before the next data is read.
    */
   barrier(key: string): Promise<void> {
     const connection = this.#connection ?? this.#map!.shardOf(slotOf(key))?.scripts;
@@ -218,7 +219,7 @@ export class ScriptRunner {
     });
   }
 
-  /** The time since which no primary runs scripts in the slot of the call; `now` if a primary runs scripts in the slot. */
+  /** The time since which no primary has run scripts in the slot of the call; `now` if a primary runs scripts in the slot. */
   #awaySince(call: Call, now: number): number {
     const slot = slotOf(homeKeyOf(call)!);
     const shard = this.#map!.shardOf(slot);
@@ -308,11 +309,11 @@ function withoutCommand(error: Error): Error {
 const REFUSED_BEFORE_RUNNING =
   /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|ELSEWHERE|OTHERDATA|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Stream isn't writeable)/;
 
-/** The messages of ioredis and of Node's sockets for a connection that broke during a command. */
+/** Messages with which ioredis and Node's sockets report that a connection broke during a command. */
 const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(connect|read|write) E[A-Z]+|This socket has been ended)/;
 
 /**
- * Tells the errors of an unavailable Redis from all other errors.
+ * Tells the errors of an unavailable Redis apart from all other errors.
  * @returns whether the command may have taken effect: `not_applied` or `unknown`; undefined for any other error
  */
 export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
@@ -324,11 +325,12 @@ export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefi
     : undefined;
 }
 
-/** A script did not run, but earlier scripts of the same request have written to Redis. */
+/** The error when a script did not run after earlier scripts of the same request have written to Redis. */
 class PartlyDone extends Error {}
 
 /**
- * Awaits a script that follows other scripts of the same request. If it does not run, the earlier writes stay, so the outcome is `unknown`.
+ * Awaits a script that follows other scripts of the same request. If it does not run, the writes of the earlier scripts stay, so the
+ * outcome is `unknown`.
  */
 export async function afterWrites<Result>(work: Promise<Result>): Promise<Result> {
   try {

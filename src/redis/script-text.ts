@@ -21,12 +21,12 @@ export interface ScriptParts {
 
 export interface TextForm {
   /**
-   * For a Cluster: keys come as ARGV, so that a batch may contain keys of many slots, and each call first checks that its slots are on the
-   * node. A single Redis has a form of its own because this form costs more even with one primary: a credit takes 1.11 times the CPU of this
-   * process, and 1.16 times that of Redis (docs/bench.md).
+   * For a Cluster. Keys come as ARGV, so that a batch may contain keys of many slots. Each call first checks that the node serves its
+   * slots. A single Redis has a form of its own, because the Cluster's form costs more even with one primary: a credit takes 1.11 times the
+   * CPU of this process, and 1.16 times that of Redis (docs/bench.md).
    */
   cluster?: boolean;
-  /** The database of one Redis: the number that begins the names of its channels. Default: 0. */
+  /** The number of Redis's database, with which the names of its channels begin. Default: 0. */
   database?: number;
   /** A batch first checks that Redis has the data with the known id, and not an older state of the data (`data-guard.ts`). */
   checksData?: boolean;
@@ -37,7 +37,7 @@ export interface TextForm {
   waits?: boolean;
   /** Scripts emit events to outboxes (`outbox.ts`). Default: scripts emit no events. */
   outbox?: boolean;
-  /** For tests: a call fails if it touches a key of another hash tag than its own and its caller's. */
+  /** For tests: a call fails if it touches a key whose hash tag is neither its own nor its caller's. */
   checksTags?: boolean;
   /** For tests: milliseconds by which TIME in scripts is ahead of Redis's clock. */
   timeAheadMs?: number;
@@ -46,7 +46,7 @@ export interface TextForm {
 export interface ScriptText {
   readonly text: string;
   readonly sha: string;
-  /** Whether calls of the script may write to an outbox. */
+  /** Whether calls of the script may write events to an outbox. */
   readonly emits: boolean;
   /** Whether each call has the tag of its outbox as an additional last argument. */
   readonly bringsTag: boolean;
@@ -67,7 +67,7 @@ export const OTHER_DATA = 'OTHERDATA';
 export function renderScript(name: string, parts: ScriptParts, form: TextForm): ScriptText {
   const { keys, args, shared, library, body, readOnly } = parts;
   const isCluster = form.cluster === true;
-  // A durable batch makes a write, which the replicas confirm.
+  // A durable batch makes a write that the replicas have to confirm.
   const writes = !readOnly || (form.waits === true && parts.durable);
   const flags = [...(writes ? [] : ['no-writes']), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
   const sharedArgs = [
@@ -97,11 +97,11 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
 }
 
 /**
- * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a call behaves as
- * it would alone.
+ * Lua that runs the script for each call. A call that fails answers with its error, and the other calls still run. So in a batch a call
+ * behaves as it would alone.
  *
- * While a slot of a Cluster moves, a script could find one of its keys on this node and miss the next. So each call first reads a key of
- * the slot that never exists: a node refuses the read if the slot belongs to another node, or is on its way to or from another node.
+ * While a slot of a Cluster moves, a script could find one of its keys on this node and miss another. So each call first reads a key of the
+ * slot that never exists. A node refuses the read if the slot belongs to another node, or is moving from or to this node.
  */
 function forEachCall(name: string, parts: ScriptParts, fixed: number, form: TextForm): string {
   const { keys, args, homeKey, callerKey } = parts;
@@ -140,9 +140,10 @@ end`;
 }
 
 /**
- * Lua at the beginning of a batch. It ends the batch if Redis has other data than the process knows (`data-id.ts`): since the last check
- * Redis may have been emptied, replaced or rolled back, and no call may see or change the wrong data. A durable batch then makes a write,
- * so that WAIT waits even if all calls are replays. On a Cluster the slot of `place` may be moving: then no call runs.
+ * Lua at the beginning of a batch. The check of the data ends the batch if Redis has other data than the process knows (`data-id.ts`).
+ * Since the last check Redis may have been emptied, replaced or rolled back, and no call may see or change wrong data. A durable batch then
+ * makes a write, so that WAIT waits even if all calls are replays. On a Cluster the slot of `place` may be moving. In that case no call
+ * runs.
  */
 function begin({ library, body, durable }: ScriptParts, { cluster, waits, checksData }: TextForm): string {
   const writes = waits === true && durable;
@@ -155,17 +156,22 @@ function begin({ library, body, durable }: ScriptParts, { cluster, waits, checks
   ].join('\n');
 }
 
-/** Lua: whether Redis refused the read of the data id. A value of another type, which another client wrote, is other data instead. */
+/**
+ * Lua that tells whether Redis refused the read of the data id. A value of another type, which another client wrote, counts as other data.
+ */
 const IS_REFUSED = `type(data) == 'table' and not string.find(data.err, 'WRONGTYPE', 1, true)`;
 const IS_OTHER = `type(data) ~= 'string' or string.sub(data, 1, 22) ~= data_id`;
 const END = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
 
-/** Lua for a single Redis: also compares the heartbeat. On a Cluster the heartbeat is in another slot than `place`. */
+/**
+ * Lua for a single Redis: compares the heartbeat as well. A Cluster cannot compare it here, because the heartbeat is in another slot than
+ * `place`.
+ */
 const CHECK_DATA = `local data = redis.pcall('GET', 'data:id')
 if ${IS_REFUSED} then return data end
 if ${IS_OTHER} or string.sub(data, 24, 38) < least_heartbeat then ${END} end`;
 
-/** Lua for a Cluster. Redis may refuse the read while the slot of `place` moves: then no call runs. */
+/** Lua for a Cluster. While the slot of `place` moves, Redis may refuse the read. In that case no call runs. */
 const CHECK_DATA_OF_SLOT = `if is_place_here then
   local data = redis.pcall('GET', place .. 'data:id')
   if ${IS_REFUSED} then is_place_here = false
@@ -173,7 +179,8 @@ const CHECK_DATA_OF_SLOT = `if is_place_here then
 end`;
 
 /**
- * Lua: whether this node serves the slot of a key. The probe key of a key without a hash tag has the key as its tag, to stay in the slot.
+ * Lua that tells whether this node serves the slot of a key. If a key has no hash tag, its probe key has the whole key as its tag, so that
+ * both are in the same slot.
  */
 const IS_HERE = `local function is_here(key)
   if key == '' then return true end
@@ -191,7 +198,7 @@ local redis = setmetatable({
   end,
 }, {__index = redis_on_time})`;
 
-/** Lua that records the hash tags of the keys that a call touches, including keys that the Lua makes. */
+/** Lua that records the hash tags of all keys that a call touches, including keys that the script itself makes. */
 const TAG_RECORDER = `
 local touched = {}
 local redis_of_all, many_keys = redis, {EXISTS = true, DEL = true, UNLINK = true, MGET = true, RENAME = true, LMOVE = true, SMOVE = true}

@@ -4,47 +4,47 @@ import { renderScript, snakeCase, type ScriptParts, type ScriptText, type TextFo
 import type { AnyFormat } from './text-format.ts';
 
 /**
- * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
+ * A Lua script as data: its file, its KEYS and ARGV by name, and the words of its answers.
  *
  * The file opens with a header. A script does not load if the header differs from the declaration. The file is the body of a function whose
  * parameters are the declared KEYS and ARGV: no script counts positions. Every script also sees `now`, the time at which its calls left the
  * service, in milliseconds since 1970.
  *
- * An answer is an array of strings that begins with a word. A word that refuses is the error code of `errors.ts`, which the JSON replies
- * and the tests use too. Other words (`done`, `replayed`, `taken`) stay between the script and the code that calls it.
+ * An answer is an array of strings that begins with a word. A word that stands for a refusal is the error code of `errors.ts`, which the
+ * JSON replies and the tests use too. Other words (`done`, `replayed`, `taken`) stay between the script and the code that calls it.
  */
 export interface Script<Key extends string, Argument extends string, Word extends string> {
   readonly name: string;
   readonly keys: readonly Key[];
   readonly args: readonly Argument[];
-  /** The arguments that are the same for all calls of a batch. Redis gets them once a batch. */
+  /** The arguments that have the same values in all calls of a batch. Redis gets them once a batch. */
   readonly shared: readonly Argument[];
   readonly answers: readonly Word[];
   readonly prologue: Prologue | undefined;
   /**
-   * The slot in which the script runs: the slot of the caller's account, or of this key. All keys of the script are in it, except the
-   * prologue's.
+   * The slot in which the script runs: the slot of the caller's account, or of this key. All keys of the script are in this slot, except
+   * the prologue's.
    */
   readonly slotOf: Key | 'caller';
   /**
-   * The key whose slot has the outbox of the script's events. Undefined: the caller's outbox, or without a caller that of the script's
-   * slot.
+   * The key whose slot has the outbox of the script's events. Undefined: the outbox of the caller's slot, or of the script's slot if there
+   * is no caller.
    */
   readonly outboxOf: Key | undefined;
   /** Whether the answer waits until the replicas have the script's writes. Applies only with REDIS_WAIT_REPLICAS. */
   readonly durable: boolean;
-  /** Whether Redis tells when the keys of a call have changed since (`tracked.ts`). The script must read all of them. */
+  /** Whether Redis tells when a key that a call has read changes later (`tracked.ts`). The script must read all of them. */
   readonly tracked: boolean;
   /**
-   * The same script for a caller whose account is in another slot. `checkApart` of `accounts/caller-scripts.ts` checks the caller before, and its answers are
-   * arguments in place of the prologue's KEYS.
+   * The same script for a caller whose account is in another slot. `checkApart` of `accounts/caller-scripts.ts` has checked the caller
+   * before, and its answers are arguments in place of the prologue's KEYS.
    */
   readonly apart: Script<Key, Argument, Word> | undefined;
-  /** The same script with the prologue's `unchecked`. Undefined: the prologue has none. */
+  /** The same script with `unchecked` in place of its prologue. Undefined: the prologue has none. */
   unchecked(): Script<Key, Argument, Word> | undefined;
   /**
-   * The entry that the script adds to a set of the caller's account at its first write: the key of the set, the argument that becomes the
-   * member, and the seconds after which the set expires if it gets no other member. `keptSeconds` left out: the set never expires.
+   * A set of the caller's account to which the script adds an entry at its first write: the key of the set, the argument that becomes the
+   * member, and the seconds after which the set expires if no other member is added. `keptSeconds` left out: the set never expires.
    */
   readonly lists: { readonly index: Key; readonly member: Argument; readonly keptSeconds?: number } | undefined;
   readonly parts: ScriptParts;
@@ -57,7 +57,7 @@ export interface Script<Key extends string, Argument extends string, Word extend
 
 /**
  * Lua that runs before a script, with its own KEYS, ARGV and answers. The script sees the prologue's locals. A call of a script with a
- * prologue brings a `PrologueCall` (`script-runner.ts`).
+ * prologue has a `PrologueCall` (`script-runner.ts`).
  */
 export interface Prologue {
   /** The name of the prologue's file. A script with this prologue names the file in its header. */
@@ -70,7 +70,7 @@ export interface Prologue {
   readonly lua: string;
   /** Replaces this prologue if the caller's account is in another slot than the script. The replacement has no KEYS. */
   readonly apart: Prologue | undefined;
-  /** Replaces this prologue for a caller who is not checked: an operator. The replacement has the same KEYS and ARGV. */
+  /** Replaces this prologue when an operator acts as the caller, so that nothing is checked. The replacement has the same KEYS and ARGV. */
   readonly unchecked: Prologue | undefined;
 }
 
@@ -88,11 +88,11 @@ interface PrologueDeclaration {
   file: URL;
   keys: readonly string[];
   args: readonly string[];
-  /** The words with which the prologue answers in place of the script. */
+  /** The words with which the prologue itself answers, so that the script does not run. */
   answers: readonly string[];
-  /** Lua functions that the prologue and its scripts use, as in `ScriptDeclaration`. */
+  /** Lua functions that the prologue and its scripts use. See `ScriptDeclaration`. */
   library?: Library | readonly Library[];
-  /** Another prologue whose Lua runs before this prologue. */
+  /** Another prologue, whose Lua runs before this one's. */
   after?: Prologue;
   apart?: Prologue;
   unchecked?: Prologue;
@@ -106,8 +106,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
   /** Default: none. */
   args?: readonly Argument[];
   /**
-   * Further arguments that are the same for most calls, such as rules of the settings. Redis gets them once a batch. A call with other
-   * values goes into another batch.
+   * Further arguments that have the same values in most calls, such as rules from the settings. Redis gets them once a batch. A call with
+   * other values goes into another batch.
    */
   shared?: readonly Argument[];
   answers: readonly Word[];
@@ -127,13 +127,15 @@ interface ScriptDeclaration<Key, Argument, Word> {
    */
   apart?: false;
   lists?: { index: Key; member: Argument; keptSeconds?: number };
-  /** As a library, for functions that use the script's KEYS and ARGV, so that each call defines them. */
+  /** Like a library, but for functions that use the script's KEYS and ARGV, so that each call defines them. */
   prelude?: Library;
   /** Libraries whose functions use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
   library?: Library | readonly Library[];
-  /** Formats that the script names in strings, beside the formats of its libraries. */
+  /** Formats that the script names in strings, besides the formats of its libraries. */
   formats?: readonly AnyFormat[];
-  /** Declares that the script writes nothing. Redis runs it even while it refuses writes: on a replica, or when it is out of memory. */
+  /**
+   * Declares that the script writes nothing. Redis runs the script even while it refuses writes: on a replica, or when it is out of memory.
+   */
   readOnly?: boolean;
 }
 
@@ -223,7 +225,7 @@ function scriptOf<Key extends string, Argument extends string, Word extends stri
   described: Described<Key, Argument, Word>,
   parts: ScriptParts,
 ): Script<Key, Argument, Word> {
-  // The cache's key is the object of the form: a runner has one form, and asks for the text with each batch.
+  // The object of the form is the key of the cache: a runner has one form, and asks for the text with each batch.
   const texts = new WeakMap<TextForm, ScriptText>();
   const textIn = (form: TextForm): ScriptText => {
     let made = texts.get(form);

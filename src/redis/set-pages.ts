@@ -1,10 +1,10 @@
-/** The most sets whose sizes one page reads. Most sets of an account are empty. */
+/** The highest number of sets whose sizes one page reads. Most sets of an account are empty. */
 const SETS_A_PAGE = 20;
 
-/** Number of read sizes that cost as much as the read of one object, for `SetsPage.reads`. */
+/** How many reads of a set's size cost as much as the read of one object, for `SetsPage.reads`. */
 const SIZES_A_READ = 4;
 
-/** A part of a set as SSCAN gives it. The first call takes the cursor `0`, and the answer with the last part has the cursor `0`. */
+/** A part of a set as SSCAN gives it. The first call takes the cursor `0`. The answer with the last part has the cursor `0` again. */
 export interface SetPart {
   readonly cursor: string;
   readonly members: readonly string[];
@@ -13,11 +13,11 @@ export interface SetPart {
 export interface SetReader<Of> {
   /** The size of a set. 0: the set is empty. Any other number may be inexact. */
   size(set: Of): Promise<number>;
-  /** A part of about `count` members. Redis gives a small set whole, up to 128 members. */
+  /** A part of about `count` members. Redis returns a small set, of up to 128 members, as a whole. */
   part(set: Of, cursor: string, count: number): Promise<SetPart>;
 }
 
-/** Whether a text is a cursor that SSCAN accepts: Redis refuses a cursor beyond 64 bits. */
+/** Whether SSCAN accepts a text as a cursor: Redis refuses a cursor of more than 64 bits. */
 function isScanCursor(text: string): boolean {
   return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
 }
@@ -36,7 +36,7 @@ export function isSetsCursor(text: string): boolean {
 
 /**
  * Reads at most `most` members after a cursor in a set. The members of a part are sorted, so that a cursor can name any of them: SSCAN
- * alone cannot cut a small set. If the set grows meanwhile, no member is missed.
+ * alone cannot divide a small set. If the set grows between the calls, no member is missed.
  * @param inSet the cursor, `0` at first. The answer has `0` after the last member
  */
 export async function pageOfSet(
@@ -52,7 +52,10 @@ export async function pageOfSet(
   return { members: given, cursor: given.length === 0 ? cursor : behind(given.at(-1)!), behind };
 }
 
-/** An array of sets, or an object that makes them on demand: an account with guests has thousands of sets, and a page needs twenty. */
+/**
+ * An array of sets, or an object that makes them on demand, because an account with guests has thousands of sets and a page needs only
+ * twenty.
+ */
 export interface Sets<Of> {
   readonly length: number;
   at(place: number): Of | undefined;
@@ -62,7 +65,7 @@ export interface SetsPage<Of> {
   readonly found: readonly (readonly [set: Of, members: readonly string[]])[];
   /** The cursor of the next page. Undefined: this is the last page. */
   readonly cursor: string | undefined;
-  /** The cost of the page, in reads of one object: SIZES_A_READ sizes cost one. */
+  /** The cost of the page in reads of one object. SIZES_A_READ sizes cost as much as one such read. */
   readonly reads: number;
 }
 
@@ -78,7 +81,7 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
     sets.at(firstSet + place)!,
   );
   const sizes = await Promise.all(asked.map((set) => reader.size(set)));
-  // `end`: only so many sets are read as are needed for the members of a page.
+  // Only as many sets are read (up to `end`) as are needed to fill a page.
   let [end, count] = [0, 0];
   while (end < asked.length && count < most) count += sizes[end++]!;
   const places = sizes.slice(0, end).flatMap((size, place) => (size === 0 ? [] : place));
@@ -93,7 +96,7 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
   let room = most;
   for (const [index, place] of places.entries()) {
     const { members, cursor: inSet, behind } = parts[index]!;
-    // The page is full although sets are left, because a set has grown since its size was read.
+    // The page is full before its last set, because a set has grown since its size was read.
     if (room === 0) return { found, cursor: `${firstSet + place}.0`, reads };
     const given = members.slice(0, room);
     found.push([asked[place]!, given]);

@@ -39,13 +39,13 @@ interface RedisNodeOptions extends Omit<ShardOptions, 'options'> {
   readonly leavesReplica: boolean;
 }
 
-/** One Redis, or a primary of a Cluster: this process's connections to it. */
+/** One Redis, or a primary of a Cluster, and this process's connections to it. */
 export class RedisNode {
-  /** The connection for commands that are no scripts, such as INFO and CLUSTER SLOTS. */
+  /** The connection for commands that run no scripts, such as INFO and CLUSTER SLOTS. */
   readonly redis: Redis;
   readonly connection: UsableConnection;
   readonly scripts: ScriptLink;
-  /** The connection of `scripts` if no script waits for replicas. */
+  /** If no script waits for replicas, this is the connection of `scripts`. */
   readonly durable: ScriptLink;
   readonly subscriber: Subscriber;
   readonly tracked: TrackedReads;
@@ -103,8 +103,8 @@ export class Shard extends RedisNode implements ScriptShard {
   }
 
   /**
-   * Why a connection to the primary is not usable, if the reason is known. May name the node's address, because the name of a primary has
-   * it too.
+   * The reason why a connection to the primary is not usable, if it is known. It may name the node's address, because the name of a primary
+   * contains it too.
    */
   get problem(): string | undefined {
     return this.connection.failure?.message ?? this.scripts.problem ?? this.durable.problem;
@@ -136,7 +136,7 @@ export class Shard extends RedisNode implements ScriptShard {
   /** @param slots that the primary serves now */
   serve(slots: readonly number[]): void {
     this.slots = slots;
-    // Take a random slot each time, because the previous slot may be moving to another primary together with its keys.
+    // The slot is drawn at random each time, because the previous slot may be moving to another primary together with its keys.
     if (slots.length > 0) this.#place = tagOf(slots[Math.floor(Math.random() * slots.length)]!);
   }
 }

@@ -13,7 +13,7 @@ const CRC16 = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc & 0xffff;
 });
 
-/** The slot of a key: of its hash tag `{…}` if it has a tag that is not empty, else of the whole key. */
+/** The slot of a key: of its hash tag `{…}` if the tag is not empty, else of the whole key. */
 export function slotOf(key: string): number {
   const open = key.indexOf('{');
   if (open === -1) return slotOfText(key, 0, key.length);

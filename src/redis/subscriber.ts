@@ -7,11 +7,15 @@ import type { Reply } from './resp.ts';
 export interface Subscriptions {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   /**
-   * Emitted when processes can subscribe to the channels again whose subscriptions had ended, because their connection broke or their slots
-   * moved. Users of the channels then subscribe again (for watched rooms `server/live/watched-topics.ts`). Messages in between were lost.
+   * Emitted for channels whose subscriptions ended because their connection broke or their slots moved, as soon as processes can subscribe
+   * to them again. Users of the channels then subscribe again (for watched rooms `server/live/watched-topics.ts`). Messages in between were
+   * lost.
    */
   on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
-  /** Emitted when subscriptions to channels ended. A `ready` follows, or has come, for channels to which processes can subscribe again. */
+  /**
+   * Emitted when subscriptions to channels ended. A `ready` follows as soon as processes can subscribe to the channels again. It may
+   * already have come.
+   */
   on(event: 'close', listener: (isLost: (channel: string) => boolean) => void): unknown;
   /** Whether the subscription to a channel works, so that its messages arrive. */
   hears(channel: string): boolean;
@@ -21,7 +25,7 @@ export interface Subscriptions {
   disconnect(): void;
 }
 
-/** A command on the connection, and the number of replies that are still to come: one for each channel. */
+/** A command on the connection, and the number of its replies that have not come yet: it gets one for each channel. */
 interface Waiting {
   readonly command: string;
   readonly channels: readonly string[];
@@ -31,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * The connection for subscriptions, because a connection that subscribes cannot run scripts. Emits `message`. Subscriptions end with the
- * connection: at each `ready` every user subscribes again to the channels that the user needs.
+ * The connection for subscriptions; it is separate, because a connection that subscribes cannot run scripts. Emits `message`. Subscriptions
+ * end with the connection. So at each `ready` each user subscribes to its channels again.
  */
 export class Subscriber extends Link implements Subscriptions {
   readonly #waiting: Waiting[] = [];
@@ -67,8 +71,8 @@ export class Subscriber extends Link implements Subscriptions {
   }
 
   /**
-   * Unsubscribes from channels of one slot of a Cluster. If the node loses the slot meanwhile, it ends the subscriptions with the same
-   * message that answers SUNSUBSCRIBE, and then refuses the command. So the command is followed by a PING, whose answer marks the end.
+   * Unsubscribes from channels of one slot of a Cluster. If the node loses the slot at that moment, it ends the subscriptions with the same
+   * message that answers SUNSUBSCRIBE, and then refuses the command. So a PING follows the command, and its answer marks the end.
    * @throws Error if the connection is down or is lost
    */
   unsubscribeSharded(channels: readonly string[]): Promise<void> {
@@ -111,7 +115,7 @@ export class Subscriber extends Link implements Subscriptions {
       const [kind, channel, message] = reply as string[];
       if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!.slice(this.#prefix.length), message!);
       if (kind === 'sunsubscribe') {
-        // A message without a command of this process: the node lost the slot of the channel.
+        // This message answers no command of this process: the node has lost the slot of the channel.
         if (!leaves || !awaited.channels.includes(channel!)) this.emit('sunsubscribed', channel!);
         return;
       }

@@ -1,15 +1,15 @@
 /**
- * The format of a text in Redis that TypeScript and Lua both read or write, declared once. TypeScript parses and writes the text with the
- * declaration. A Lua file names the format and the fields that it needs in a string, and `lua-formats.ts` replaces the string when the
+ * The format of a text in Redis that both TypeScript and Lua read or write, declared only once. TypeScript parses and writes the text with
+ * the declaration. A Lua file names the format and the fields that it needs in a string, and `lua-formats.ts` replaces the string when the
  * script is defined, so that the script runs what one would write by hand:
  *
  * - `string.match(text, '<entry: seq, key>')`: a pattern of the text, with a capture for each named field
  * - `string.gmatch(lines, '<guest: id>')`, `string.gsub`: the same anywhere in a text with many texts of the format
- * - `string.format('<entry: seq, balance, key>', …)`: the fields as a text. Only optional fields may be left out
+ * - `string.format('<entry: seq, balance, key>', …)`: writes the fields as a text. Only optional fields may be left out
  * - `string.sub(text, '<member: player_id>')`: the first and the last character of a field of fixed length
  *
- * Without field names the string means all fields. `a..b` is the text from field `a` to field `b`, as one value. In Lua an optional field
- * that the text does not have is ''.
+ * Without field names the string means all fields. `a..b` is the text from field `a` to field `b`, as one value. If the text lacks an
+ * optional field, the field is '' in Lua.
  */
 export interface TextFormat<Fields extends Kinds> {
   readonly name: string;
@@ -31,10 +31,12 @@ export type AnyFormat = Pick<TextFormat<Kinds>, 'name' | 'layout'>;
 export type Parsed<Format extends { readonly parse: (text: string) => unknown }> = NonNullable<ReturnType<Format['parse']>>;
 
 export interface Kind<Value> {
-  /** Which characters the field may have: `js` is part of a regular expression, `lua` of a Lua pattern. Both must match the same bytes. */
+  /**
+   * The characters that the field may have: `js` is part of a regular expression, `lua` of a Lua pattern. Both must match the same bytes.
+   */
   readonly js: string;
   readonly lua: string;
-  /** Number of characters: exactly this many, `+` at least one, `*` any number. */
+  /** The number of characters: exactly this number, `+` for at least one, `*` for any number. */
   readonly length: '+' | '*' | number;
   readonly isSigned?: boolean;
   readonly isOptional?: boolean;

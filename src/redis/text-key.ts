@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
 
 /**
- * A key of coinop that should have a text in its format has another value, which another program has written. The message is for the
- * operator.
+ * The error when a key of coinop that should have a text in coinop's format has another value, which another program has written. The
+ * message is for the operator.
  */
 export class ForeignValue extends SettingError {
-  /** A sentence that says which value the key has. */
+  /** A sentence that describes the value of the key. */
   readonly problem: string;
   /** Sentences that say what the operator can do. */
   readonly mend: string;
@@ -34,7 +34,7 @@ export async function readText(redis: Redis, key: string, mend: string): Promise
   throw new ForeignValue(key, otherType(await redis.type(key)), mend);
 }
 
-/** Words for a key of another type, as `found` of `ForeignValue`. @param type of the key in Redis */
+/** Words for a key of another type, for `found` of `ForeignValue`. @param type of the key in Redis */
 export function otherType(type: string): string {
   return `is a ${type}, and not a text: another program has overwritten it`;
 }

@@ -5,25 +5,28 @@ import type { Reply } from './resp.ts';
 import type { ScriptConnection } from './script-call.ts';
 
 interface TrackedEvents {
-  /** A key has changed since a script declared `tracked` read it. Redis tells that once, until a script reads the key again. */
+  /**
+   * A key has changed since a script declared `tracked` read it. Redis tells this once; after that it is silent until a script reads the
+   * key again.
+   */
   changed: [key: string];
-  /** Any key may have changed: a connection was lost, or Redis dropped all keys. */
+  /** Any key may have changed, because a connection was lost or Redis dropped all keys. */
   lost: [];
   /** @param reason why Redis does not track keys */
   refused: [reason: string];
 }
 
 /**
- * Tells which keys have changed since scripts read them, by Redis's CLIENT TRACKING: Redis remembers which keys a connection has read, and
- * sends a message when one of them changes, whoever changed it. A write costs hardly more: Redis looks up the written key among the
- * tracked ones, which no benchmark of credits shows (docs/decisions/watched-accounts.md).
+ * Tells which keys have changed since scripts read them. It uses Redis's CLIENT TRACKING: Redis remembers which keys a connection has read,
+ * and sends a message when any client changes one of them. A write costs hardly more, because Redis only looks the written key up among the
+ * tracked keys. No benchmark of credits shows a difference (docs/decisions/watched-accounts.md).
  */
 export class TrackedKeys extends EventEmitter<TrackedEvents> {
   /** Whether Redis refused to track keys, for example because its user lacks the right. The keys then have to be read again and again. */
   isRefused = false;
 }
 
-/** The connection for scripts declared `tracked`. It opens with the first call, because most services never make one. */
+/** The connection for scripts declared `tracked`. It opens at the first call, because most services never make such a call. */
 export class TrackedReads implements ScriptConnection {
   readonly options: Redis['options'];
   readonly #open: () => TrackingLink;
@@ -45,8 +48,8 @@ export class TrackedReads implements ScriptConnection {
   async callTracked(command: string, words: readonly (string | number)[], unnamed: readonly string[]): Promise<unknown> {
     const link = (this.#link ??= this.#open());
     if (!link.isReady) await link.opened();
-    // Redis 7.0 tracks the keys that a command names, and a script of a Cluster names none. Read before it, they are tracked from before its
-    // reads on. A node that does not serve a key refuses this, and the script too.
+    // Redis 7.0 tracks only the keys that a command names, and a script on a Cluster names none. So EXISTS reads them first. They are
+    // tracked from then on, before the script reads them. A node that does not serve a key refuses EXISTS, and refuses the script too.
     for (const key of unnamed) if (key !== '') link.call('EXISTS', [key]).catch(() => {});
     return link.call(command, words);
   }

@@ -1,4 +1,4 @@
-/** Why a Redis ended, does not start, or refuses writes. */
+/** Why a Redis has ended, does not start, or refuses writes. */
 export interface RedisTrouble {
   readonly kind:
     | 'disk_full'
@@ -12,13 +12,15 @@ export interface RedisTrouble {
     | 'crash';
   /** A sentence that says what is wrong. */
   readonly text: string;
-  /** The section of the runbook that says what to do. */
+  /** The section of the runbook that describes the solution. */
   readonly mend: string;
 }
 
 const RUNBOOK = 'docs/operations/runbook.md';
 
-/** The troubles by the words that Redis logs. The first match decides. The words are those of Redis 7.0 to 8.0 and Valkey 8. */
+/**
+ * The troubles, each recognised by words that Redis logs. The first match decides. The words are those of Redis 7.0 to 8.0 and Valkey 8.
+ */
 const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
   {
     kind: 'disk_full',
@@ -78,11 +80,11 @@ const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
 export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | null): RedisTrouble | undefined {
   for (const { words, ...trouble } of TROUBLES) if (lines.some((line) => words.test(line))) return trouble;
   if (signal !== 'SIGKILL') return undefined;
-  const text = 'SIGKILL ended Redis: the kernel for want of memory (dmesg tells), or somebody by hand.';
+  const text = 'SIGKILL ended Redis. The sender was the kernel, because memory ran out (dmesg tells), or somebody by hand.';
   return { kind: 'no_memory', text, mend: `${RUNBOOK}#coinopredismemory` };
 }
 
-/** Whether the disk refuses writes. A Redis with appendfsync always exits at its next write, and until then answers reads. */
+/** Whether the disk refuses writes. A Redis with appendfsync always answers reads and exits at its next write. */
 export function isOfDisk(trouble: RedisTrouble | undefined): boolean {
   return trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed';
 }

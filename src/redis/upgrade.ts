@@ -9,8 +9,9 @@ import { ScriptRunner } from './script-runner.ts';
 export interface Upgrade {
   readonly from: number;
   /**
-   * Changes the data. The upgrade may be interrupted and run again, and several processes may run it at the same time. A process that was
-   * suspended may even go on after the upgrade is done. So each change is one script, which changes only data in the old layout.
+   * Changes the data. The upgrade may be interrupted and run again, and several processes may run it at the same time. A suspended process
+   * may even continue its upgrade after another process has finished. So each change is made by one script that changes only data in the
+   * old layout.
    * @param keysLike gives the keys in Redis that match a glob. Each key comes at least once
    */
   readonly run: (redis: Redis, keysLike: (glob: string) => AsyncIterable<readonly string[]>) => Promise<void>;
@@ -28,15 +29,15 @@ const setVersion = defineScript({
 });
 
 /**
- * The Redis key of the lease of the process that upgrades. The lease expires if the process dies. It only saves work, because an upgrade
- * may run twice.
+ * The Redis key of the lease of the process that upgrades. The lease expires if the process dies. It only saves work, because the upgrade
+ * may safely run twice.
  */
 const LEASE_KEY = 'data:upgrading';
 
 /** How long the lease lasts without a renewal, in milliseconds. */
 const LEASE_MS = 10_000;
 
-/** Milliseconds between two checks of the other processes whether the upgrade is done. */
+/** Milliseconds between two checks with which the other processes find out whether the upgrade is done. */
 const LEASE_POLL_MS = 50;
 
 /** Milliseconds between two log lines about the progress of an upgrade. */
@@ -54,7 +55,8 @@ export async function upgradeData(redis: Redis, upgrades: readonly Upgrade[], lo
     if ((await readDataVersion(redis)) === String(DATA_VERSION)) return;
   }
   const scripts = new ScriptRunner(redis, { now: Date.now });
-  // If another process has changed the version already, nothing is set. In both cases the next read of the version decides how to go on.
+  // If another process has already changed the version, the script sets nothing. In both cases the next read of the version shows how to go
+  // on.
   const set = (seen: string | null, to: string) => scripts.run(setVersion, { version: DATA_VERSION_KEY }, { seen: seen ?? '', to });
   try {
     for (;;) {

@@ -6,13 +6,13 @@ import { SettingError } from '../config.ts';
 import { MissingRights } from './user-rights.ts';
 import { within } from './within.ts';
 
-/** Milliseconds that Redis may stay silent with commands outstanding before the connection is closed. */
+/** Milliseconds that Redis may stay silent while commands wait for replies. After that the connection is closed. */
 export const SILENCE_MS = 3000;
 
-/** The longest wait before the next attempt to connect after Redis could not be reached, or was loading its data, in milliseconds. */
+/** The longest wait before the next attempt to connect, in milliseconds, if Redis could not be reached or was loading its data. */
 const AWAY_MS = 500;
 
-/** The longest wait before the next attempt to connect after Redis refused the connection, in milliseconds. */
+/** The longest wait before the next attempt to connect, in milliseconds, if Redis refused the connection. */
 const REFUSED_MS = 5000;
 
 const FIRST_MS = 25;
@@ -20,13 +20,13 @@ const FIRST_MS = 25;
 /** Milliseconds between two checks of the rights of the Redis user while a connection is in use. */
 const RIGHTS_MS = 5000;
 
-/** How long a start waits for a connection, in milliseconds. */
+/** How long the start of a process waits for a connection, in milliseconds. */
 const OPENING_MS = 2000;
 
-/** Errors of a Redis that cannot serve yet, and perhaps can within moments. */
+/** Errors of a Redis that cannot serve yet, but perhaps can within moments. */
 const SOON = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|BUSY|TRYAGAIN)\b/;
 
-/** The beginning of an error that Redis answered: a code in capital letters. */
+/** The beginning of an error that Redis itself sent: a code in capital letters. */
 const REPLIED = /^[A-Z]{3,} /;
 
 /** The system's errors when the peer has closed the connection. */
@@ -44,7 +44,7 @@ export interface UsableOptions {
 /**
  * A connection to Redis, which becomes usable in three steps: connected → checked → in use. If a step fails (no connection, a refused
  * password, a check that Redis refuses or does not answer), the connection is closed, opened and checked again, after growing waits, until
- * the check succeeds. So the service uses a Redis that answers again, and nothing has to be restarted.
+ * the check succeeds. So the service uses Redis again as soon as Redis answers, and nobody has to restart anything.
  *
  * Emits `usable` each time the connection becomes usable, and `refused` when the Redis user has lost a right while the connection was in
  * use.
@@ -54,7 +54,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   readonly #options: UsableOptions;
   #isUsable = false;
   #failure: Error | undefined;
-  /** Whether the reason why the present attempt to connect failed is known already. */
+  /** Whether the reason is already known why the present attempt to connect failed. */
   #hasReason = false;
   /** Number of attempts to connect since the connection was last usable. */
   #attempts = 0;
@@ -83,14 +83,14 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     return this.isUsable || this.#failure === undefined ? undefined : phraseOf(this.#failure);
   }
 
-  /** The error of Redis or of the system because of which the connection is not usable. */
+  /** The error, of Redis or of the system, that keeps the connection from being usable. */
   get failure(): Error | undefined {
     return this.isUsable ? undefined : this.#failure;
   }
 
   /**
-   * Resolves when the connection is usable, after OPENING_MS, or when the Redis user lacks a right, because an operator will not grant the
-   * right within moments.
+   * Resolves when the connection is usable, or after OPENING_MS. Also resolves when the Redis user lacks a right, because no operator will
+   * grant the right within moments.
    * @throws SettingError if an operator has to change something first: another database, another Redis, another coinop
    */
   async opened(): Promise<void> {
@@ -101,7 +101,9 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     }
   }
 
-  /** Throws the error of the connection if an operator has to change something first. @throws SettingError as `opened` */
+  /**
+   * Throws the error of the connection if the connection cannot work until an operator changes something. @throws SettingError as `opened`
+   */
   throwIfSetting(): void {
     if (!this.isUsable && this.#failure instanceof SettingError) throw this.#failure;
   }
@@ -112,7 +114,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     if (checkRights === undefined || !this.isUsable) return;
     this.#checkingRights ??= checkRights(this.redis)
       .catch((error: unknown) => {
-        // Other errors need no handling: a lost connection is opened again, and a Redis that hangs is noticed by its silence.
+        // Other errors need no handling: a lost connection is opened again, and the check for silence finds a Redis that hangs.
         if (!(error instanceof MissingRights) || !this.isUsable) return;
         this.#failed(error);
         this.redis.disconnect(true);
@@ -151,7 +153,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     this.#hasReason = true;
     this.#failure = error;
     const phrase = phraseOf(error);
-    // The log has one line for an outage, and one line for each reason with which Redis refuses the connection.
+    // The log has one line for each outage, and one line for each reason for which Redis refuses the connection.
     if (this.#wasTold === phrase || (isAway(error) && this.#wasTold !== '')) return;
     this.#wasTold = phrase;
     const { log } = this.#options;
@@ -160,7 +162,8 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   }
 
   #lost(): void {
-    // The peer may close the connection without an error. Make an error, or the outage would have no line in the log.
+    // The peer may close the connection without an error. An error is made here, because the outage would otherwise have no line in the
+    // log.
     if (!this.#isUsable && !this.#hasReason && this.redis.status !== 'end') this.#failed(closedAtOnce());
     this.#isUsable = false;
     clearInterval(this.#rightsTimer);
@@ -172,7 +175,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   }
 }
 
-/** Whether Redis could not be reached, or cannot serve yet. Otherwise it refused the connection. */
+/** Whether Redis could not be reached, or could not serve yet. Otherwise it refused the connection. */
 function isAway(error: Error): boolean {
   return !(error instanceof SettingError || error instanceof MissingRights) && (SOON.test(error.message) || !REPLIED.test(error.message));
 }
@@ -186,7 +189,7 @@ function closedAtOnce(error?: Error): Error {
   return new Error(`the connection was closed before it could be used${words}: maxclients is reached, or a proxy finds no Redis`);
 }
 
-/** A phrase for clients. It leaves out the system's words about a connection, because they contain the address of Redis. */
+/** A phrase for clients. It leaves out the system's words about the connection, because they contain the address of Redis. */
 function phraseOf(error: Error): string {
   if (isAway(error)) return SOON.test(error.message) ? `${AWAY}: ${error.message.replace(/\.$/, '')}` : AWAY;
   return `${REFUSED}: ${error.message.replace(/\.$/, '')}`;

@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 export interface Rights {
   /** Commands with arguments, for example `HSET KEY f v`. The words KEY and CHANNEL stand for any key and any channel. */
   readonly commands: readonly string[];
-  /** Commands that coinop can do without. Nobody checks whether the user may run them. */
+  /** Commands that coinop can do without. Only for the list of rights: nobody checks whether the user may run them. */
   readonly optionalCommands: readonly string[];
-  /** Sample names of keys, by the ACL pattern that allows them. The user must be allowed to read and write each. */
+  /** Sample names of keys, by the ACL pattern that allows them. The user must have the right to read and write each. */
   readonly keys: Readonly<Record<string, readonly string[]>>;
   /** Sample names of channels, by the ACL pattern that allows them. */
   readonly channels: Readonly<Record<string, readonly string[]>>;
@@ -38,9 +38,9 @@ export const LACKS_RIGHT = /^NOPERM\b|^ERR The user executing the script can't/;
 export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPERM ACL failure in script/;
 
 /**
- * Lua that asks Redis itself which rights the user lacks. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and
- * needs no right of an administrator; ACL DRYRUN needs that right. `acl_check_cmd` needs the right number of arguments: Redis 7 ignores the
- * number, and Redis 8 throws for a wrong number.
+ * Lua that asks Redis itself which rights the user lacks. `redis.acl_check_cmd` takes keys and channels into account, writes nothing, and
+ * needs no administrator's right, unlike ACL DRYRUN. `acl_check_cmd` needs the right number of arguments: Redis 7 ignores a wrong number,
+ * but Redis 8 throws.
  *
  * Redis may refuse because of the command or because of its key. So the script first checks the keys with EVAL, which this user may run,
  * and then checks the commands with a key that is allowed. If no key is allowed, the script runs the command, and the error text says
@@ -69,9 +69,10 @@ for _, sample in ipairs(needed.channels) do
     if not open_channel and may(words) then open_channel = sample[2] end
   end
 end
--- Whether the user may run a command whose word at the index place is a channel. Redis 7 checks the command without its arguments. Redis 8
--- needs the arguments, so the check uses a channel that the user may use. If there is no allowed channel, the script runs PUBLISH and
--- SPUBLISH and reads the error text. It cannot run other commands on channels: those are allowed if the user may run PUBLISH or SPUBLISH.
+-- Tells whether the user may run a command that has a channel as the word at the index place. Redis 7 checks the command without its
+-- arguments. Redis 8 needs the arguments, so the check uses a channel that the user may use. If there is no allowed channel, the script
+-- runs PUBLISH and SPUBLISH and reads the error text. The script cannot run other commands on channels, so these count as allowed if the
+-- user may run PUBLISH or SPUBLISH.
 local function may_on_channels(words, place)
   local is_judged, is_allowed = pcall(redis.acl_check_cmd, unpack(words, 1, place - 1))
   if is_judged then return is_allowed end
@@ -84,7 +85,7 @@ local function may_on_channels(words, place)
   if is_refused[words[1]] ~= nil then return not is_refused[words[1]] end
   return not (is_refused.PUBLISH and is_refused.SPUBLISH)
 end
--- A check of a channel needs a command that the user may run: the first of LISTENERS that is allowed.
+-- The check of a channel needs a command that the user may run. It is the first allowed command of LISTENERS.
 local listener
 for _, words in ipairs(LISTENERS) do
   if not listener and may_on_channels(words, 2) then listener = words end
@@ -144,7 +145,7 @@ export function ruleOf(command: string): string {
   return WITH_SUBCOMMANDS.has(name.toUpperCase()) ? `${name}|${next}` : name;
 }
 
-/** The missing rights to run scripts: `+eval`, which Redis has just refused, and perhaps `+evalsha`. */
+/** The rights to run scripts that are missing: `+eval`, which Redis has just refused, and perhaps `+evalsha`. */
 async function scriptRules(redis: Redis): Promise<string[]> {
   const refused = await redis.evalsha('0'.repeat(40), 0).catch((error: Error) => error.message);
   return ['+eval', ...(String(refused).startsWith('NOPERM') ? ['+evalsha'] : [])];

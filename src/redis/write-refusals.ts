@@ -5,7 +5,7 @@ import { REFUSES_WRITES } from './write-probe.ts';
 
 const POLL_MS = 2000;
 
-/** Logs when Redis begins and stops to refuse writes, instead of one line for each refused request. */
+/** Logs when Redis begins and when it stops to refuse writes, instead of a line for each refused request. */
 export class WriteRefusals {
   readonly #log: Logger;
   readonly #health: () => Promise<RedisHealth>;

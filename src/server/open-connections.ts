@@ -131,13 +131,13 @@ export async function openConnections(port: number): Promise<{ counts: Map<strin
 /** Adds the connections of one list to `byAddress`. @returns the length of the list in bytes */
 async function readTable(path: string, port: number, byAddress: Map<string, number>): Promise<number> {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0');
-  // The columns of the list: number, local address, remote address, state. State 01 is established, 08 is half closed by the client
+  // The columns of the list: number, local address, remote address, state. State 01 means established, 08 half closed by the client
   // (include/net/tcp_states.h).
   const open = new RegExp(`^ *\\d+: [\\dA-F]+:${portHex} ([\\dA-F]+):[\\dA-F]{4} (?:01|08) `, 'gm');
   let rest = '';
   let bytes = 0;
   try {
-    // The list is read in chunks of some hundred connections, so that parsing one does not block the event loop for long.
+    // The list is read in chunks of some hundred connections, so that parsing a chunk does not block the event loop for long.
     for await (const piece of createReadStream(path, { encoding: 'latin1' })) {
       const text: string = rest + piece;
       bytes += piece.length;

@@ -1,6 +1,6 @@
 /**
- * Bounds the requests of each client address: the generic cell rate algorithm (ITU-T I.371), with one number for each address: the time at
- * which the address's whole burst is available again. Every request moves this time ahead of the clock.
+ * Limits the requests of each client address: the generic cell rate algorithm (ITU-T I.371). It keeps one number for each address, the time
+ * at which the address's whole burst is available again. Every request moves this time ahead of the clock.
  */
 export class RateLimit {
   readonly #intervalMs: number;
@@ -27,17 +27,17 @@ export class RateLimit {
 
   /**
    * Counts the extra cost of a request that has passed, in requests. At most half a burst is charged, so that a client that waits gets its
-   * answer however small the burst is.
+   * answer even if the burst is small.
    * @returns 0, or the milliseconds after which the request may be sent again
    */
   takeMore(address: string, now: number, count: number): number {
     const waitMs = this.#take(address, now, Math.min(count, Math.floor(this.#burst / 2)));
-    // When the request is sent again, it counts as one request too.
+    // When the client sends the request again, it counts as one more request.
     return waitMs === 0 ? 0 : waitMs + this.#intervalMs;
   }
 
   /**
-   * Counts as many requests as may pass, `least` at least and `most` at most.
+   * Counts as many requests as may pass now: no fewer than `least`, and no more than `most`. If `least` may not pass, counts none.
    * @returns the number of requests that may pass; if it is 0, `waitMs` is the time until `least` may pass
    */
   takeUpTo(address: string, now: number, least: number, most: number): { readonly count: number; readonly waitMs: number } {
@@ -53,24 +53,27 @@ export class RateLimit {
     const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? now) + count * this.#intervalMs;
     const waitMs = arrival - now - this.#toleranceMs;
     if (waitMs > ROUNDING_MS) return waitMs;
-    // Sweeps before the address is added, so that the sweep does not drop it.
+    // The sweep comes before the address is added, so that it does not drop the new address.
     if (this.#theoreticalArrival.size >= MAX_ADDRESSES && !this.#theoreticalArrival.has(address)) this.#sweep(now);
     this.#theoreticalArrival.set(address, arrival);
     return 0;
   }
 
-  /** The number of addresses that the limit remembers. */
+  /** The number of addresses in memory. */
   get size(): number {
     return this.#theoreticalArrival.size;
   }
 
-  /** Gives back requests that were counted and turned out not to count against the limit. */
+  /** Gives back requests that were counted but turned out not to count against the limit. */
   giveBack(address: string, count = 1): void {
     const arrival = this.#theoreticalArrival.get(address);
     if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - count * this.#intervalMs);
   }
 
-  /** Drops addresses whose whole burst is available. If there are still too many, also drops those that have used least. */
+  /**
+   * Drops addresses whose whole burst is available. If there are still too many, also drops the addresses that have used the smallest part
+   * of their burst.
+   */
   #sweep(now: number): void {
     if (now - this.#sweptAt > 1000) {
       this.#sweptAt = now;
@@ -86,9 +89,9 @@ export class RateLimit {
   }
 
   /**
-   * A time before which about FORGOTTEN_AT_ONCE addresses have their burst back: those that have used least. If a flood of addresses could
-   * make the limit drop addresses that have used up their burst, their clients would have a new burst. The sample is random, so no client
-   * knows which addresses are in it.
+   * The time by which about FORGOTTEN_AT_ONCE addresses will have their burst back: those that have used the smallest part. Addresses that
+   * have used up their burst must stay. If a flood of other addresses could make the limit drop them, their clients would get a new burst.
+   * The sample is random, so no client can know which addresses are in it.
    */
   #leastUsed(): number {
     const sample: number[] = [];
@@ -98,17 +101,20 @@ export class RateLimit {
   }
 }
 
-/** The tolerance, in milliseconds, for sums of fractions, which are not exact: a burst of n must let exactly n requests pass. */
+/** The tolerance, in milliseconds, for sums of fractions, which are not exact: exactly n requests must pass at once with a burst of n. */
 const ROUNDING_MS = 1e-6;
 
 /** The most addresses kept in memory: about 10 MB. */
 const MAX_ADDRESSES = 100_000;
 
 /**
- * How many addresses are dropped at a time, which takes some 5 ms. Dropping one for each new address would mean reading all addresses each
+ * How many addresses are dropped at a time. That takes some 5 ms. Dropping one for each new address would mean reading all addresses each
  * time.
  */
 const FORGOTTEN_AT_ONCE = 10_000;
 
-/** The part of the addresses that is sampled and sorted. To sort all addresses would take ten times as long as to go through them. */
+/**
+ * The part of the addresses that the sample holds and that is sorted. Sorting all addresses would take ten times as long as reading each
+ * once.
+ */
 const SAMPLED_PART = 0.01;

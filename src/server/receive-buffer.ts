@@ -3,21 +3,21 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * The most bytes of one connection that the kernel keeps until the service reads them. The kernel doubles the figure, for its own records
- * (socket(7), SO_RCVBUF). The figure is twice the longest head or body, so no client has to wait.
+ * The most bytes of one connection that the kernel keeps until the service reads them. The kernel doubles this number to have room for its
+ * own records (socket(7), SO_RCVBUF). The number is twice the longest head or body, so no client has to wait.
  */
 const RECEIVE_BUFFER_BYTES = 32 * 1024;
 
 /**
- * Bounds the bytes that one turn of the event loop reads from one connection, by the size of its receive buffer.
+ * Limits how many bytes one turn of the event loop reads from one connection, by setting the size of its receive buffer.
  *
  * uWS reads a connection again at once as long as each read fills uWS's buffer of 512 KiB, and no timer runs in that time. The kernel lets
- * a receive buffer grow to 6 MB (tcp(7), tcp_rmem). So a client that sends bytes that no callback sees, such as empty fragments of a
+ * a receive buffer grow to 6 MB (tcp(7), tcp_rmem). So a client that sends bytes of which no callback learns, such as empty fragments of a
  * WebSocket message, held up all other clients for as long as it sent. With a smaller receive buffer each read is short, and other
  * connections are read in between. A smaller buffer also bounds the memory that the kernel gives to unread bytes.
  *
- * Neither Node nor uWS can set the option. Connections inherit it from the socket that listens, and a child process can share that socket.
- * perl can set options of sockets, and every Debian has it (perl-base is essential).
+ * Neither Node nor uWS can set the option. Connections inherit the size from the listening socket, and a child process can share that
+ * socket. perl can set options of sockets, and every Debian has it (perl-base is essential).
  *
  * @param port the port that this process listens on
  * @returns why the option could not be set; undefined on success
@@ -28,13 +28,13 @@ export async function boundReceiveBuffer(port: number): Promise<string | undefin
     if (listening.length === 0) return `found no socket that listens on port ${port}`;
     const problem = await setReceiveBuffer(listening);
     if (problem !== undefined) return problem;
-    // Clients that connected before the option was set have a buffer of the old size as long as they stay connected. Some may have closed
-    // since.
+    // Clients that connected before the option was set keep a buffer of the old size for as long as they stay connected. Some may have
+    // closed since.
     await pause(ACCEPTED_AFTER_MS);
     const early = descriptorsOf(port, ESTABLISHED);
     for (let start = 0; start < early.length; start += AT_ONCE) {
       // While the last child process ran, sockets may have closed, and the system may have given their descriptors to files or to
-      // connections to Redis.
+      // connections to Redis. So the descriptors are read anew.
       const open = start === 0 ? early : descriptorsOf(port, ESTABLISHED);
       await setReceiveBuffer(early.slice(start, start + AT_ONCE).filter((descriptor) => open.includes(descriptor)));
     }
@@ -48,15 +48,18 @@ export async function boundReceiveBuffer(port: number): Promise<string | undefin
 const LISTEN = '0A';
 const ESTABLISHED = '01';
 
-/** Milliseconds after which the connections that waited were accepted: uWS accepts all of them in one turn of the event loop. */
+/**
+ * Milliseconds after which connections that waited to be accepted are surely accepted: uWS accepts all of them in one turn of the event
+ * loop.
+ */
 const ACCEPTED_AFTER_MS = 10;
 
-/** The most connections for which one child process sets the option. */
+/** The most connections for which one child process sets the size. */
 const AT_ONCE = 200;
 
 /**
- * The file descriptors of this process for the sockets of a port in a state, found by their inodes (proc(5), /proc/net/tcp and
- * /proc/PID/fd).
+ * The file descriptors of this process for those sockets of a port that are in a given state, found by their inodes (proc(5), /proc/net/tcp
+ * and /proc/PID/fd).
  */
 function descriptorsOf(port: number, state: string): number[] {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0');
@@ -65,7 +68,7 @@ function descriptorsOf(port: number, state: string): number[] {
     try {
       return inodes.has(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${descriptor}`))?.[1] ?? '');
     } catch {
-      // The folder also lists the descriptor by which it was read, and which is closed now.
+      // The folder also lists the descriptor that was used to read it, which is closed now.
       return false;
     }
   };
@@ -92,7 +95,7 @@ function inodesOf(table: string, portHex: string, wanted: string): string[] {
   return sockets.filter(({ local, state }) => state === wanted && local?.endsWith(`:${portHex}`) === true).map(({ inode }) => inode!);
 }
 
-/** The program that sets the option. The child process has the sockets as descriptors from 3 on. */
+/** The program that sets the option. The child process gets the sockets as descriptors from number 3 on. */
 const PROGRAM =
   'for my $n (3 .. 2 + $ARGV[1]) { open(my $socket, "+<&=", $n) or die "$!\\n"; ' +
   'setsockopt($socket, SOL_SOCKET, SO_RCVBUF, pack("i", $ARGV[0])) or die "$!\\n"; }';

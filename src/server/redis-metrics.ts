@@ -21,14 +21,14 @@ export interface DiskRoom {
 export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk }: WatchedRedis): void {
   metrics.gauge({
     name: 'coinop_redis_up',
-    help: 'Whether the process can run scripts in Redis, 0 or 1: on a Redis Cluster on any primary; with several workers, whether all can.',
+    help: 'Whether the process can run scripts in Redis (a Cluster: on at least one primary), 0 or 1. Several workers: whether all can.',
     aggregator: 'min',
     value: () => (isUp() ? 1 : 0),
   });
   metrics.gauge({
     name: 'coinop_data_lost',
     help: 'Whether Redis has other data than the process knows, 0 or 1: it lost its data, or has an older state. The service serves none of this data.',
-    // If one worker knows of the loss, the metric is 1.
+    // If one worker knows of the loss, the combined metric is 1.
     aggregator: 'max',
     value: () => (isLost() ? 1 : 0),
   });
@@ -41,7 +41,7 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
       registers: [metrics.registry],
       async collect() {
         const nodes = await figures();
-        // The samples are removed first, so that a node that is away has none.
+        // The samples are removed first, so that a node that is unreachable has none.
         this.reset();
         for (const of of nodes) {
           const figure = value(of);
@@ -53,7 +53,7 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
   perNode('coinop_redis_memory_used_bytes', 'Memory that Redis uses (used_memory).', 'max', ({ usedBytes }) => usedBytes);
   perNode(
     'coinop_redis_memory_max_bytes',
-    'The most memory that Redis may use: maxmemory, or else the memory of its machine.',
+    'The most memory that Redis may use: maxmemory, or the memory of its machine if maxmemory is not set.',
     'min',
     ({ mostBytes }) => mostBytes,
   );
@@ -67,17 +67,20 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
   ofMost('coinop_redis_append_only_file_bytes', 'Size of the append-only file.', ({ appendOnlyBytes }) => appendOnlyBytes);
   ofMost(
     'coinop_redis_replication_lag_bytes',
-    'Bytes that the slowest replica has still to get, 0 without replicas.',
+    'Bytes that the slowest replica has not received yet, 0 without replicas.',
     ({ lag }) => lag?.bytes,
   );
   ofMost(
     'coinop_redis_replication_lag_seconds',
-    'Seconds since the slowest replica was last heard of, 0 without replicas.',
+    'Seconds since the slowest replica last reported, 0 without replicas.',
     ({ lag }) => lag?.seconds,
   );
   perNode('coinop_redis_replicas', 'Replicas of Redis that are online.', 'min', ({ replicas }) => replicas);
-  perNode('coinop_redis_persists', 'Whether the last write to disk, rewrite and snapshot succeeded, 0 or 1.', 'min', ({ persists }) =>
-    persists ? 1 : 0,
+  perNode(
+    'coinop_redis_persists',
+    'Whether the last write to disk, the last rewrite and the last snapshot succeeded, 0 or 1.',
+    'min',
+    ({ persists }) => (persists ? 1 : 0),
   );
   const ofDisk = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'min', value });
   ofDisk('coinop_data_disk_free_bytes', 'Room on the disk of DATA_DIR, where the private Redis keeps its data.', () => disk()?.freeBytes);

@@ -2,33 +2,41 @@ import { Misses } from './wrong-guesses.ts';
 import { RateLimit } from './rate-limit.ts';
 
 /**
- * What an address reserves, with a limit that all workers of a service share: `creations` (new accounts, logins, rooms and the like) and
- * `misses` (wrong guesses) a minute, and `sockets` open at the same time.
+ * The things that an address reserves, each with a limit that all workers of a service share: `creations` (new accounts, logins, rooms and
+ * the like) and `misses` (wrong guesses) a minute, and `sockets` open at the same time.
  */
 export type Reserved = 'creations' | 'misses' | 'sockets';
 
-/** Counts what requests reserve of these limits. A request reserves before its work, and gives back what its work did not use. */
+/**
+ * Counts what requests reserve of these limits for their addresses. A request makes a reservation before its work, and afterwards gives
+ * back the part that the work did not use.
+ */
 export interface Reservations {
   /**
-   * Reserves one, if one is left. If other requests have reserved all that are left, the promise resolves once they have used them up or
-   * given one back.
+   * Reserves one, if one is left. If other requests have reserved all that is left, the promise resolves once they have used their
+   * reservations up, or one of them was given back.
    * @returns 0 if it is reserved, else the milliseconds after which the client may try again
    */
   take(kind: Reserved, group: string): number | Promise<number>;
   /** Gives back a reservation that was not needed, or is no longer needed. */
   giveBack(kind: Reserved, group: string): void;
-  /** Uses up a reserved miss, so that calls that wait for it are refused. Does nothing for the other kinds. */
+  /** Uses up a reserved miss, so that waiting calls are refused if no miss is left. Does nothing for the other kinds. */
   spend(kind: Reserved, group: string): void;
-  /** Takes from the address's daily budget of this kind (daily-budget.ts): `least` at least, and `most` at most. */
+  /** Takes units from the address's daily budget of this kind (daily-budget.ts): at least `least`, and at most `most`. */
   takeDaily(kind: Daily, group: string, least: number, most: number): Granted | Promise<Granted>;
-  /** Gives back units of a daily budget that were not written. */
+  /** Gives back units of a daily budget whose data was not written. */
   giveBackDaily(kind: Daily, group: string, count: number): void;
 }
 
-/** What an address may write in a day without a server key: `entries` of ledgers, and `saveBytes`, bytes of saves. */
+/**
+ * The kinds of data of which an address without a server key may write only so much a day: `entries` of ledgers, and `saveBytes`, bytes of
+ * saves.
+ */
 export type Daily = 'entries' | 'saveBytes';
 
-/** The units that an address may write now. If `count` is 0: the milliseconds until it may write the least that was asked for. */
+/**
+ * The units that an address may write now. If `count` is 0: the milliseconds until it may write the least number that the caller asked for.
+ */
 export interface Granted {
   readonly count: number;
   readonly waitMs: number;
@@ -52,7 +60,7 @@ export type DailyBounds = Readonly<Record<Daily, number | undefined>>;
 
 const DAY_MS = 86_400_000;
 
-/** Counts the reservations in this process, which is the only process of its service or the primary of several workers. */
+/** Counts the reservations in this process. It is the only process of its service, or the primary process of several workers. */
 export class OwnReservations implements Reservations {
   readonly #bounds: ReservationBounds;
   readonly #creations: RateLimit | undefined;

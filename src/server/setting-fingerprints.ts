@@ -3,7 +3,7 @@ import { Gauge } from '@prometheus-io/client';
 import type { Config } from '../config.ts';
 import type { Metrics } from './metrics.ts';
 
-/** The settings that affect what the doctor finds. No secret is among them. */
+/** The settings that affect what the doctor reports. No secret is among them. */
 const COMPARED = [
   'NODE_ENV',
   'PUBLIC_URL',
@@ -21,7 +21,7 @@ const COMPARED = [
   'WEBHOOKS_PRIVATE',
 ] as const satisfies readonly (keyof Config)[];
 
-/** Characters of a fingerprint: enough to tell two values of a setting apart, but too few to find out a value that cannot be guessed. */
+/** Characters of a fingerprint: enough to tell two values of a setting apart, but too few to find out a value that nobody could guess. */
 const DIGITS = 8;
 
 /**
@@ -37,11 +37,14 @@ export function settingFingerprints(config: Config): ReadonlyMap<string, string>
   );
 }
 
-/** Adds the fingerprints to /metrics. By them the doctor notices that the service runs with other settings than the doctor. */
+/**
+ * Adds the fingerprints to /metrics. The doctor compares them with its own settings, and so notices that the service runs with other
+ * settings.
+ */
 export function addSettingMetrics(metrics: Metrics, config: Config): void {
   const gauge = new Gauge({
     name: 'coinop_setting_info',
-    help: 'Always 1. The labels have a setting and a fingerprint of its value, which the doctor compares.',
+    help: 'Always 1. The labels have the name of a setting and a fingerprint of its value, which the doctor compares with its own.',
     labelNames: ['setting', 'fingerprint'],
     aggregator: 'max',
     registers: [metrics.registry],

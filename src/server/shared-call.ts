@@ -1,4 +1,4 @@
-/** Shares one call among all callers that come while it is under way, so that expensive work never runs twice at the same time. */
+/** Shares one call among all callers that come while the call is under way, so that expensive work never runs twice at the same time. */
 export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let underWay: Promise<Result> | undefined;
   return () =>
@@ -8,7 +8,7 @@ export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<R
 }
 
 /**
- * Keeps a call's result for `milliseconds`, so that expensive public work runs no more often, however many clients ask.
+ * Keeps a call's result for `milliseconds`, so that expensive work for the public runs no more often, however many clients ask.
  * @param monotonic a monotonic clock, in milliseconds
  */
 export function keptFor<Result>(milliseconds: number, monotonic: () => number, call: () => Promise<Result>): () => Promise<Result> {

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 
 /**
  * The part of the API of uWebSockets.js that the service uses, written by hand because the npm packages have no types. Builds 20.51.4 and
- * 20.69.0 both have all of it.
+ * 20.69.0 both have this whole part.
  */
 
 export interface HttpRequest {
@@ -20,7 +20,8 @@ export interface HttpResponse {
   /** Sends as many bytes as the socket takes. @returns whether it took all of them, and whether the response is complete */
   tryEnd(rest: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean];
   /**
-   * Calls back when the socket takes more, with the number of body bytes sent so far. The callback returns whether it wrote all the rest.
+   * Calls back when the socket can take more data, with the number of body bytes sent so far. The callback returns whether it has written
+   * all remaining bytes.
    */
   onWritable(callback: (offset: number) => boolean): HttpResponse;
   endWithoutBody(): HttpResponse;
@@ -48,17 +49,17 @@ export interface WebSocket<Data> {
   getBufferedAmount(): number;
   subscribe(topic: string): boolean;
   unsubscribe(topic: string): boolean;
-  /** Runs the callback, and sends all that it writes in one write. */
+  /** Runs the callback, and sends all data that the callback writes in one write. */
   cork(callback: () => void): void;
 }
 
 export interface WebSocketBehavior<Data> {
-  /** The most bytes of a message. If one is larger, uWS cuts the connection without a close frame. */
+  /** The most bytes of a message. If a message is larger, uWS cuts the connection without a close frame. */
   maxPayloadLength: number;
-  /** Seconds without any data, pongs included, after which uWS closes the connection: 0, or 8 to 960. */
+  /** Seconds without any data, pongs included, after which uWS closes the connection: 8 to 960, or 0 for never. */
   idleTimeout: number;
   sendPingsAutomatically: boolean;
-  /** The most bytes that wait in a socket. Beyond that uWS drops messages and calls `dropped`. */
+  /** The most bytes that wait in a socket. If more bytes wait, uWS drops messages and calls `dropped`. */
   maxBackpressure: number;
   closeOnBackpressureLimit: boolean;
   upgrade(response: UpgradeResponse, request: HttpRequest, context: UpgradeContext): void;
@@ -83,7 +84,7 @@ export interface TemplatedApp {
   publish(topic: string, message: string, isBinary?: boolean): boolean;
   /**
    * Calls back when a connection opens (change 1), and when an HTTP connection closes (change -1). The callback may close a connection that
-   * opens; one that has closed has no address any more. A connection that became a WebSocket closes without a call.
+   * opens. A connection that has closed no longer has an address. When a connection that became a WebSocket closes, there is no call.
    */
   filter(callback: (response: HttpResponse, change: 1 | -1) => void): TemplatedApp;
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): TemplatedApp;
@@ -103,7 +104,7 @@ interface UWebSockets {
 
 /**
  * The npm packages of the official builds by the major version of Node, the newest build first. Build 20.69.0 needs glibc 2.38, 20.51.4
- * needs 2.35. Set-up chooses its Node by the same figures (`scripts/node.mjs`).
+ * needs 2.35. Set-up chooses its Node by the same versions of glibc (`scripts/node.mjs`).
  */
 const builds: Record<string, readonly string[]> = {
   22: ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'],
@@ -111,7 +112,7 @@ const builds: Record<string, readonly string[]> = {
 };
 
 /**
- * The most bytes of request line and headers. Beyond that uWS answers 431. Its default of 4 KiB is less than browsers send to a site with
+ * The most bytes of request line and headers. Beyond that uWS answers 431. The default of 4 KiB is less than browsers send to a site with
  * many cookies. uWS reads the limit only from the environment, when the library loads.
  */
 const MAX_HEADERS_BYTES = 16 * 1024;

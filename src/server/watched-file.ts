@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 
 /**
- * The interval between two polls of a file, in milliseconds. A changed file is read once two polls in a row saw the same state, so that it
- * is not read while it is being written.
+ * The interval between two polls of a file, in milliseconds. A changed file is read once two polls in a row have seen the same state. So it
+ * is not read while somebody is writing it.
  */
 const POLL_MS = 500;
 
@@ -18,14 +18,14 @@ interface WatchedFileOptions<Content> {
   readonly parse: (text: string) => Content;
   /** Called after a valid change of the file. */
   readonly changed?: () => void;
-  /** What the content is called in log lines: "NAME changed", "the old NAME stays". */
+  /** The name of the content in log lines: "NAME changed", "the old NAME stays". */
   readonly named: string;
   readonly log: Logger;
 }
 
 /**
  * A file that the operator edits. It is read at the start, and again when it changes. After an invalid edit the old content stays, and the
- * problem is logged. The file is polled, because editors and volume mounts replace files in ways that file-system events miss.
+ * problem is logged. The service polls the file, because editors and volume mounts replace files in ways that file-system events miss.
  */
 export class WatchedFile<Content> {
   readonly #options: WatchedFileOptions<Content>;
@@ -41,7 +41,7 @@ export class WatchedFile<Content> {
     this.#options = options;
     this.#path = resolve(options.path);
     try {
-      // The signature is taken before the file is read, so that the next poll notices a change between the two.
+      // The signature is taken before the file is read, so that the next poll notices a change in between.
       this.#read = this.#seen = signatureOf(statSync(this.#path, { bigint: true }));
       this.#content = parseFile(this.#path, options.parse);
     } catch (error) {
@@ -51,7 +51,7 @@ export class WatchedFile<Content> {
   }
 
   /**
-   * The problems of the file that a setting names, for the check of the settings. If the error of `parse` has lines, each line is a
+   * The problems of the file that a setting names; for the check of the settings. If the error of `parse` has several lines, each line is a
    * problem.
    */
   static problemsOf(setting: string, path: string | undefined, parse: (text: string) => unknown): string[] {

@@ -1,14 +1,17 @@
 import type { RateLimit } from './rate-limit.ts';
 
-/** The guesses of one address (of room codes, tokens and the like): how many are being checked, and those that wait to be checked. */
+/**
+ * The guesses of one address at room codes, tokens and the like: the number of guesses that are being checked, and the guesses that wait to
+ * be checked.
+ */
 interface Guessing {
   open: number;
   readonly waiting: ((waitMs: number) => void)[];
 }
 
 /**
- * Limits the wrong guesses of each address: a guess reserves a miss before it is checked. Several people behind one address may guess right
- * at the same time, so a guess that finds all misses reserved waits, mostly for no longer than a round trip to Redis.
+ * Limits the wrong guesses of each address: each guess reserves a miss before it is checked. Several people behind one address may guess
+ * right at the same time. So a guess waits if other guesses have reserved all misses, mostly for no longer than a round trip to Redis.
  */
 export class Misses {
   readonly #limit: RateLimit;
@@ -29,7 +32,7 @@ export class Misses {
     return 0;
   }
 
-  /** Ends a guess that was right or wrong, and admits or refuses the guesses that wait. */
+  /** Ends a guess whose result is known, and admits or refuses the guesses that wait. */
   settle(group: string, isMiss: boolean): void {
     if (!isMiss) this.#limit.giveBack(group);
     const guessing = this.#guessing.get(group);

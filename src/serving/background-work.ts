@@ -16,11 +16,14 @@ import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
 import type { ServiceOptions } from './options.ts';
 
-/** What a process does besides answering requests: work of the queues, audits, counts. */
+/** The work of a process besides answering requests: the work of the queues, audits, and counts. */
 export interface BackgroundWork {
   /** Takes no more work from the queues, and waits until the work that has begun is done. */
   closeQueues(): Promise<unknown>;
-  /** Stops audits and counts. To call after the last request, whose ledger entry must still be added to the count of its address. */
+  /**
+   * Stops audits and counts. Must be called after the last request, because that request's ledger entry must still be added to the count of
+   * its address.
+   */
   close(): Promise<unknown>;
 }
 
@@ -50,10 +53,14 @@ export function startBackgroundWork(
     ),
   ];
   const counts = [
-    { name: 'coinop_account_deletions_waiting', help: 'Deleted accounts that are not erased yet, some seconds ago.', queue: DELETIONS_DUE },
+    {
+      name: 'coinop_account_deletions_waiting',
+      help: 'Deleted accounts that were not erased yet, counted some seconds ago.',
+      queue: DELETIONS_DUE,
+    },
     {
       name: 'coinop_subscriptions_without_owner',
-      help: 'Subscriptions that the store has told of and that no account owns, some seconds ago.',
+      help: 'Subscriptions that the store has reported and that no account owns, counted some seconds ago.',
       queue: subscriptionKeys.unowned,
     },
     {

@@ -8,7 +8,7 @@ import type { BackgroundWork } from './background-work.ts';
 /** The longest time that requests in flight may take during a drain, in milliseconds. The whole stop has 25 s. */
 const DRAIN_MS = 15_000;
 
-/** The default of `quietMs`, in milliseconds. A request that a client sent before it noticed the drain arrives within this time. */
+/** The default of `quietMs`, in milliseconds. Within this time a request arrives that a client sent before it noticed the drain. */
 const DRAIN_QUIET_MS = 200;
 
 interface Drained {
@@ -21,8 +21,8 @@ interface Drained {
 }
 
 /**
- * Stops a serving process: first the sources of new work, then the server once its requests are answered, then the services that requests
- * need, and Redis last.
+ * Stops a serving process. It stops the sources of new work first, then the server once its requests are answered, then the services that
+ * requests need, and Redis last.
  * @param quietMs the server closes once no request has been in flight for this long, in milliseconds
  */
 export async function drain(

@@ -67,12 +67,12 @@ import type { ServiceOptions } from './options.ts';
 import { readinessOf } from './readiness.ts';
 
 /**
- * Functions of the server and of Redis's health checks that services call. They are passed in, because the server is made after the
+ * Functions of the server and of Redis's health checks that the services call. They are passed in, because the server is made after these
  * services.
  */
 interface OfServer {
   readonly clock: RedisClock;
-  /** To call with the message of an error of a script. */
+  /** Must be called when a script failed, with the error's message. */
   readonly failed: (message: string) => void;
   readonly publish: (topic: string, message: string) => void;
   readonly isDraining: () => boolean;

@@ -20,7 +20,7 @@ import { servedHosts } from '../server/identity/served-hosts.ts';
 import { unlessOff } from '../server/limit-settings.ts';
 import { notFoundPage } from '../web/pages/not-found.ts';
 
-/** Makes the HTTP server of a process: its endpoints and channels, and the checks in Redis that run before handlers. */
+/** Makes the HTTP server of a process, with its endpoints and channels and with the checks in Redis that run before handlers. */
 export function serverOf(
   config: Config,
   admission: Admission,

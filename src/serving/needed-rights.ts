@@ -3,10 +3,10 @@ import { channelPrefix } from '../redis/channels.ts';
 import type { RedisUse } from '../redis/redis-connections.ts';
 
 /**
- * Lists the rights that the Redis user needs: every command that scripts and the service send, every form of key, every form of channel.
- * The rights are checked before a connection is used: if Redis refused a command in the middle of a script, the script's earlier writes
- * would stay. docs/operating.md has the same list as rules of an ACL. Tests compare this list with the scripts and with the keys of all
- * features.
+ * Lists the rights that the Redis user needs: for every command that scripts and the service send, for every form of key, and for every
+ * form of channel. The rights are checked before a connection is used. If Redis refused a command in the middle of a script, the script's
+ * earlier writes would stay. docs/operating.md has the same list as rules of an ACL. Tests compare this list with the scripts and with the
+ * keys of all features.
  */
 export function neededRights({ isCluster, database, waits }: RedisUse): Rights {
   return {
@@ -25,8 +25,8 @@ export function neededRights({ isCluster, database, waits }: RedisUse): Rights {
 }
 
 /**
- * Commands that scripts and the process send. The check in Redis 7 does not count arguments, and Redis 8 throws for a wrong number, so each
- * command has all arguments.
+ * Commands that scripts and the process send. Each command has all its arguments: the check in Redis 8 throws for a wrong number, although
+ * the check in Redis 7 does not count them.
  */
 const COMMANDS: readonly string[] = [
   'EVAL return 1 KEY',
@@ -113,7 +113,7 @@ const OF_CLUSTER: readonly string[] = [
 /** Names of keys with a hash tag. @param names the texts behind the tag, separated by blanks */
 const behind = (tag: string, names: string): string[] => names.split(' ').map((name) => `{${tag}}${name}`);
 
-/** The names of the queues of due work. On a Cluster each queue has a further key for each hash tag. */
+/** The names of the queues of due work. On a Cluster each queue has one more key for each hash tag. */
 const DUE: readonly string[] = [
   'bans:due',
   'deletions:due',
@@ -125,7 +125,9 @@ const DUE: readonly string[] = [
   'seasons:due',
 ];
 
-/** Sample names of keys by the ACL pattern that allows them. Each form of key that an auditor knows has a name in this list. */
+/**
+ * Sample names of keys, each under the ACL pattern that allows it. For each form of key that an auditor knows there is a name in this list.
+ */
 const KEYS: Rights['keys'] = {
   'data:*': ['data:id', 'data:version', 'data:upgrading'],
   'ledger:secret': ['ledger:secret'],
@@ -139,8 +141,8 @@ const KEYS: Rights['keys'] = {
   'purchases:unowned': ['purchases:unowned'],
   'product-purchases:asked:*': ['product-purchases:asked:google'],
   '{*': [
-    // Account ids may begin with any of these characters. An ACL pattern for only some of them would serve some accounts, and refuse
-    // others.
+    // Account ids may begin with any of these characters. An ACL pattern for only some of these characters would allow some accounts and
+    // refuse others.
     ...Array.from('09AZaz-_', (letter) => `{${letter}}`),
     ...behind('0', 'data:id data:version ledger:secret replication:mark outbox'),
     ...behind(
@@ -205,5 +207,5 @@ const TAGGED_CHANNELS: readonly string[] = [
   '{server-keys}',
 ];
 
-/** Names of channels on which all processes listen. */
+/** Channels on which all processes listen. */
 const COMMON_CHANNELS: readonly string[] = ['events', 'outboxes', 'standings'];

@@ -9,7 +9,7 @@ import type { DiskRoom } from '../server/redis-metrics.ts';
 import type { Reservations } from '../server/reservations.ts';
 import type { AppStore, StoreOptions } from '../stores/store.ts';
 
-/** The options of a serving process besides its settings. */
+/** The options of a serving process that are not settings. */
 export interface ServiceOptions {
   redis: RedisLocation;
   sessionKeys: readonly SessionKey[];
@@ -20,11 +20,11 @@ export interface ServiceOptions {
   isAlone?: boolean;
   /** Facts about the private Redis. Undefined if the service uses another Redis. */
   privateRedis?: PrivateRedisFigures;
-  /** Remembers the id of the data after the process has ended. Default: only this process knows the id. */
+  /** Remembers the id of the data beyond the end of the process. Default: only this process knows the id. */
   dataMemory?: DataMemory;
   /**
-   * Counts, for the limits of a client address, what all workers did together: creations (logins, rooms, pairings …), wrong guesses of
-   * codes and tokens, sockets and ledger entries. Default: this process counts only its own.
+   * Counts, for the limits of a client address, what the clients do on all workers together: creations (logins, rooms, pairings …), wrong
+   * guesses of codes and tokens, sockets and ledger entries. Default: this process counts only its own clients.
    */
   reservations?: Reservations;
   /** The time in milliseconds since 1970. Default: Redis's clock. Tests set their own clock. */
@@ -33,27 +33,29 @@ export interface ServiceOptions {
   wallClock?: () => number;
   /** A monotonic clock for intervals, in milliseconds. Tests set their own clock. */
   monotonic?: () => number;
-  /** Audits the Redis that these settings name (REDIS_URL or DATA_DIR), every AUDIT_EVERY_HOURS. Default: no audit in the background. */
+  /** Every AUDIT_EVERY_HOURS, audits the Redis that these settings name (REDIS_URL or DATA_DIR). Default: no audit in the background. */
   audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
   /** Gives the metrics of all workers in the Prometheus text format. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
-  /** For tests: makes an app store in place of the app stores of the setting STORE. */
+  /** For tests: makes the app store, in place of those that the setting STORE names. */
   store?: (options: StoreOptions) => AppStore;
   /** For tests: holdings in place of those in `src/holdings.ts`. */
   holdings?: readonly Holding[];
   /** For tests: whether a script that touches keys of two slots fails. */
   checksTags?: boolean;
-  /** For tests: the time that a request has in place of `REDIS_DEADLINE_MS`, in milliseconds, so that no test fails on a busy machine. */
+  /**
+   * For tests: the time that a request may take, in place of `REDIS_DEADLINE_MS`, in milliseconds, so that no test fails on a busy machine.
+   */
   redisDeadlineMs?: number;
-  /** For tests: milliseconds by which Redis's clock is ahead, as scripts see it. */
+  /** For tests: milliseconds by which scripts see Redis's clock ahead of the real one. */
   redisAheadMs?: number;
 }
 
-/** Facts about the private Redis that a process knows without asking Redis. */
+/** Facts about the private Redis that a process can find without asking Redis. */
 export interface PrivateRedisFigures {
   /** Why the private Redis has just ended. Undefined: it has not. */
   trouble(): RedisTrouble | undefined;
-  /** The room on the disk with the data of Redis. Undefined: not known. */
+  /** The free room and the size of the disk with the data of Redis. Undefined: not known. */
   disk(): DiskRoom | undefined;
   /** The memory of this machine or container in bytes. Undefined: not known. */
   readonly memoryBytes: number | undefined;

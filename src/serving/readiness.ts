@@ -14,7 +14,7 @@ export interface ReadinessOptions {
   readonly isDraining: () => boolean;
 }
 
-/** Makes the check behind `/ready`: whether a process should get traffic, and if not, why. */
+/** Makes the check behind `/ready`: whether a process should get traffic, and the reason if it should not. */
 export function readinessOf({ connections, data, keySecret, privateRedis, isDraining }: ReadinessOptions): () => Promise<RedisHealth> {
   const redisHealth = oneAtATime(() =>
     connections.health().catch((error: Error): RedisHealth => {
@@ -27,7 +27,7 @@ export function readinessOf({ connections, data, keySecret, privateRedis, isDrai
     const trouble = privateRedis?.trouble();
     const { problem } = connections;
     if (problem !== undefined) return { ok: false, problem: `${problem}${whyOf(trouble)}` };
-    // The private Redis has been started again after an end because of a full disk, but would end at its next write.
+    // A full disk ended the private Redis. It has been started again, but would end at its next write.
     if (isOfDisk(trouble)) return { ok: false, problem: `redis has ended, and would end at its next write${whyOf(trouble)}` };
     if (data.problem !== undefined) return { ok: false, problem: data.problem };
     const health = await redisHealth();
@@ -36,7 +36,7 @@ export function readinessOf({ connections, data, keySecret, privateRedis, isDrai
   };
 }
 
-/** The trouble of Redis in brackets behind a colon: `: the disk of Redis is full (docs/operations/runbook.md#a-full-disk)`. */
+/** The trouble of Redis, in brackets and followed by a colon: `: the disk of Redis is full (docs/operations/runbook.md#a-full-disk)`. */
 function whyOf(trouble: RedisTrouble | undefined): string {
   return trouble === undefined ? '' : `: ${trouble.text.replace(/\.$/, '')} (${trouble.mend})`;
 }

@@ -2,20 +2,21 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
 /**
- * Milliseconds from one call to the next, by the environment. Apple allows each app 50 calls a second to an endpoint, and a tenth of that in
- * its sandbox (https://developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits). With AHEAD_MS the service makes at most 45 and 4.
+ * Milliseconds from one call to the next in each environment. Apple allows each app 50 calls a second to an endpoint, and a tenth of this
+ * number in the sandbox (https://developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits). With AHEAD_MS the service
+ * makes at most 45 calls a second, and 4 in the sandbox.
  */
 const INTERVAL_MS = { Production: 28, Sandbox: 350 } as const;
 
-/** How far calls may come ahead of that pace, in milliseconds, so that single calls need not wait. */
+/** How far calls may run ahead of this pace, in milliseconds, so that single calls need not wait. */
 const AHEAD_MS = 250;
 
 /** The longest pause that Apple may ask for, in milliseconds. A longer one would be a fault. */
 const LONGEST_HOLD_MS = 3_600_000;
 
 /**
- * Takes the turn of a call, by the generic cell rate algorithm. `budget` has the time from which on calls come ahead of the pace. Answers
- * taken(milliseconds to wait), full(milliseconds until there is a turn).
+ * Takes a turn for a call, by the generic cell rate algorithm. `budget` holds the time up to which the calls so far use up the pace.
+ * Answers taken(milliseconds to wait), full(milliseconds until there is a turn).
  */
 const takeScript = defineScript({
   name: 'apple/take-turn',
@@ -43,7 +44,7 @@ const holdScript = defineScript({
   answers: ['held'],
 });
 
-/** An endpoint of Apple's API for an app: what a limit of Apple's counts. */
+/** An endpoint of Apple's API for an app in an environment: each has a limit of its own. */
 export interface Limited {
   readonly bundleId: string;
   readonly environment: 'Production' | 'Sandbox';
@@ -52,7 +53,10 @@ export interface Limited {
 
 const budgetKey = ({ bundleId, environment, endpoint }: Limited): string => `{apple-budget:${bundleId}:${environment}:${endpoint}}`;
 
-/** The calls to Apple's API that all processes together may make. Redis counts them, because Apple counts them for an app. */
+/**
+ * Limits the calls of all processes together to Apple's API. The calls are counted in Redis, because Apple's limit holds for all calls of
+ * an app.
+ */
 export class ApiBudget {
   readonly #scripts: ScriptRunner;
 

@@ -7,13 +7,16 @@ export const API_AUDIENCE = 'appstoreconnect-v1';
 /** The life of a token, in seconds. Apple accepts at most an hour. */
 const LIFE_SECONDS = 1200;
 
-/** Milliseconds for which a token is used, so that it cannot end on its way to Apple, and clocks may differ by some minutes. */
+/**
+ * Milliseconds for which a token is used. It is valid for longer, so that it cannot expire on its way to Apple, even if the clocks differ
+ * by some minutes.
+ */
 const USED_MS = 600_000;
 
 /** The most apps whose tokens are kept. */
 const MOST_APPS = 100;
 
-/** The tokens with which the service calls the App Store Server API: one for each app. */
+/** The tokens with which the service calls the App Store Server API. Each app has its own. */
 export class ApiTokens {
   readonly #options: Pick<AppleOptions, 'wallClock' | 'monotonic'>;
   readonly #held = new Map<string, { readonly token: Promise<string>; readonly until: number }>();
@@ -29,7 +32,7 @@ export class ApiTokens {
     const token = this.#sign(bundleId, settings);
     if (this.#held.size >= MOST_APPS) this.#held.clear();
     this.#held.set(bundleId, { token, until: now + USED_MS });
-    // A token that could not be made is not kept.
+    // If a token could not be made, the failure is not kept.
     token.catch(() => this.#held.delete(bundleId));
     return token;
   }

@@ -7,7 +7,10 @@ import { ServerApi } from './server-api.ts';
 import type { AppleOptions } from './settings.ts';
 import { SignedTexts } from './signed-texts.ts';
 
-/** Apple as the app store, by what Apple has signed and by what its API answers. The sandbox opens the same class with certificates of its own. */
+/**
+ * Apple as the app store. It relies on texts that Apple has signed, and on the answers of Apple's API. The sandbox uses the same class with
+ * certificates of its own.
+ */
 export class AppleStore implements AppStore {
   readonly name = 'apple';
   readonly installs = undefined;

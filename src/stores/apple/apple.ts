@@ -21,7 +21,7 @@ export const apple = {
       .optional()
       .meta({ description: 'apple: the id of the transaction, in place of `transaction`.' }),
   },
-  // Transaction ids are numbers that others may guess.
+  // Transaction ids are numbers that other people can guess.
   openProofs: ['transactionId'],
   accountIds: {
     field: 'appleAccountToken',
@@ -36,14 +36,14 @@ export const apple = {
       const settings = appleSettings(config);
       return new AppleStore({ ...options, settings: () => settings });
     }
-    // The sandbox signs by Redis's clock, so the store checks the times by the same clock.
+    // The sandbox signs texts with times of Redis's clock, so the store checks the times by the same clock.
     return new AppleStore({ ...options, wallClock: options.now, settings: () => standIn.apple });
   },
 } as const satisfies StoreDeclaration;
 
 /**
- * The id of an account for Apple: a UUID of version 8, whose bits an application defines (RFC 9562, section 5.8). So an id that coinop made
- * differs from the random ids of apps.
+ * The id of an account for Apple: a UUID of version 8, whose bits an application defines (RFC 9562, section 5.8). The version shows whether
+ * coinop made an id: the random ids of apps have another version.
  */
 export function appleAccountTokenOf(accountId: string): string {
   const digits = hash('sha256', `coinop:apple-account-token:${accountId}`, 'hex').slice(0, 32).split('');

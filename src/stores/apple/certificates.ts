@@ -1,6 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 
-/** Apple's marks in its certificates: an extension of each kind, whose content does not matter. Object ids in DER, without tag and length. */
+/**
+ * Extensions by which Apple marks its certificates. Each kind of certificate has its own, and its content does not matter. Object ids in
+ * DER, without tag and length.
+ */
 const MARKS = {
   /** 1.2.840.113635.100.6.11.1: the certificate signs what the App Store says. */
   leaf: Buffer.from('2a864886f76364060b01', 'hex'),
@@ -11,17 +14,17 @@ const MARKS = {
 /** The most bytes of a certificate. Apple's have at most 1,200. */
 const MOST_BYTES = 4096;
 
-/** A chain of certificates that ends at a pinned root. Whether it was valid at a time is a question for each text. */
+/** A chain of certificates that ends at a pinned root. The caller has to check whether the chain was valid when a text was signed. */
 export interface Chain {
   readonly leaf: X509Certificate;
-  /** The time in which all of its certificates are valid, in milliseconds since 1970. */
+  /** The time in which all certificates of the chain are valid, in milliseconds since 1970. */
   readonly validFrom: number;
   readonly validTo: number;
 }
 
 /**
- * Verifies the chain of a signed text: leaf, intermediate, root. The root is not read, because the chain has to end at one of the pinned
- * roots. Revocation is not asked for: Apple's leaf may have expired, and the texts that it signed stay good.
+ * Verifies the chain of a signed text: leaf, intermediate, root. The root in the text is not read, because the chain has to end at one of
+ * the pinned roots. Revocation is not checked: Apple's leaf may have expired, and the texts that it signed stay valid.
  * @param x5c the certificates in base64, as in the header of the text
  * @returns undefined: the chain does not verify
  */
@@ -83,7 +86,7 @@ function hasExtension({ raw }: X509Certificate, objectId: Buffer): boolean {
   });
 }
 
-/** The elements of DER, one after the other. OpenSSL has parsed the certificate before, so its lengths are right. */
+/** The elements of a text in DER, one after the other. OpenSSL has already parsed the certificate, so its lengths are right. */
 function elementsOf(der: Buffer): Element[] {
   const elements: Element[] = [];
   for (let at = 0; at + 2 <= der.length;) {

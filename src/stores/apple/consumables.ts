@@ -6,10 +6,10 @@ import type { AppleOptions } from './settings.ts';
 import { SignedNotifications } from './signed-notifications.ts';
 import { CONSUMABLE, refundedUnits, SANDBOX, soldIdOf, WHOLE_PERCENTAGE, type Transaction } from './transactions.ts';
 
-/** Milliseconds between two questions for refunds without the API's keys. Nothing is asked then. */
+/** Milliseconds between two searches for refunds if the API's keys are missing. Nothing is asked then. */
 const ASK_EVERY_MS = 15 * 60_000;
 
-/** Consumables, which players may buy again and again. */
+/** Purchases of consumables, which players may buy again and again. */
 export class AppleProducts extends AppleSales<ProductPurchase> implements OneTimeProducts {
   readonly #notifications: SignedNotifications;
 
@@ -27,14 +27,14 @@ export class AppleProducts extends AppleSales<ProductPurchase> implements OneTim
     return transaction && { transaction };
   }
 
-  /** Tells Apple that the buyer has the coins, so that the app need not finish the transaction. */
+  /** Tells Apple that the buyer has received the coins, so that the app need not finish the transaction. */
   override async acknowledge({ id, packageName }: Sold, traceparent?: string): Promise<boolean> {
     const { api } = this.known;
     if (!api.isOpen) return true;
     return this.#told('the buyer has it', async () => api.finish(await this.#appOf(id, packageName), id, traceparent));
   }
 
-  /** Only facts of the ledger. Whether to grant the refund, coinop leaves to Apple. */
+  /** Only facts of the ledger. Apple decides whether to grant the refund. */
   async tellUse({ id, packageName }: Sold, { isGranted, spent }: Use): Promise<boolean> {
     const told = {
       customerConsented: true,
@@ -79,7 +79,7 @@ export class AppleProducts extends AppleSales<ProductPurchase> implements OneTim
     };
   }
 
-  /** Reads Apple's history of notifications, in both environments. Without the API's keys signed texts alone tell of refunds. */
+  /** Reads Apple's history of notifications in both environments. Without the API's keys only signed texts report refunds. */
   async *refunds(since: number): AsyncGenerator<readonly Refund[]> {
     if (!this.known.api.isOpen) return;
     let failure: unknown;
@@ -89,7 +89,7 @@ export class AppleProducts extends AppleSales<ProductPurchase> implements OneTim
           for await (const page of this.known.api.notifications(app, type, since)) yield await this.#refundsIn(page);
         }
       } catch (error) {
-        // The keys may lack rights for one app. The list is still read for the next apps.
+        // The keys may lack rights for one app. The list is still read for the other apps.
         failure ??= error;
       }
     }

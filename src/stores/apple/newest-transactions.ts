@@ -4,7 +4,10 @@ import { RenewalInfo, Transaction } from './transactions.ts';
 
 const newestKey = (soldId: string): string => `{apple:${soldId}}`;
 
-/** Keeps what Apple has signed about a purchase, unless something newer is known. Answers newest(transaction, renewal info or ''). */
+/**
+ * Keeps a transaction that Apple has signed for a purchase, unless a newer one is known. Answers newest(the newest transaction, renewal
+ * info or '').
+ */
 const keepScript = defineScript({
   name: 'apple/keep-newest',
   lua: `local known = redis.call('HMGET', newest, 'transaction', 'bought', 'signed', 'renewal')
@@ -20,7 +23,7 @@ const keepScript = defineScript({
   durable: true,
 });
 
-/** Keeps the renewal info of a subscription, unless a newer one is known. Answers kept. */
+/** Keeps the renewal info of a subscription, unless newer info is known. Answers kept. */
 const keepRenewalScript = defineScript({
   name: 'apple/keep-renewal',
   lua: `if tonumber(redis.call('HGET', newest, 'renewalSigned') or -1) <= tonumber(signed) then
@@ -49,8 +52,9 @@ export interface Newest {
 }
 
 /**
- * The newest that Apple has signed about each purchase. A text says how a purchase was when it was signed, and its owner may send it again
- * at any time: an older text must not undo a refund that a newer one told of. A subscription's newest transaction is the one bought last.
+ * The newest texts that Apple has signed for each purchase. A text describes a purchase at the time of its signature, and the owner may
+ * send it again at any time. An older text must not undo a refund that a newer text has reported. The newest transaction of a subscription
+ * is the last purchase or renewal.
  */
 export class NewestTransactions {
   readonly #scripts: ScriptRunner;

@@ -7,8 +7,8 @@ const number = z.number().optional();
 const App = { bundleId: z.string(), appAppleId: number };
 
 /**
- * What a notification says: https://developer.apple.com/documentation/appstoreservernotifications/responsebodyv2decodedpayload. Fields that
- * the service does not read have Apple's types, as Apple's own library demands.
+ * The content of a notification: https://developer.apple.com/documentation/appstoreservernotifications/responsebodyv2decodedpayload. Even
+ * the fields that the service does not read must have Apple's types, as in Apple's own library.
  */
 export const NotificationPayload = z.object({
   notificationType: z.string().max(64),
@@ -50,9 +50,9 @@ export interface NamedApp {
   readonly appAppleId?: number | undefined;
 }
 
-/** The app that a notification is about, as each of its parts names it. Empty: it names none. */
+/** The apps that the parts of a notification name. Empty: it names none. */
 export function appsIn({ data, summary, externalPurchaseToken: external, appData }: NotificationPayload): NamedApp[] {
-  // Apple marks the tokens of its sandbox by the beginning of their ids.
+  // The ids of tokens from Apple's sandbox have a beginning of their own.
   const environment: Environment = external?.externalPurchaseId?.startsWith('SANDBOX') === true ? SANDBOX : 'Production';
   return [data, summary, external && { ...external, environment }, appData].filter((named) => named !== undefined);
 }

@@ -42,7 +42,7 @@ export const appleNotifications = {
 export class AppleNotifications implements Notifications {
   readonly #options: AppleOptions;
   readonly #signed: SignedNotifications;
-  // Every type is counted from 0 on: Prometheus sees no increase in a series that begins with 1.
+  // Every type is counted from 0 on, because Prometheus sees no increase in a series that starts at 1.
   readonly #counts = new Map<string, number>([...TYPES, 'unknown'].map((type) => [type, 0]));
 
   constructor(options: AppleOptions, known: Known) {
@@ -73,7 +73,7 @@ export class AppleNotifications implements Notifications {
 function countIn(metrics: Metrics, counts: ReadonlyMap<string, number>): void {
   metrics.countBy({
     name: 'coinop_apple_notifications_total',
-    help: 'Notifications of Apple that verified, by type. Types and subtypes that the service does not know count as unknown.',
+    help: 'Notifications of Apple that were verified, by type. Types and subtypes that the service does not know count as unknown.',
     label: 'type',
     counts: () => [...counts],
   });

@@ -5,7 +5,7 @@ import { boundedFetch, Fault, parseJson, type TextAnswer } from '../bounded-fetc
 import { ApiTokens } from './api-tokens.ts';
 import type { AppleApiSettings } from './settings.ts';
 
-/** The outcome of a test notification that Apple was asked to send. */
+/** The outcome of a test notification that Apple was asked to send for an app. */
 export interface ProbedApp {
   /**
    * `sent`: Apple knows the app, and tried to send. `no_address`: App Store Connect has no address for notifications. `refused`: Apple refuses
@@ -16,7 +16,7 @@ export interface ProbedApp {
   readonly reason: string;
   /** The id of the app in App Store Connect. Undefined: Apple has not said it yet. */
   readonly appId?: number | undefined;
-  /** The outcome of the last attempt to send: `SUCCESS`, or the reason why not. Undefined: Apple has not tried yet. */
+  /** The outcome of the last attempt to send: `SUCCESS`, or the reason of the failure. Undefined: Apple has not tried yet. */
   readonly attempt?: string | undefined;
   /** The time of Apple's answer, by Apple's clock. */
   readonly date: string | undefined;
@@ -24,7 +24,7 @@ export interface ProbedApp {
 
 const CALL_MS = 4000;
 
-/** How often, and after how many milliseconds, Apple is asked for the outcome of a test notification. */
+/** How many times, and at which interval in milliseconds, Apple is asked for the outcome of a test notification. */
 const CHECKS = 4;
 const CHECK_AFTER_MS = 1000;
 
@@ -41,8 +41,8 @@ const Checked = z.object({
 const Payload = z.object({ data: z.object({ appAppleId: z.int().optional() }).optional() });
 
 /**
- * For the doctor: asks Apple to send a test notification of an app in production, and how that went. So it tries the key, the app and the
- * address for notifications at once.
+ * For the doctor: asks Apple to send a test notification for an app in production, and reads how that went. This tests the key, the app and
+ * the address for notifications at once.
  * @throws Fault if Apple does not answer
  */
 export async function probeApp(bundleId: string, api: AppleApiSettings): Promise<ProbedApp> {

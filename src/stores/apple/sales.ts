@@ -16,22 +16,27 @@ export interface Known {
   readonly api: ServerApi;
 }
 
-/** Milliseconds after which a failed environment is the last that is asked. A key that Apple refuses fails at once. */
+/**
+ * If an environment fails after more than this many milliseconds, no further environment is asked. A key that Apple refuses fails at once.
+ */
 const FIRST_GROUP_MS = 2000;
 
-/** The most ids of transactions whose subscriptions are kept: the second step of a request needs what the first has found. */
+/**
+ * The most transaction ids whose subscriptions are remembered. The second step of a request needs the subscription that the first step has
+ * found.
+ */
 const MOST_FOUND = 1000;
 
 /**
- * Purchases of one kind in the App Store. Signed transactions prove them. With the API's keys Apple is asked for the present transaction;
- * without, what Apple has signed before decides.
+ * Purchases of one kind in the App Store. Signed transactions prove them. With the API's keys the service asks Apple for the present
+ * transaction. Without them, the newest transaction that Apple has signed before decides.
  */
 export abstract class AppleSales<Purchase> implements Sales<Purchase> {
   protected readonly options: AppleOptions;
   protected readonly known: Known;
   /** The `type` of these transactions. */
   readonly #type: string;
-  /** The store's own ids of purchases, by the bare ids of transactions. They never change. */
+  /** The store's own ids of purchases, by the ids of transactions that came without an environment. They never change. */
   readonly #found = new LruCache<string, string>(MOST_FOUND);
 
   constructor(options: AppleOptions, known: Known, type: string) {
@@ -61,7 +66,7 @@ export abstract class AppleSales<Purchase> implements Sales<Purchase> {
   async read(proof: string, packageName?: string, traceparent?: string): Promise<Answer<Purchase>> {
     const shown = isSigned(proof) ? await this.#verify(proof) : undefined;
     if (shown !== undefined && !this.#sells(shown)) return 'unknown';
-    // A verified text is kept before Apple is asked, and counts if Apple does not know the transaction yet.
+    // A verified text is stored before Apple is asked. It counts if Apple does not know the transaction yet.
     const id = shown === undefined ? await this.idOf(proof) : soldIdOf(shown);
     const kept = shown === undefined ? await this.known.newest.find(id) : await this.known.newest.keep(id, shown);
     const newest = (await this.#asked(id, kept?.transaction, packageName, traceparent)) ?? kept;
@@ -73,10 +78,10 @@ export abstract class AppleSales<Purchase> implements Sales<Purchase> {
 
   protected abstract purchaseOf(transaction: Transaction, renewal: RenewalInfo | undefined): Purchase;
 
-  /** Asks Apple for the present texts about a purchase. Undefined: Apple knows no such purchase. @param id the store's own id of it */
+  /** Asks Apple for its present texts about a purchase. Undefined: Apple knows no such purchase. @param id the store's own id of it */
   protected abstract ask(id: string, app: App, traceparent: string | undefined): Promise<Asked | undefined>;
 
-  /** The app finishes its transactions: Apple asks servers for nothing. */
+  /** The app finishes its transactions: Apple does not expect this from servers. */
   async acknowledge(_purchase: Sold, _traceparent?: string): Promise<boolean> {
     return true;
   }
@@ -105,7 +110,7 @@ export abstract class AppleSales<Purchase> implements Sales<Purchase> {
     return this.#firstOf(appsOf(transactionId, undefined, undefined, this.packageNames), (app) => this.transactionIn(app, transactionId));
   }
 
-  /** The transaction with an id, as Apple has it now. Undefined: the app has none. */
+  /** The transaction with this id in its present state at Apple. Undefined: the app has none. */
   protected async transactionIn(app: App, transactionId: string, traceparent?: string): Promise<Transaction | undefined> {
     const text = await this.known.api.transaction(app, transactionId, traceparent);
     const transaction = text === undefined ? undefined : await this.opened(text, Transaction);
@@ -120,12 +125,15 @@ export abstract class AppleSales<Purchase> implements Sales<Purchase> {
     throw appStoreUnavailable(UNKNOWN_STATE_MS);
   }
 
-  /** The first answer about any of the apps, which are asked in groups. @throws what a question throws, if no other one has an answer */
+  /**
+   * The first answer for any of the apps. The apps of a group are asked at the same time. @throws what a question throws, if no other one
+   * has an answer
+   */
   async #firstOf<Found>(groups: readonly (readonly App[])[], ask: (app: App) => Promise<Found | undefined>): Promise<Found | undefined> {
     let failure: unknown;
     const endsAt = performance.now() + FIRST_GROUP_MS;
     for (const apps of groups) {
-      // The request has a deadline, and an environment that fails slowly leaves no time for the next.
+      // The request has a deadline. If an environment fails slowly, no time is left for the next one.
       if (failure !== undefined && performance.now() > endsAt) break;
       const answers = await Promise.allSettled(apps.map(ask));
       for (const answer of answers) {
@@ -155,8 +163,8 @@ export interface Asked {
 }
 
 /**
- * The apps and environments in which a purchase may be: those of a group are asked at once. Purchases with money come first, and the
- * sandbox only if there is none.
+ * The apps and environments in which a purchase may be, in groups: the apps of a group are asked at the same time. Production, where people
+ * pay money, comes first. The sandbox is asked only if production has no such purchase.
  */
 export function appsOf(id: string, kept: Transaction | undefined, packageName: string | undefined, all: readonly string[]): App[][] {
   if (kept !== undefined) return [[{ bundleId: kept.bundleId, environment: kept.environment }]];

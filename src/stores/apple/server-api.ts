@@ -14,13 +14,13 @@ export interface App {
   readonly environment: Environment;
 }
 
-/** What Apple has signed about a subscription. */
+/** The texts that Apple has signed about a subscription. */
 export interface SignedSubscription {
   readonly transaction: string;
   readonly renewal: string;
 }
 
-/** A call, and what Apple's limits count it as. */
+/** A call, with the names under which Apple's limits count it. */
 interface ApiCall {
   readonly app: App;
   readonly endpoint: 'transactions' | 'subscriptions' | 'finish' | 'notifications' | 'consumption';
@@ -33,7 +33,7 @@ interface ApiCall {
 
 /** The errors by which Apple says that it has no such thing: https://developer.apple.com/documentation/appstoreserverapi/error-codes */
 const UNKNOWN = new Set([
-  // The customer's account, the app, the original transaction, the transaction.
+  // No such account of a customer, app, original transaction, or transaction.
   4040001, 4040003, 4040005, 4040010,
   // An id that cannot be of a transaction.
   4000006, 4000008,
@@ -45,13 +45,15 @@ const RETRYABLE = new Set([4040002, 4040004, 4040006, 4290000, 5000001]);
 /** The most bytes of an answer: a page of 20 notifications of subscriptions has 440 KB. */
 const ANSWER_BYTES = 1024 * 1024;
 
-/** The least milliseconds that a call needs once it has its turn. */
+/** The shortest time in milliseconds that a call needs once it has its turn. */
 const CALL_NEEDS_MS = 1000;
 
-/** How far back the history of notifications goes, in milliseconds: 180 days, in the sandbox 30. A minute less, because clocks differ. */
+/**
+ * How far back the history of notifications goes, in milliseconds: 180 days, and 30 in the sandbox. A minute less, because clocks differ.
+ */
 const HISTORY_MS = { Production: 180 * 86_400_000 - 60_000, Sandbox: 30 * 86_400_000 - 60_000 } as const;
 
-/** The most pages of notifications of one type, of 20 each. More come only from a fault. */
+/** The highest number of pages of notifications of one type, with 20 notifications on a page. More come only from a fault. */
 const MOST_PAGES = 5000;
 
 const ApiError = z.object({ errorCode: z.int() });
