@@ -35,7 +35,7 @@ export interface TextAnswer {
 }
 
 /**
- * Sends one request, with a timeout and a bound on the answer's size. Redirects are not followed, so that the credential of the request
+ * Sends one request, with a timeout and a limit on the answer's size. Redirects are not followed, so that the credential of the request
  * reaches no other server.
  * @throws Fault on a timeout, a network error or an answer that is too long
  */
@@ -48,7 +48,7 @@ export async function boundedFetch(url: string, request: BoundedRequest, timeout
   }
 }
 
-/** Uses node:http, because the global fetch with a timeout takes three times as much CPU time, and a purchase makes two requests. */
+/** Uses node:http, because the global fetch with a timeout takes three times as much CPU time. A purchase makes two requests. */
 function answerTo(url: string, bounded: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
   const { method = 'GET', headers, body, answerBytes = ANSWER_LIMIT_BYTES } = bounded;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 
-/** The problem if only some of these settings are set, which have no effect without each other. */
+/** The problem if only some of these settings are set, although each has an effect only together with the others. */
 export function togetherProblems(config: Config, names: readonly (keyof Config)[]): string[] {
   const given = names.filter((name) => config[name] !== undefined);
   const missing = names.filter((name) => config[name] === undefined);

@@ -4,35 +4,40 @@ import { Circuit } from './circuit.ts';
 import { appStoreUnavailable } from './store-refusals.ts';
 import type { StoreOptions } from './store.ts';
 
-/** The most milliseconds of one try. A store's slow answers take a second or two: a later answer is given up, and the call is retried. */
+/**
+ * The most milliseconds of one try. A store's slow answers take a second or two. After this time the service gives an answer up, and
+ * retries the call.
+ */
 const TRY_MS = 4000;
 
-/** The most milliseconds of a call with all its tries. An endpoint that makes a call needs a longer `deadlineMs`. */
+/** The most milliseconds for a call with all its tries. An endpoint that makes a call needs a longer `deadlineMs`. */
 export const CALL_MS = 8000;
 
-/** The most milliseconds for an acknowledgement or the like, enough for one try and a retry. The buyer waits for the outcome. */
+/** The most milliseconds for an acknowledgement or the like: enough for one try and a retry. The buyer waits for the outcome. */
 export const TELL_MS = 4000;
 
 const TRIES = 3;
 
-/** Milliseconds of the pause before the second try. The pause doubles before each further try, and jitter takes off up to half. */
+/**
+ * The pause before the second try, in milliseconds. The pause doubles before each further try, and random jitter shortens it by up to half.
+ */
 const FIRST_PAUSE_MS = 300;
 
-/** The least milliseconds that must be left for a try to start. */
+/** A try starts only if at least this many milliseconds are left. */
 const SHORTEST_TRY_MS = 500;
 
-/** The `retryAfterMs` of a refusal after a failed call for which the app store named no time. */
+/** The `retryAfterMs` of a refusal after a failed call, if the app store named no time. */
 const DEFAULT_RETRY_AFTER_MS = 5000;
 
 /**
- * The `retryAfterMs` of a refusal while the store refuses the service's keys, and the least milliseconds between two log lines about it. An
- * operator needs longer than a minute to correct them.
+ * The `retryAfterMs` of a refusal while the store refuses the service's keys. Also the shortest time in milliseconds between two log lines
+ * about this. An operator needs more than a minute to correct the keys.
  */
 const MISCONFIGURED_MS = 60_000;
 
 /**
- * The `retryAfterMs` of the refusal for an answer that is not understood, in milliseconds. Until a developer adds the state it stays
- * unknown, so an early retry gains nothing.
+ * The `retryAfterMs` of a refusal because the store's answer cannot be interpreted, in milliseconds. The state stays unknown until a
+ * developer adds it, so an early retry gains nothing.
  */
 export const UNKNOWN_STATE_MS = 60_000;
 
@@ -45,16 +50,16 @@ export class Misconfigured extends Error {}
 /** Statuses after which a call is retried, besides 5xx. 409 means a concurrent change of the same resource. */
 const RETRYABLE = new Set([408, 409, 429]);
 
-/** The error for a status that does not end a call: a Fault if a retry may help, else Misconfigured. */
+/** The error for a status that does not end a call: a Fault if a retry may help, otherwise Misconfigured. */
 export function errorOf(status: number, retryAfterMs: number | undefined): Error {
   if (status >= 500 || RETRYABLE.has(status)) return new Fault(`status ${status}`, retryAfterMs);
   return new Misconfigured(`status ${status}`);
 }
 
-/** Calls a store's API: with retries, within a limit of time, and with a circuit breaker. */
+/** Calls a store's API with retries, with a time limit, and with a circuit breaker. */
 export class StoreCalls {
   readonly #options: Pick<StoreOptions, 'monotonic' | 'log'>;
-  /** A circuit breaker for each host: one API of a store may fail while another works. */
+  /** A circuit breaker for each host, because one API of a store may fail while another works. */
   readonly #circuits = new Map<string, Circuit>();
   #misconfiguredLoggedAt = -Infinity;
 
@@ -84,7 +89,7 @@ export class StoreCalls {
         this.#logMisconfigured(host, error);
         throw appStoreUnavailable(MISCONFIGURED_MS);
       }
-      // Any other error is the service's own, such as a limit on its calls.
+      // Any other error comes from the service itself, such as a limit on its calls.
       if (!(error instanceof Fault)) throw error;
       if (circuit.failed(monotonic())) log.warn({ host }, 'the app store does not answer: calls to it are suspended');
       log.warn({ host, fault: error.message }, 'a call to the app store failed');

@@ -6,14 +6,17 @@ type Row = (typeof table)[number];
 
 const rows: readonly StoreDeclaration[] = table;
 
-/** The name of an app store, as a request, a product of the catalogue and a purchase have it. The sandbox sells under Google's name. */
+/**
+ * The name of an app store, as it appears in a request, in a product of the catalogue and in a purchase. The sandbox sells under Google's
+ * name.
+ */
 export type StoreName = Row['name'];
 
 export const STORE_NAMES = rows.map(({ name }) => name) as unknown as NamesOf<typeof table>;
 
 type NamesOf<Rows extends readonly { readonly name: string }[]> = { readonly [I in keyof Rows]: Rows[I]['name'] };
 
-/** The store of a purchase of a subscription that does not name its store. */
+/** The store for purchases of subscriptions that do not name their store. */
 export const FIRST_STORE: StoreName = STORE_NAMES[0];
 
 const opened = rows.filter(({ open }) => open !== undefined).map(({ name }) => name as StoreName);
@@ -31,7 +34,7 @@ export function rowOf(name: string): StoreDeclaration {
   return rows.find((row) => row.name === name) ?? rows[0]!;
 }
 
-/** The stores that STORE names: a list, `sandbox` for all of them with the sandbox in their place, or `off`. */
+/** The stores that STORE names: a list, `sandbox` for all stores with the sandbox in their place, or `off`. */
 function namedBy({ STORE }: Config): readonly StoreDeclaration[] {
   if (STORE === 'sandbox') return rows.filter(({ open }) => open !== undefined);
   return STORE.split(',').flatMap((name) => rows.filter((row) => row.name === name && row.open !== undefined));
@@ -54,7 +57,7 @@ export function checkStores(config: Config): StoreCheck {
 }
 
 /**
- * The app stores that the setting STORE names. Only to be called if `checkStores` found no problem.
+ * The app stores that the setting STORE names. Must be called only if `checkStores` found no problem.
  * @param sandbox the settings that stand in for those of the stores with STORE=sandbox
  */
 export function openStores(config: Config, options: OpeningOptions, sandbox: object | undefined): Stores {
@@ -73,7 +76,7 @@ export class Stores {
     return this.all.find((store) => store.name === name);
   }
 
-  /** The sales of one kind in a store. Undefined if the store is not open, or its settings are missing. */
+  /** The sales of one kind in a store. Undefined if the store is not open, or if its settings are missing. */
   salesOf<Kind extends 'subscriptions' | 'products'>(name: string, kind: Kind): AppStore[Kind] {
     const sales = this.named(name)?.[kind];
     return sales === undefined || sales.packageNames.length === 0 ? undefined : sales;

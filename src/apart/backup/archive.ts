@@ -4,16 +4,16 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { createTarHeader, readTarHeader, BLOCK_BYTES, paddingOf } from './tar.ts';
 
 /**
- * The file of a backup: a tar archive (POSIX.1-1988 "ustar"), so that `tar xf` opens it without coinop. The last member, SHA256SUMS, has
- * the checksums of the other members in the format of `sha256sum --check`. A truncated file has no last member.
+ * The file of a backup. It is a tar archive (POSIX.1-1988 "ustar"), so that `tar xf` opens it without coinop. The last member, SHA256SUMS,
+ * has the checksums of the other members in the format of `sha256sum --check`. A truncated file has no last member.
  */
 
-/** Why a file is not a complete backup. The message is a sentence for the operator. */
+/** Why a file is not a complete backup. The message is a sentence for the operator to read. */
 export class DamagedBackup extends Error {}
 
 const SUMS = 'SHA256SUMS';
 
-/** The bytes of the two empty blocks that end an archive. */
+/** The number of bytes in the two empty blocks that end an archive. */
 const END_BYTES = 2 * BLOCK_BYTES;
 
 /** The most bytes of a member that is read into memory as a whole. */
@@ -62,7 +62,7 @@ export class ArchiveWriter {
       await this.#append(piece);
     }
     await this.#append(Buffer.alloc(paddingOf(bytes)));
-    // The header is written last, because it contains the length, which is known only now.
+    // The header is written last. It contains the length of the content, which is not known before.
     await writeAll(this.#file, createTarHeader(name, bytes, this.#modifiedAt), header);
     const sha256 = hash.digest('hex');
     this.#sums.push(`${sha256}  ${name}\n`);
@@ -98,7 +98,7 @@ async function writeAll(file: FileHandle, bytes: Buffer, position: number): Prom
   for (let done = 0; done < bytes.length;) done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
 }
 
-/** An archive whose members are listed but not checked yet. */
+/** An archive whose members were listed but not checked yet. */
 export class Archive {
   readonly #file: FileHandle;
   readonly #members: ReadonlyMap<string, Place>;
@@ -188,7 +188,7 @@ async function membersOf(file: FileHandle, size: number): Promise<ReadonlyMap<st
     members.set(name, { from, bytes });
     position = from + bytes + paddingOf(bytes);
   }
-  if (!members.has(SUMS)) throw new DamagedBackup(`It has no ${SUMS}: it is no backup of coinop, or not a whole one.`);
+  if (!members.has(SUMS)) throw new DamagedBackup(`It has no ${SUMS}: it is no backup of coinop, or an incomplete one.`);
   return members;
 }
 

@@ -17,10 +17,10 @@ import { countTombstones } from './known-deletions.ts';
 /** The most findings that an error message lists. `npm run audit` lists all. */
 const MOST_LISTED = 5;
 
-/** Facts about a copy of the data, after all of it was read. */
+/** Facts about a copy of the data, known once all of it was read. */
 export interface CheckedData {
   readonly counts: AuditCounts;
-  /** The first findings of the audit, at most MOST_LISTED. */
+  /** The first findings of the audit, up to MOST_LISTED. */
   readonly findings: readonly Finding[];
   /** The sum of all accounts' balances. */
   readonly coins: bigint;
@@ -28,7 +28,7 @@ export interface CheckedData {
 }
 
 /**
- * Upgrades the data in the command's own Redis to this coinop's version, as the service does at its start.
+ * Upgrades the data in the command's own Redis to the version of this coinop, as the service does at its start.
  * @returns the version before, or undefined if there was nothing to upgrade
  * @throws Failure for data that this coinop cannot upgrade
  */
@@ -84,7 +84,7 @@ class Balances {
   };
 }
 
-/** The text of the findings for the operator: `Drift: 7 findings, the first of them:`, and a line for each. */
+/** The text of the findings for the operator: `Drift: 7 findings, the first of them:`, followed by a line for each. */
 export function driftText({ counts, findings }: CheckedData): string {
   const listed = findings.map(({ subject, text, kind }) => `    ${subject}: ${text} (${kind})`);
   return [`Drift: ${counts.drift} ${counts.drift === 1 ? 'finding' : 'findings'}, the first of them:`, ...listed].join('\n');

@@ -6,9 +6,12 @@ import { pairsOf } from '../../redis/reply-pairs.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 
-/** This file is about accounts that were deleted. A backup from before a deletion still has the account, so a restore deletes it again. */
+/**
+ * This file is about accounts that were deleted. A backup that was made before a deletion still has the account, so a restore deletes the
+ * account again.
+ */
 
-/** The index of deleted accounts. The private Redis is a single Redis, so there is one index. */
+/** The index of deleted accounts. The private Redis is a single Redis, so there is only one index of deletions. */
 const INDEX = tombstoneKeys(1)[0]!;
 
 const QUEUE = queueKeys(DELETIONS_DUE, 1)[0]!;

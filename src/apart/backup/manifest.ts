@@ -5,7 +5,7 @@ import { DamagedBackup, type Archive } from './archive.ts';
 /** The names of the members of a backup's archive. */
 export const MEMBERS = { data: 'dump.rdb', sessionKeys: 'session-keys', tombstones: 'tombstones', manifest: 'manifest.json' } as const;
 
-/** The version of the backup's format. It rises with each change after which an older coinop cannot restore the file. */
+/** The version of the backup's format. It rises with each change that makes a backup unreadable for older versions of coinop. */
 const FORMAT = 1;
 
 const Audit = z.object({
@@ -23,7 +23,7 @@ const Manifest = z.object({
   version: z.string(),
   /** The version of the data. Null: Redis had no data yet. */
   dataVersion: z.string().nullable(),
-  /** The backup contains every operation that was acknowledged before this time. */
+  /** The backup contains every operation that was acknowledged before this time, in milliseconds since 1970. */
   at: z.iso.datetime(),
   redis: z.string(),
   data: z.object({ bytes: z.number(), sha256: z.string() }),
@@ -33,7 +33,7 @@ const Manifest = z.object({
     .object({
       accounts: z.number(),
       keys: z.number(),
-      /** The sum of all balances, in decimal digits, because a double may not hold it exactly. */
+      /** The sum of all balances in decimal digits, because a double may not hold it exactly. */
       coins: z.string().regex(/^\d+$/),
       tombstones: z.number(),
       audit: Audit,
@@ -63,7 +63,7 @@ export async function manifestOf(archive: Archive): Promise<Manifest> {
   return data;
 }
 
-/** Why this coinop cannot restore data of this version, as a sentence. Undefined: it can. */
+/** The reason why this coinop cannot restore data of this version, as a sentence. Undefined: it can. */
 export function problemOfVersion(version: string | null): string | undefined {
   const stand = version === null ? 'current' : standOfVersion(version);
   if (stand === 'current' || stand === 'older') return undefined;

@@ -27,7 +27,7 @@ export interface RestoreOptions {
   /** The path of the backup's file. */
   readonly from: string;
   readonly isReplacing: boolean;
-  /** Paths of further backups whose tombstones are applied too. */
+  /** Paths of further backups whose tombstones (deletions of accounts) are applied too. */
   readonly tombstoneFiles: readonly string[];
   readonly forgetsDeletions: boolean;
   readonly acceptsDrift: boolean;
@@ -52,8 +52,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
     try {
       return await stageAndPutInPlace(dataDir, archive, manifest, [...old, ...deletions], options);
     } finally {
-      // After a success the folder no longer exists. If the restore was cut off while it put files in place, the folder must stay: it is
-      // the only copy of the data that the next start of the service puts in place.
+      // After a success the folder no longer exists. If a crash interrupts the restore while it puts files in place, the folder must stay.
+      // It then holds the only copy of the data, which the next start of the service puts in place.
       if (!isCutOff(dataDir)) await rm(staged, { recursive: true, force: true });
     }
   } catch (error) {
@@ -68,7 +68,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
   }
 }
 
-/** Opens a backup and compares it with its checksums. @throws Failure if this coinop cannot restore the backup */
+/** Opens a backup and checks its members against its checksums. @throws Failure if this coinop cannot restore the backup */
 async function openBackup(file: string, signal: AbortSignal): Promise<{ archive: Archive; manifest: Manifest }> {
   let archive: Archive | undefined;
   try {
@@ -99,7 +99,7 @@ async function tombstonesOf(file: string, signal: AbortSignal): Promise<Tombston
 }
 
 /**
- * Locks DATA_DIR, and finishes or removes an interrupted restore.
+ * Locks DATA_DIR, and finishes or removes a restore that was interrupted.
  * @returns the real path of DATA_DIR
  * @throws Failure if a service runs on DATA_DIR, or if it has data that may not be replaced
  */
@@ -111,7 +111,7 @@ async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<st
   }
   const { folder, isHeld } = await holdDataDir({ DATA_DIR: dataDir });
   if (!isHeld) throw new Failure(`DATA_DIR ${folder} is in use. Stop the service first.`);
-  // The lock is not visible to another container that uses the same volume, so a running Redis is searched for too.
+  // The lock is not visible in another container that uses the same volume, so this also searches for a running Redis.
   await refuseRunningRedis(folder);
   finishRestore(folder);
   await rm(join(folder, RESTORING), { recursive: true, force: true });
@@ -175,7 +175,7 @@ async function stageAndPutInPlace(
     throw new Failure(
       `Nothing was restored: the data of the backup contradicts itself. --accept-drift restores it all the same.\n${driftText(checked)}`,
     );
-  // Accounts that are deleted again are only closed at this stage, so the counts of accounts and coins must still equal those in the
+  // Accounts that are deleted again are only closed at this stage. So the numbers of accounts and coins must still equal those in the
   // manifest.
   const lost = lossOf(checked, manifest);
   if (lost !== undefined) throw new Failure(`Nothing was restored: ${lost}`);
@@ -183,7 +183,7 @@ async function stageAndPutInPlace(
   await giveToOwner(staged, dataDir);
   await syncAll(staged);
   signal.throwIfAborted();
-  // A service in another container may have started since the first check.
+  // A service in another container may have started after the first check.
   await refuseRunningRedis(dataDir);
   const suffix = `.before-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
   const kept = ['redis', 'session-keys', DATA_ID_FILE].filter((name) => existsSync(join(dataDir, name)) && existsSync(join(staged, name)));
@@ -203,8 +203,8 @@ function counted(accounts: number): string {
 }
 
 /**
- * Why the restored data does not have the accounts and coins that the manifest counts. An audit of the restored data alone would not notice
- * data that was lost on the way to Redis.
+ * The reason why the restored data does not have as many accounts and coins as the manifest says. An audit of the restored data alone would
+ * not notice data that got lost on the way to Redis.
  */
 function lossOf({ coins, counts }: CheckedData, { verified }: Manifest): string | undefined {
   if (verified === null) return undefined;
@@ -235,7 +235,7 @@ async function giveNewId(redis: Redis, staged: string): Promise<void> {
   await writeFile(join(staged, DATA_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'wx' });
 }
 
-/** Gives the files to the owner of DATA_DIR, because after a restore by root the service's user could not open them. */
+/** Gives the files to the owner of DATA_DIR, because after a restore by root the user of the service could not open them. */
 async function giveToOwner(staged: string, dataDir: string): Promise<void> {
   const { uid, gid } = await stat(dataDir);
   if (process.getuid?.() !== 0 || uid === 0) return;

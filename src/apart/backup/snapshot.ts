@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { Failure } from '../../process/command.ts';
 
 /**
- * Milliseconds of silence after which the snapshot is given up. Before the snapshot begins Redis sends a blank line every ten seconds, for
+ * Milliseconds of silence after which the snapshot fails. Before the snapshot begins, Redis sends an empty line every ten seconds, for
  * example while it rewrites its append-only file.
  */
 const SILENCE_MS = 120_000;
@@ -11,9 +11,9 @@ const MARK_LENGTH = 40;
 const LONGEST_LINE = 1024;
 
 /**
- * The data of a Redis at one moment after the call, in Redis's own format (RDB). Redis sends the data as to a replica: it forks, and the
- * child process writes into this connection. So Redis goes on serving, no file appears in its folder, and the data is the complete state at
- * the fork, with every operation that was acknowledged before.
+ * Reads the data of a Redis at one moment after the call, in Redis's own format (RDB). Redis sends the data as it would send it to a
+ * replica: it forks, and the child process writes into this connection. So Redis goes on serving, and no file appears in its folder. The
+ * data is the complete state at the moment of the fork, with every operation that was acknowledged before.
  *
  * https://redis.io/docs/latest/operate/oss_and_stack/management/replication/ ; `redis-cli --rdb` does the same.
  * @throws Failure if Redis refuses, ends the connection too early, or is silent for two minutes
@@ -34,12 +34,16 @@ export async function* snapshotOf(socketPath: string, signal: AbortSignal): Asyn
 }
 
 /**
- * The commands that ask for a snapshot. `eof`: Redis streams from the child's memory instead of writing a file in its folder. `rdb-only`:
- * no writes follow the snapshot. Redis refuses SYNC while an answer is on its way, so each command waits for the previous answer.
+ * The commands that ask for a snapshot. With `eof` Redis streams from the child's memory instead of writing a file in its folder.
+ * With `rdb-only` no writes follow the snapshot. Redis refuses SYNC while an answer is on its way, so each command waits for the previous
+ * answer.
  */
 const COMMANDS = ['REPLCONF capa eof', 'REPLCONF rdb-only 1', 'SYNC'];
 
-/** Sends the commands, and reads the connection up to the data. The line before the data is `$EOF:<mark>` or `$<length>`. */
+/**
+ * Sends the commands, and reads from the connection up to the beginning of the data. The line before the data is `$EOF:<mark>` or
+ * `$<length>`.
+ */
 async function begin(socket: Socket, incoming: AsyncIterator<Buffer>): Promise<{ mark: Buffer | undefined; length: number; rest: Buffer }> {
   const commands = COMMANDS.values();
   const send = (): void => {
@@ -69,7 +73,7 @@ async function begin(socket: Socket, incoming: AsyncIterator<Buffer>): Promise<{
   }
 }
 
-/** Reads data whose end is marked by random bytes, which the line before the data named. */
+/** Reads data that ends with a mark of random bytes. The line before the data has named this mark. */
 async function* marked(incoming: AsyncIterator<Buffer>, rest: Buffer, mark: Buffer): AsyncGenerator<Buffer, undefined> {
   let held = rest;
   for (;;) {

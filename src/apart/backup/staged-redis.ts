@@ -9,21 +9,21 @@ import { PrivateRedis } from '../../process/private-redis.ts';
 import { syncFolder } from '../../process/restored-data.ts';
 
 /**
- * Redis 7.0 keeps an append-only file as a base and increments, listed in a manifest. From a backup coinop makes a base without increments:
- * https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
+ * Redis 7.0 keeps an append-only file as a base file and increments, which a manifest lists. From a backup coinop makes a base without
+ * increments: https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
  */
 const BASE = 'appendonly.aof.1.base.rdb';
 const AOF_MANIFEST = `file ${BASE} seq 1 type b\n`;
 
 /**
- * Settings in which the Redis of a copy differs from the service's. No service uses the copy, so its data need not be on disk before
+ * Settings that differ between the Redis of a copy and the service's Redis. No service uses the copy, so its data need not be on disk until
  * `syncAll` has run.
  */
 const SETTINGS = ['--appendfsync', 'no', '--auto-aof-rewrite-percentage', '0'];
 
 /**
- * The value of oom_score_adj for the copy's Redis, the highest (proc(5)): on a machine short of memory the kernel then kills the copy and
- * not the service's Redis.
+ * The value of oom_score_adj for the copy's Redis, the highest value (proc(5)). If the machine runs out of memory, the kernel then kills
+ * the copy and not the service's Redis.
  */
 const ENDED_FIRST = '1000';
 
@@ -68,13 +68,13 @@ export async function startStaged(folder: string): Promise<StagedRedis> {
     };
   } catch (error) {
     await server.stop();
-    // Redis creates the log file when it starts, so without the file this machine has no redis-server.
+    // Redis creates the log file when it starts. So if the file is missing, this machine has no redis-server.
     if (!existsSync(logFile)) throw error;
     throw new Failure(`Redis does not load the data of the backup: ${lastLine(readFileSync(logFile, 'utf8')) ?? (error as Error).message}`);
   }
 }
 
-/** The last line of a Redis's log, without the process id, the time and the level. */
+/** The last line in the log of a Redis, without the process id, the time and the level. */
 function lastLine(text: string): string | undefined {
   return text
     .trim()
@@ -87,7 +87,7 @@ function preferToEnd(pid: number | undefined): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, ENDED_FIRST);
   } catch {
-    // A hardened /proc refuses the write. If memory runs out, the kernel may then kill any process, the copy or another.
+    // A hardened /proc refuses the write. If memory runs out, the kernel may then kill any process, not necessarily the copy.
   }
 }
 

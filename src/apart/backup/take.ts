@@ -31,24 +31,27 @@ import { readTombstones, textOfTombstones } from './known-deletions.ts';
 /** The prefix of the folder in which an unfinished backup is written. */
 const UNFINISHED = '.coinop-backup-';
 
-/** Settings of a private Redis that is started only for a snapshot: it must not rewrite its append-only file. */
+/** Settings of a private Redis that is started only for a snapshot. It must not rewrite its append-only file. */
 const READING = ['--auto-aof-rewrite-percentage', '0'];
 
 /**
- * The memory that the audited copy needs, as a multiple of what the service's Redis uses. A Redis that has just loaded its data needs less
- * than one that has run for long, so a small margin is enough.
+ * The memory that the audited copy needs, as a multiple of the memory that the service's Redis uses. A Redis that has just loaded its data
+ * needs less memory than a Redis that has run for long, so a small margin is enough.
  */
 const MEMORY_MARGIN = 1.1;
 
 /** How many copies of the data the backup puts on disk: the backup's file, and the copy that is audited. */
 const COPIES = 2;
 
-/** Bytes on disk that are left for the service's own writes during the backup: at 250 B each, 400,000 coin operations. */
+/**
+ * Bytes of the disk that are left for the service's own writes during the backup. At 250 B each they are enough for 400,000 coin
+ * operations.
+ */
 const ROOM_LEFT_BYTES = 100_000_000;
 
 export interface BackupOptions {
   readonly config: Config;
-  /** Where to write the backup: the path of a file that does not exist, or of a folder. */
+  /** The place of the backup: the path of a file that does not exist yet, or of a folder. */
   readonly to: string;
   readonly withSessionKeys: boolean;
   readonly isAudited: boolean;
@@ -59,14 +62,14 @@ export interface BackupOptions {
 export interface TakenBackup {
   readonly file: string;
   readonly manifest: Manifest;
-  /** The findings of the audit of the copy, as text. Undefined: there are none, or the copy was not audited. */
+  /** The findings of the audit of the copy, as text. Undefined: there are no findings, or the copy was not audited. */
   readonly drift: string | undefined;
   /** Hints for the operator, a sentence each. */
   readonly hints: readonly string[];
 }
 
 /**
- * Takes a backup of the private Redis. The file is written in a separate folder next to its final place, and moved there once it is
+ * Takes a backup of the private Redis. The file is written in a separate folder next to its final place. It is moved there once it is
  * complete, checked and on disk.
  * @throws Failure or SettingError if there is no backup; no file is left
  */
@@ -75,7 +78,7 @@ export async function takeBackup(options: BackupOptions): Promise<TakenBackup> {
   const startedAt = new Date();
   const file = placeOf(options.to, startedAt);
   const folder = dirname(file);
-  // Only one backup may write into a folder at a time: two would delete each other's unfinished files as leftovers.
+  // Only one backup at a time may write into a folder. Two backups would delete each other's unfinished files as leftovers.
   const lock = createHash('sha256').update(folder).digest('hex').slice(0, 32);
   if ((await holdName(`coinop:backup:${lock}`)) === undefined) throw new Failure(`Another backup is writing into ${folder}.`);
   for (const name of readdirSync(folder)) if (name.startsWith(UNFINISHED)) rmSync(join(folder, name), { recursive: true, force: true });
@@ -116,7 +119,7 @@ interface WrittenBackup {
   readonly checked: CheckedData | undefined;
 }
 
-/** Writes the backup's file, reads the data back out of the file, audits the data, and adds the result to the file. */
+/** Writes the backup's file, reads the data back from the file, audits the data, and adds the result to the file. */
 async function write(draft: string, unfinished: string, options: BackupOptions): Promise<WrittenBackup> {
   const { config, withSessionKeys, isAudited, signal } = options;
   const archive = await ArchiveWriter.create(draft, Date.now());
@@ -147,10 +150,10 @@ async function addData(
   try {
     const dataVersion = await readDataVersion(redis);
     if (parseDataVersion(dataVersion ?? '')?.isUpgrading === true && !isOwn)
-      throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
+      throw new Failure('The service is upgrading the data. Take the backup once the service is ready.');
     if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));
     const dataBytes = Number(/^aof_current_size:(\d+)/m.exec(await redis.info('persistence'))?.[1] ?? 0);
-    // If no service runs, a full disk does no harm to a service.
+    // If no service runs, a full disk cannot harm one.
     if (!isOwn && isOnDiskOfData(folder, config)) refuseWithoutRoom(folder, dataBytes * (isAudited ? COPIES : 1));
     const server = await redis.info('server');
     const at = new Date().toISOString();
@@ -163,7 +166,7 @@ async function addData(
 }
 
 /**
- * Refuses the audit if the copy does not fit into memory: the kernel might kill the service's Redis.
+ * Refuses the audit if the memory does not suffice for the copy, because the kernel might kill the service's Redis.
  * @param used bytes of memory that the service's Redis uses
  */
 function refuseWithoutMemory(used: number): void {
@@ -175,7 +178,7 @@ function refuseWithoutMemory(used: number): void {
 }
 
 /**
- * Refuses the backup if the disk might get full: the service's Redis would then be unable to acknowledge a write, and exit.
+ * Refuses the backup if the disk might get full. The service's Redis would then be unable to acknowledge writes, and would exit.
  * @param needed bytes of the backup, estimated from the append-only file, which is at least as large as a snapshot
  */
 function refuseWithoutRoom(folder: string, needed: number): void {
@@ -197,7 +200,7 @@ function nameOfServer(info: string): string {
   return valkey === undefined ? `Redis ${/^redis_version:(\S+)/m.exec(info)?.[1] ?? '?'}` : `Valkey ${valkey}`;
 }
 
-/** Audits the data that the backup's file has. Data of an older version is upgraded in the copy only, which also tests the upgrade. */
+/** Audits the data in the backup's file. Data of an older version is upgraded only in the copy, which also tests the upgrade. */
 async function audited(archive: ArchiveWriter, folder: string, signal: AbortSignal): Promise<CheckedData> {
   await unpackData(archive.pieces(MEMBERS.data), folder, signal);
   const { redis, stop } = await startStaged(folder);
@@ -231,8 +234,8 @@ function sessionKeysOf({ DATA_DIR }: Config): Buffer | undefined {
 }
 
 /**
- * Gives the finished file its final name. A file that has appeared there since the start is not replaced: link(2) then fails, while
- * rename(2) would overwrite it.
+ * Gives the finished file its final name. If another file has appeared at the backup's path since the start, it is not replaced: link(2)
+ * fails then, while rename(2) would overwrite it.
  */
 function giveName(draft: string, file: string): void {
   try {
@@ -248,10 +251,10 @@ function giveName(draft: string, file: string): void {
 
 function hintsOf(file: string, config: Config, { sessionKeys }: Manifest): string[] {
   return [
-    ...(isOnDiskOfData(file, config) ? ['It is on the same disk as the data: copy it to another machine.'] : []),
+    ...(isOnDiskOfData(file, config) ? ['The backup is on the same disk as the data: copy it to another machine.'] : []),
     sessionKeys
-      ? 'It holds the keys that sign sessions: anybody who reads it can sign in as any user.'
-      : 'It holds no session keys: keep SESSION_KEYS as well, or a restore signs everybody out.',
+      ? 'The backup holds the keys that sign sessions: anybody who reads it can sign in as any user.'
+      : 'The backup holds no session keys: keep SESSION_KEYS as well, or a restore signs everybody out.',
   ];
 }
 

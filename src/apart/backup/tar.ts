@@ -1,11 +1,11 @@
 /**
- * The length of a block of a tar archive. Headers and blocks:
+ * The length of a block of a tar archive. The format of headers and blocks:
  * https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html#tag_20_92_13_06 (ustar).
  */
 
 export const BLOCK_BYTES = 512;
 
-/** For each field of a header: the index of its first byte, and its length. */
+/** For each field of a header: the index of its first byte, and its length in bytes. */
 const FIELDS = {
   name: [0, 100],
   mode: [100, 8],
@@ -20,10 +20,13 @@ const FIELDS = {
 
 type Field = keyof typeof FIELDS;
 
-/** The largest size that eleven octal digits can give. GNU tar, bsdtar and others read larger sizes in binary, marked by the first bit. */
+/**
+ * The largest size that fits into eleven octal digits. GNU tar, bsdtar and other programs write larger sizes in binary, marked by the first
+ * bit.
+ */
 const MOST_OCTAL = 8 ** 11 - 1;
 
-/** The number of bytes that fill the last block of a member. */
+/** The number of bytes needed to fill the last block of a member. */
 export function paddingOf(bytes: number): number {
   return (BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES;
 }
@@ -63,7 +66,7 @@ export function readTarHeader(block: Buffer): { name: string; bytes: number } | 
   return Number.isSafeInteger(bytes) && bytes >= 0 ? { name: get('name'), bytes } : undefined;
 }
 
-/** The checksum of a header: the sum of its bytes, with blanks in place of the checksum itself. */
+/** The checksum of a header is the sum of its bytes, with blanks in place of the checksum itself. */
 function checksumOf(block: Buffer): number {
   const [from, length] = FIELDS.checksum;
   let sum = 0;

@@ -4,15 +4,15 @@ import { probeApp, type ProbedApp } from '../../stores/apple/probe.ts';
 import { appleSettings, type AppleSettings } from '../../stores/apple/settings.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** The difference of the clocks from which Apple may refuse the service's tokens, in milliseconds. */
+/** If the clocks differ by this many milliseconds or more, Apple may refuse the service's tokens. */
 const MOST_APART_MS = 30_000;
 
-/** The most apps of which Apple is asked to send a test notification. */
+/** The most apps for which the doctor asks Apple to send a test notification. */
 const MOST_APPS = 10;
 
 /**
- * Examines Apple as the app store: the roots, and with the API's keys the key, the apps, their ids, the address and the clock. Must be called
- * only if these settings have no problem.
+ * Examines Apple as the app store: its roots, and if the API's keys are set, also the key, the apps, their ids, the address for
+ * notifications and the clock. Must be called only if these settings have no problem.
  */
 export async function examineApple(config: Config, diagnosis: Diagnosis): Promise<void> {
   if (!config.STORE.split(',').includes('apple')) return;
@@ -21,16 +21,16 @@ export async function examineApple(config: Config, diagnosis: Diagnosis): Promis
   const { api, bundleIds, appIds } = settings;
   if (api === undefined) {
     diagnosis.find('note', 'apple_not_asked', {
-      text: 'Apple is not asked about purchases: what Apple has signed decides alone.',
-      cost: 'A refund or a renewal whose notifications all got lost is known only once the app sends the transaction again.',
+      text: 'Apple is not asked about purchases: only texts that Apple has signed decide.',
+      cost: 'If all notifications of a refund or a renewal get lost, it is known only once the app sends the transaction again.',
       mend: 'APPLE_ISSUER_ID, APPLE_KEY_ID and APPLE_KEY_FILE (docs/stores.md#apple)',
     });
     return;
   }
   if (bundleIds.length > 0 && appIds.length === 0)
     diagnosis.find('note', 'apple_app_ids', {
-      text: 'Notifications of Apple are accepted with any id of an app (APPLE_APP_IDS is not set).',
-      cost: 'Little: Apple has signed them, and the bundle id is compared.',
+      text: 'Notifications of Apple are accepted with any app id (APPLE_APP_IDS is not set).',
+      cost: 'The risk is small: Apple has signed the notifications, and their bundle ids are compared.',
       mend: 'APPLE_APP_IDS=<the Apple ID of each app, App Store Connect → App Information>',
     });
   await Promise.all(bundleIds.slice(0, MOST_APPS).map((bundleId) => examineApp(bundleId, settings, diagnosis)));
@@ -65,7 +65,7 @@ async function examineApp(bundleId: string, { api, appIds }: AppleSettings, diag
   if (apartMs > MOST_APART_MS)
     diagnosis.find('warning', 'apple_clock', {
       text: `The clocks of Apple and of this machine differ by ${Math.round(apartMs / 1000)} s.`,
-      cost: 'Apple may refuse the tokens of the service, and the service what Apple has just signed.',
+      cost: 'Apple may refuse the tokens of the service, and the service may refuse texts that Apple has just signed.',
       mend: 'Set the clock of this machine by NTP.',
     });
   if (word === 'refused')
@@ -77,12 +77,12 @@ async function examineApp(bundleId: string, { api, appIds }: AppleSettings, diag
   if (word === 'no_address')
     diagnosis.find('warning', 'apple_address', {
       text: `App Store Connect has no address for notifications of the app ${bundleId}.`,
-      cost: 'Renewals and refunds are known late, and purchases only from the app.',
+      cost: 'Renewals and refunds become known late, and purchases only through the app.',
       mend: 'App Store Connect → App Information → App Store Server Notifications: PUBLIC_URL/v1/store/apple/notifications, version 2',
     });
   if (appId !== undefined && appIds.length > 0 && !appIds.includes(appId))
     diagnosis.find('danger', 'apple_app_id', {
-      text: `The app ${bundleId} has the id ${appId} with Apple, which APPLE_APP_IDS lacks.`,
+      text: `The app ${bundleId} has the id ${appId} at Apple, which APPLE_APP_IDS lacks.`,
       cost: 'Its notifications are refused with 401 bad_token.',
       mend: `APPLE_APP_IDS=${[...appIds, appId].join(',')}`,
     });

@@ -1,19 +1,19 @@
 import type { Redis } from 'ioredis';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Redis keys that one SCAN reads, in 0.3 ms of Redis's time. */
+/** The number of Redis keys that one SCAN reads. It takes 0.3 ms of Redis's time. */
 const KEYS_A_SCAN = 1000;
 
 /** Milliseconds for which the doctor searches a Redis for boards. */
 const SCAN_MS = 10_000;
 
 /**
- * Entries from which on a board is reported on a Cluster. Moving the slot of a board of a million entries blocked both nodes for 3.2 s
- * (docs/scale-out.md#moving-slots).
+ * On a Cluster a board is reported if it has at least this many entries. Moving a slot that has a board of a million entries blocked both
+ * nodes for 3.2 s (docs/scale-out.md#moving-slots).
  */
 const MOST_ON_CLUSTER = 100_000;
 
-/** Entries from which on a board is reported on a single Redis: with 294 B an entry, 300 MB. */
+/** On a single Redis a board is reported if it has at least this many entries. With 294 B an entry, they take 300 MB. */
 const MOST_ON_ONE = 1_000_000;
 
 const SCORES = /^\{board:([^}]*)\}:scores$/;

@@ -1,6 +1,6 @@
 export type Level = 'danger' | 'warning' | 'note';
 
-/** A problem that the operator should know or solve. */
+/** A problem that the operator should know of or solve. */
 export interface Finding {
   readonly level: Level;
   /** The name of the kind of problem, such as `eviction`. It never changes: programs may compare it. */
@@ -21,7 +21,7 @@ export interface Fact {
   readonly value: string;
 }
 
-/** The remedy if the service refuses the data in Redis. */
+/** The remedy for a service that refuses the data in Redis. */
 export const BRING_BACK =
   'Bring the data back; or accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)';
 
@@ -74,7 +74,7 @@ export function jsonOf(diagnosis: Diagnosis): string {
   return `${JSON.stringify({ dangers, warnings, notes, findings, facts }, undefined, 2)}\n`;
 }
 
-/** The text without control characters: some texts come from Redis or the network, and must not control the terminal. */
+/** The text without its control characters. Some texts come from Redis or the network, and must not control the terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '?');
 }

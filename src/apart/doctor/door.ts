@@ -12,10 +12,10 @@ export { jsonOf, textOf } from './diagnosis.ts';
 
 export interface Patient {
   readonly config: Config;
-  /** The problems of the settings, a line each. */
+  /** The problems of the settings, one line for each. */
   readonly problems: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
-  /** The address of the running service. Undefined: it follows from HOST and PORT. */
+  /** The address of the running service. Undefined: the address follows from HOST and PORT. */
   readonly url: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface Patient {
 export async function examine({ config, problems, environment, url }: Patient): Promise<Diagnosis> {
   const diagnosis = new Diagnosis();
   examineSettings(config, problems, diagnosis);
-  // With a bad REDIS_URL there is no Redis that could be examined.
+  // If REDIS_URL is invalid, there is no Redis to examine.
   if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
   await examineSignIns(config, diagnosis);
   if (!problems.some((text) => text.startsWith('APPLE_'))) {

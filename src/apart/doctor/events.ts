@@ -8,24 +8,24 @@ import { OUTBOX } from '../../redis/outbox.ts';
 import { tagOf } from '../../redis/slots.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** The connection to the Redis that has a Redis key. Undefined: it is down, which is a separate finding. */
+/** The connection to the Redis that holds a given key. Undefined: this Redis is down, which is a separate finding. */
 export type RedisOf = (key: string) => Redis | undefined;
 
 const DAY_MS = 86_400_000;
 
-/** The bytes of Redis's memory that an event takes (docs/events.md). */
+/** The bytes of Redis's memory that an event needs (docs/events.md). */
 const EVENT_BYTES = 70;
 
 /**
- * Milliseconds that events may wait in an outbox until they are reported. The relay takes less than a second, and if its process dies,
- * another process takes over within four.
+ * If events have waited in an outbox for this many milliseconds, the doctor reports them. The relay takes less than a second, and if its
+ * process dies, another process takes over within four.
  */
 const WAITING_MS = 60_000;
 
-/** Milliseconds that a webhook may be behind until it is reported, the same as in the alert CoinopWebhookBehind. */
+/** If a webhook is behind by this many milliseconds, the doctor reports it. The alert CoinopWebhookBehind has the same limit. */
 const BEHIND_MS = 300_000;
 
-/** The least age of the log, in milliseconds, from which its growth is estimated. */
+/** The growth of the log is estimated only if the log is at least this old, in milliseconds. */
 const LEAST_AGE_MS = 3_600_000;
 
 const OUTBOXES_AT_ONCE = 500;
@@ -64,13 +64,13 @@ async function eventAt(redis: Redis, position: number) {
   try {
     return entry === null ? undefined : parseEvent(entry);
   } catch {
-    // The event has a type that only a later version knows.
+    // The event has a type that only a later version of coinop knows.
     return undefined;
   }
 }
 
 /**
- * Reports events that have waited long in outboxes.
+ * Reports events that have waited in outboxes for long.
  * @param slots all slots of a Cluster, where each has an outbox; undefined: a single Redis
  */
 async function examineOutboxes(
@@ -91,7 +91,7 @@ async function examineOutboxes(
   if (oldest > now - WAITING_MS) return;
   diagnosis.find(EVENTS === 'on' ? 'warning' : 'note', 'events_wait', {
     text: `${batches} batches of events wait to be carried into the log, the oldest since ${seconds} s.`,
-    cost: 'Readers and webhooks get no new events; with EVENTS=on anywhere each change takes more of the memory of Redis.',
+    cost: 'Readers and webhooks get no new events. While EVENTS is on anywhere, each change takes more of the memory of Redis.',
     mend:
       EVENTS === 'on'
         ? 'Start the service; while it runs, see docs/operations/runbook.md#coinopeventslate'
@@ -101,7 +101,7 @@ async function examineOutboxes(
 
 /**
  * The elements of an outbox that are not in the log yet, and the time of the oldest in milliseconds since 1970. An outbox also has elements
- * that the log has already: the relay drops them some time later.
+ * that the log has already, because the relay drops them some time later.
  */
 async function waitsIn(tag: string, redisOf: RedisOf, ofLog: Redis): Promise<{ batches: number; since: number }> {
   const [redis, key] = [redisOf(`${tag}${OUTBOX}`), `${tag}${OUTBOX}`];
@@ -135,7 +135,7 @@ async function examineLog(redis: Redis, log: Log, { EVENTS, EVENTS_DAYS }: Confi
   if (grown === undefined || grown - size < left) return;
   diagnosis.find('warning', 'events_memory', {
     text: `At its current rate the log of events grows from ${sizeText(size)} to ${sizeText(grown)} (EVENTS_DAYS=${EVENTS_DAYS}), and Redis has ${sizeText(Math.max(0, left))} left.`,
-    cost: 'When the memory is full, Redis refuses writes: all coin operations are 503.',
+    cost: 'When the memory is full, Redis refuses writes, and all coin operations get 503.',
     mend: 'A smaller EVENTS_DAYS, or more memory',
   });
 }
@@ -177,7 +177,7 @@ function findDisabled(id: string, { url }: HookRecord, { by, at }: NonNullable<H
   const since = new Date(at).toISOString().slice(0, 10);
   diagnosis.find(by === 'gone' ? 'warning' : 'note', 'hook_disabled', {
     text: `The webhook ${id} to ${placeOf(url)} is disabled since ${since}: ${by === 'gone' ? 'its endpoint answered 410' : 'by an operator'}.`,
-    cost: 'It gets no events, and permanently misses those that become older than EVENTS_DAYS.',
+    cost: 'This webhook gets no events, and permanently misses those that become older than EVENTS_DAYS.',
     mend: `npm run admin -- webhooks enable ${id}; or webhooks remove ${id}`,
   });
 }
@@ -207,7 +207,7 @@ async function examineDelivery(
   if (ageMs > BEHIND_MS)
     diagnosis.find('warning', 'hook_behind', {
       text: `The webhook ${id} is behind: the next event that it has to get happened at ${next!.at}.`,
-      cost: `Its receiver has no newer events, and misses those that become older than EVENTS_DAYS (${EVENTS_DAYS}).`,
+      cost: `Its receiver gets no newer events, and misses those that become older than EVENTS_DAYS (${EVENTS_DAYS}).`,
       mend: `npm run admin -- webhooks deliveries ${id}; docs/operations/runbook.md#coinopwebhookbehind`,
     });
   const [accounts, failed, delivered] = [

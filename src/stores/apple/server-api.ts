@@ -79,8 +79,8 @@ const HistoryAnswer = z.object({
 });
 
 /**
- * The App Store Server API (https://developer.apple.com/documentation/appstoreserverapi). What it says of purchases is signed as everything
- * of Apple's, and not verified here.
+ * The App Store Server API (https://developer.apple.com/documentation/appstoreserverapi). Everything that it says of purchases is signed,
+ * as all texts of Apple's are. This class does not verify the signatures.
  */
 export class ServerApi {
   readonly #options: AppleOptions;
@@ -100,18 +100,18 @@ export class ServerApi {
     return this.#options.settings().api !== undefined;
   }
 
-  /** The signed transaction. Undefined: Apple knows none with this id. @throws Refusal `app_store_unavailable` */
+  /** The signed transaction. Undefined: Apple knows no transaction with this id. @throws Refusal `app_store_unavailable` */
   async transaction(app: App, transactionId: string, traceparent?: string): Promise<string | undefined> {
     const answer = await this.#call({ app, endpoint: 'transactions', path: `/inApps/v1/transactions/${transactionId}`, traceparent });
     return answer === undefined ? undefined : this.#parsed(TransactionAnswer, answer).signedTransactionInfo;
   }
 
-  /** What Apple signs about a subscription. Undefined: Apple knows none with this id. @throws Refusal `app_store_unavailable` */
+  /** What Apple signs about a subscription. Undefined: Apple knows no subscription with this id. @throws Refusal `app_store_unavailable` */
   async subscription(app: App, originalTransactionId: string, traceparent?: string): Promise<SignedSubscription | undefined> {
     const path = `/inApps/v1/subscriptions/${originalTransactionId}`;
     const answer = await this.#call({ app, endpoint: 'subscriptions', path, traceparent });
     if (answer === undefined) return undefined;
-    // The answer has all subscriptions of the customer.
+    // The answer lists all subscriptions of the customer.
     const all = this.#parsed(StatusAnswer, answer).data.flatMap(({ lastTransactions }) => lastTransactions);
     const found = all.find((last) => last.originalTransactionId === originalTransactionId);
     const { signedTransactionInfo: transaction, signedRenewalInfo: renewal } = found ?? {};
@@ -119,7 +119,7 @@ export class ServerApi {
   }
 
   /**
-   * Tells Apple that the buyer has what was bought.
+   * Tells Apple that the buyer has received the purchase.
    * @returns whether Apple knows the transaction. One that the app has finished already is fine
    * @throws Refusal `app_store_unavailable`
    */
@@ -139,7 +139,7 @@ export class ServerApi {
   }
 
   /**
-   * The signed notifications of a type that Apple has sent, or tried to send, since a time: page by page.
+   * The signed notifications of a type that Apple has sent, or tried to send, since a time. They come page by page.
    * @param since milliseconds since 1970
    * @throws Refusal `app_store_unavailable`
    */
@@ -159,7 +159,7 @@ export class ServerApi {
     }
   }
 
-  /** The parsed JSON of an answer; `{}` if it is empty. Undefined: Apple has no such thing. */
+  /** The parsed JSON of an answer; `{}` if the answer is empty. Undefined: Apple has no such thing. */
   async #call(call: ApiCall): Promise<unknown> {
     const settings = this.#options.settings().api;
     if (settings === undefined) throw storeUnconfigured();
@@ -195,8 +195,8 @@ export class ServerApi {
   }
 
   /**
-   * How long Apple asks to wait, in milliseconds. Its `Retry-After` is a time in milliseconds since 1970
-   * (https://developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits), where HTTP has seconds.
+   * How long Apple asks to wait, in milliseconds. Apple's `Retry-After` is a time in milliseconds since 1970
+   * (https://developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits), where HTTP has a number of seconds.
    */
   #waitOf({ headers, retryAfterMs = 0 }: TextAnswer): number {
     const at = Number(headers['retry-after']);
@@ -211,10 +211,10 @@ export class ServerApi {
   }
 }
 
-/** From this number on a `Retry-After` is a time: no wait has so many seconds. */
+/** From this number on a `Retry-After` is a time, because nobody asks to wait for so many seconds. */
 const LEAST_TIME = 1e12;
 
-/** The wait after a refusal for too many calls that names no time, in milliseconds. */
+/** The wait, in milliseconds, after a refusal for too many calls if Apple names no time. */
 const LEAST_WAIT_MS = 1000;
 
 /** The answer, if its status ends the call. Undefined: Apple has no such thing. @throws Fault if a retry may help, else Misconfigured */

@@ -7,17 +7,17 @@ import type { OpeningOptions, StoreCheck } from '../store.ts';
 import { keyFileProblems, readPrivateKey } from './private-key.ts';
 import type { Environment } from './transactions.ts';
 
-/** The certificates and apps of Apple as the app store. Apple and the sandbox differ in these settings only. */
+/** The certificates and apps of Apple as an app store. Apple and the sandbox differ only in these settings. */
 export interface AppleSettings {
   /** The apps whose purchases the service accepts. Empty: it accepts none. */
   readonly bundleIds: readonly string[];
-  /** The ids of these apps in App Store Connect. Empty: notifications of any id are accepted. */
+  /** The ids of these apps in App Store Connect. Empty: notifications with any such id are accepted. */
   readonly appIds: readonly number[];
-  /** The roots at which the certificates of signed texts have to end. Empty: no text verifies. */
+  /** The roots at which the chains of certificates in signed texts have to end. Empty: no text verifies. */
   readonly roots: () => readonly X509Certificate[] | Promise<readonly X509Certificate[]>;
-  /** Whether the players have consented that the service tells Apple if they received and used their purchases. */
+  /** Whether the players have consented that the service tells Apple whether they received and used their purchases. */
   readonly tellsUse: boolean;
-  /** The App Store Server API. Undefined: Apple is asked nothing, and what it has signed decides alone. */
+  /** The App Store Server API. Undefined: the service does not ask Apple, and relies on signed texts alone. */
   readonly api: AppleApiSettings | undefined;
 }
 
@@ -29,15 +29,15 @@ export interface AppleApiSettings {
   readonly privateKey: () => KeyObject | Promise<KeyObject>;
   /** The base URL of each environment, without a slash at the end. */
   readonly urls: Readonly<Record<Environment, string>>;
-  /** Whether the API limits how often it is called. The sandbox does not, so that proofs buy thousands of times. */
+  /** Whether the API limits the number of calls. The sandbox does not, so that tests may make thousands of purchases. */
   readonly isLimited: boolean;
-  /** Milliseconds between two readings of the refunds, whose notifications may have been lost. */
+  /** Milliseconds between two readings of the list of refunds, because their notifications may have been lost. */
   readonly askForRefundsEveryMs: number;
 }
 
 /** The options of every class in this folder. */
 export interface AppleOptions extends OpeningOptions {
-  /** The settings. A function, because the sandbox's change until the service listens. */
+  /** The settings. A function, because the sandbox's settings change until the service listens. */
   readonly settings: () => AppleSettings;
 }
 
@@ -80,7 +80,9 @@ export function appleSettings(config: Config): AppleSettings {
   };
 }
 
-/** Milliseconds between two readings of the refunds. A refund has to be known within 15 minutes, so one failed call does no harm. */
+/**
+ * Milliseconds between two readings of the list of refunds. A refund has to be known within 15 minutes, even if one call fails.
+ */
 const ASK_FOR_REFUNDS_EVERY_MS = 7 * 60_000;
 
 function apiSettings(config: Config): AppleApiSettings | undefined {
@@ -103,7 +105,7 @@ function rootProblems({ APPLE_ROOTS_FILE: file }: Config): string[] {
 
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Reads certificates in PEM, or one in DER as Apple publishes it. */
+/** Reads certificates in PEM, or a single certificate in DER, the form in which Apple publishes its roots. */
 function readRoots(file: string): X509Certificate[] {
   const bytes = readFileSync(file);
   const texts = bytes.toString('latin1').match(PEM);

@@ -6,7 +6,7 @@ import type { AppleOptions } from './settings.ts';
 import type { SignedTexts } from './signed-texts.ts';
 import { BOUGHT, CONSUMABLE, RENEWABLE, RenewalInfo, SANDBOX, soldIdOf, Transaction } from './transactions.ts';
 
-/** The most characters of a notification, and bytes of its request. One of a subscription has some 22,000. */
+/** The most characters of a notification, and the most bytes of a request that brings one. One of a subscription has some 22,000. */
 export const LONGEST = 64 * 1024;
 
 /** The most characters of a text within a notification. */
@@ -19,11 +19,14 @@ export interface Known {
 
 /** A notification that verifies. */
 export interface Told extends NotificationPayload {
-  /** The transaction that it is about. Undefined: it is about none, or about nothing that the service sells. */
+  /**
+   * The transaction that it is about. Undefined: the notification is about no transaction, or about a transaction of nothing that the
+   * service sells.
+   */
   readonly transaction: Transaction | undefined;
 }
 
-/** Notifications as Apple signs them: sent to the service, or kept in Apple's history. */
+/** Notifications as Apple signs them, whether Apple sent them to the service or keeps them in its history. */
 export class SignedNotifications {
   readonly #options: AppleOptions;
   readonly #known: Known;
@@ -33,7 +36,7 @@ export class SignedNotifications {
     this.#known = { texts, newest };
   }
 
-  /** Verifies a notification, and keeps what it says of a purchase. @throws Refusal `bad_token` */
+  /** Verifies a notification, and stores the newest transaction that it brings. @throws Refusal `bad_token` */
   async open(signedPayload: string): Promise<Told> {
     const { data: notification } = NotificationPayload.safeParse(await this.#known.texts.read(signedPayload, LONGEST));
     if (notification === undefined) throw badToken('Is not a notification that Apple has signed.');
@@ -57,7 +60,7 @@ export class SignedNotifications {
   /** @throws Refusal `bad_token` for a notification of no app, or of one that is not the service's */
   #refuseOthers(apps: readonly NamedApp[]): void {
     const { bundleIds, appIds } = this.#options.settings();
-    // Apple's sandbox does not say the app's id.
+    // Notifications of Apple's sandbox do not always have the app's id.
     const isOurs = ({ bundleId, environment, appAppleId }: NamedApp): boolean =>
       bundleIds.includes(bundleId) && (environment === SANDBOX || appIds.length === 0 || appIds.some((id) => id === appAppleId));
     if (apps.length === 0 || !apps.every(isOurs)) throw badToken('Is of another app.');
@@ -70,7 +73,7 @@ export class SignedNotifications {
   }
 }
 
-/** The values of `type` of a transaction of what the service sells. */
+/** The values of `type` in transactions of the products that the service sells. */
 const SOLD = new Set<string>([CONSUMABLE, RENEWABLE]);
 
 const badToken = (message: string) => refuse('bad_token', { message, field: 'signedPayload' });

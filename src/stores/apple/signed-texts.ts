@@ -8,7 +8,7 @@ import { chainOf, type Chain } from './certificates.ts';
 /** The most chains that are kept. Apple signs with a few at a time. */
 const MOST_CHAINS = 32;
 
-/** Milliseconds by which the clock of Apple, or of the device that signed, may be ahead. */
+/** Milliseconds by which the clock of Apple, or of the device that signed, may run ahead. */
 const AHEAD_MS = 60_000;
 
 /** The bytes of an ES256 signature (RFC 7518, section 3.4). */
@@ -17,17 +17,20 @@ const SIGNATURE_BYTES = 64;
 const Header = z.object({
   alg: z.literal('ES256'),
   x5c: z.tuple([z.string(), z.string(), z.string()]),
-  // A header that demands an extension (RFC 7515, section 4.1.11) is not understood.
+  // A header that demands an extension (RFC 7515, section 4.1.11) is refused, because the service knows no extensions.
   crit: z.never().optional(),
 });
 
-/** All that Apple signs says when. Apple does not say when a text begins or ends to count; if one does, it has to be kept (RFC 7519). */
+/**
+ * All that Apple signs says when. Apple's documents name no times at which a text becomes valid or expires. If a text has such a time, it
+ * has to be obeyed (RFC 7519).
+ */
 const Signed = z.looseObject({ signedDate: z.int().min(0), nbf: z.number().optional(), exp: z.number().optional() });
 
 export interface SignedTextsOptions {
   /** The roots at which chains may end. */
   readonly roots: () => readonly X509Certificate[] | Promise<readonly X509Certificate[]>;
-  /** The time by the clock of those who sign, in milliseconds since 1970. */
+  /** The time by the clock that the signer uses, in milliseconds since 1970. */
   readonly wallClock: () => number;
 }
 
@@ -37,7 +40,7 @@ export interface SignedTextsOptions {
  */
 export class SignedTexts {
   readonly #options: SignedTextsOptions;
-  /** By the certificates of the chain. A chain takes some 1.5 ms to verify, and a text some 0.1 ms. */
+  /** By the certificates of the chain. Verifying a chain takes some 1.5 ms, and verifying a text some 0.1 ms. */
   readonly #chains = new LruCache<string, Chain>(MOST_CHAINS);
 
   constructor(options: SignedTextsOptions) {
@@ -45,7 +48,7 @@ export class SignedTexts {
   }
 
   /**
-   * Verifies form, chain, signature and time. What the text says is left to the caller.
+   * Verifies the form, the chain, the signature and the time of a text. The caller has to check the content.
    * @param longest the most characters
    * @returns what was signed; undefined: the text does not verify
    */
@@ -77,7 +80,7 @@ export class SignedTexts {
   }
 }
 
-/** Parses JSON within the bounds of requests. Undefined: it is not of this shape. */
+/** Parses JSON within the bounds that hold for requests. Undefined: it is not of this shape. */
 function parsed<Shape extends z.ZodType>(bytes: Buffer, shape: Shape): z.output<Shape> | undefined {
   if (tooNestedField(bytes) !== undefined) return undefined;
   try {

@@ -4,7 +4,7 @@ import type { App } from './server-api.ts';
 import type { AppleOptions } from './settings.ts';
 import { boughtAtOf, RENEWABLE, RenewalInfo, SANDBOX, soldIdOf, Transaction } from './transactions.ts';
 
-/** Subscriptions that renew. All transactions of one have the same original transaction. */
+/** Subscriptions that renew. All transactions of one subscription have the same original transaction. */
 export class AppleSubscriptions extends AppleSales<StorePurchase> {
   constructor(options: AppleOptions, known: Known) {
     super(options, known, RENEWABLE);
@@ -42,8 +42,8 @@ export class AppleSubscriptions extends AppleSales<StorePurchase> {
 const BILLING_RETRY_MS = 60 * 86_400_000;
 
 /**
- * The state of a subscription by the transaction that was bought last, and by the renewal info that was signed since. A transaction alone
- * does not say whether it will be renewed.
+ * The state of a subscription, computed from the transaction that was bought last and from the renewal info that was signed later. A
+ * transaction alone does not say whether it will be renewed.
  */
 function stateOf(transaction: Transaction, told: RenewalInfo | undefined, now: number) {
   const { purchaseDate, expiresDate = purchaseDate, revocationDate = Infinity, isUpgraded = false } = transaction;

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 
-/** The environments whose texts are read. Xcode and its local tests sign with keys of their own, which anybody can have. */
+/**
+ * The environments whose texts are read. Transactions from Xcode and its local tests are signed with keys of their own, which anybody can
+ * have.
+ */
 export const Environment = z.enum(['Production', 'Sandbox']);
 
 export type Environment = z.output<typeof Environment>;
 
-/** The environment in which nobody pays: of testers, and of Apple's review of an app. */
+/** The environment in which nobody pays. Testers and Apple's reviewers of apps use it. */
 export const SANDBOX = 'Sandbox' satisfies Environment;
 
 const Time = z.int().min(0);
@@ -13,10 +16,13 @@ const Time = z.int().min(0);
 /** A transaction's id, or a product's. */
 const Id = z.string().regex(/^\d{1,30}$/);
 
-/** Percentages of refunds are in thousandths of a percent. */
+/** Percentages of refunds are given in thousandths of a percent. */
 export const WHOLE_PERCENTAGE = 100_000;
 
-/** Fields that the service does not read. A text in which one of them has another type is not Apple's: Apple's own library refuses it too. */
+/**
+ * Fields that the service does not read. If one of these fields has another type, the text is not Apple's. Apple's own library refuses it
+ * too.
+ */
 function unread(names: string, type: z.ZodType): Record<string, z.ZodType> {
   return Object.fromEntries(names.split(' ').map((name) => [name, type.optional()]));
 }
@@ -32,8 +38,9 @@ const UnreadOfTransaction = z.looseObject({
 });
 
 /**
- * The fields of a transaction that the service reads: https://developer.apple.com/documentation/appstoreserverapi/jwstransactiondecodedpayload.
- * The service keeps the fields of this shape, so a new field is optional.
+ * The fields of a transaction that the service reads
+ * (https://developer.apple.com/documentation/appstoreserverapi/jwstransactiondecodedpayload). The service stores transactions in this
+ * shape, so a field that is added later has to be optional.
  */
 const ReadOfTransaction = z.object({
   transactionId: Id,
@@ -46,7 +53,7 @@ const ReadOfTransaction = z.object({
   purchaseDate: Time,
   signedDate: Time,
   quantity: z.int().min(1).max(1_000_000).default(1),
-  // The id that the app gave to the store. An id that does not have coinop's form is ignored.
+  // The id that the app gave to the store. An id in another form than coinop's is ignored.
   appAccountToken: z.string().max(64).toLowerCase().optional().catch(undefined),
   originalPurchaseDate: Time.optional(),
   transactionReason: z.string().max(64).optional(),
@@ -84,27 +91,30 @@ export const RenewalInfo = UnreadOfRenewal.pipe(ReadOfRenewal);
 
 export type RenewalInfo = z.output<typeof RenewalInfo>;
 
-/** The `inAppOwnershipType` of what a user bought. A user of a family gets nothing for what another member bought. */
+/** The `inAppOwnershipType` of a purchase by the user. A member of a family gets nothing for a purchase of another member. */
 export const BOUGHT = 'PURCHASED';
 
-/** The values of `type` of a transaction of which the service sells. */
+/** The values of `type` in transactions of the products that the service sells. */
 export const CONSUMABLE = 'Consumable';
 export const RENEWABLE = 'Auto-Renewable Subscription';
 
-/** The store's own id of what a transaction bought, as in `Sold`. */
+/** The store's own id of the purchase that a transaction belongs to, as in `Sold`. */
 export function soldIdOf({ type, transactionId, originalTransactionId, environment }: Transaction): string {
   return type === RENEWABLE ? `${environment}:${originalTransactionId}` : transactionId;
 }
 
 /**
- * When the user bought the subscription, in milliseconds since 1970. A renewal tells of the first purchase; the purchase after the
- * subscription had ended is one of its own.
+ * When the user bought the subscription, in milliseconds since 1970. A renewal has the time of the first purchase. If the user buys the
+ * subscription again after its end, that is a purchase of its own.
  */
 export function boughtAtOf({ transactionReason, purchaseDate, originalPurchaseDate = purchaseDate }: Transaction): number {
   return transactionReason === 'PURCHASE' ? purchaseDate : originalPurchaseDate;
 }
 
-/** The number of units that are refunded. A percentage is rounded, so units that differ from whole units by no more are whole units. */
+/**
+ * The number of units that are refunded. Apple rounds percentages. So a number of units that differs from a whole number by no more than
+ * the rounding counts as whole.
+ */
 export function refundedUnits({ quantity, revocationDate, revocationPercentage = WHOLE_PERCENTAGE }: Transaction): number {
   if (revocationDate === undefined) return 0;
   const units = (quantity * revocationPercentage) / WHOLE_PERCENTAGE;

@@ -14,7 +14,7 @@ const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.goo
  */
 const ASSERTION_LIFE_SECONDS = 600;
 
-/** Milliseconds before its expiry from which on an access token is renewed, so that it cannot expire on its way to Google. */
+/** An access token is renewed this many milliseconds before its expiry, so that it cannot expire on its way to Google. */
 const RENEW_BEFORE_MS = 60_000;
 
 const GRANT_TIMEOUT_MS = 4000;
@@ -23,12 +23,12 @@ const Granted = z.object({ access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$
 const GrantRefused = z.object({ error: z.string().regex(/^\w{1,64}$/) });
 
 /**
- * Access tokens of the service account, by the JWT bearer grant (RFC 7523; Google's "Using OAuth 2.0 for Server to Server
- * Applications", https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests).
+ * Access tokens of the service account, which Google issues for signed requests (JWT bearer grant, RFC 7523; Google's "Using OAuth 2.0 for
+ * Server to Server Applications", https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests).
  */
 export class AccessTokens {
   readonly #options: GoogleOptions;
-  /** The cached access token. `renewAt`: when to renew it, in milliseconds on the monotonic clock. */
+  /** The cached access token. `renewAt`: when to renew the token, in milliseconds on the monotonic clock. */
   #held: { token: string; renewAt: number } | undefined;
   #granting: Promise<string> | undefined;
 
@@ -48,7 +48,7 @@ export class AccessTokens {
 
   /** Drops an access token that an API refused, and gets a new one. */
   replace(refused: string, account: () => Promise<ServiceAccount>): Promise<string> {
-    // Only the refused token is dropped: a concurrent call may have replaced it already.
+    // Only the refused token is dropped, because a concurrent call may already have replaced it.
     if (this.#held?.token === refused) this.#held = undefined;
     return this.current(account);
   }
@@ -84,7 +84,7 @@ async function assertionOf({ clientEmail, privateKey, privateKeyId, tokenUrl }: 
 }
 
 /**
- * Reads the answer to a request for an access token. OAuth's errors have status 400 or 401 and an error code in JSON (RFC 6749, section
+ * Reads the answer to a request for an access token. An error of OAuth has status 400 or 401, and an error code in JSON (RFC 6749, section
  * 5.2).
  */
 function grantOf({ status, text, retryAfterMs }: TextAnswer): unknown {

@@ -9,7 +9,7 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly body?: object;
-  /** The header traceparent of the player's request for which the call is made. */
+  /** The header traceparent of the player's request that caused the call. */
   readonly traceparent?: string | undefined;
   /** The most milliseconds for all tries together. Default: CALL_MS. */
   readonly budgetMs?: number;
@@ -22,8 +22,8 @@ export interface ApiAnswer {
 }
 
 /**
- * The statuses that end a call, with a result or with "no such resource": Google answers 400 for a token of a form that it never issues, and
- * 410 for a purchase that ended long ago. Methods without a result answer 204 (`purchases.subscriptions.acknowledge`).
+ * The statuses that end a call, with a result or with "no such resource". Google answers 400 for a token in a form that it never issues,
+ * and 410 for a purchase that ended long ago. Methods without a result answer 204 (`purchases.subscriptions.acknowledge`).
  */
 const DEFINITE = new Set([200, 204, 400, 404, 410]);
 
@@ -51,7 +51,7 @@ export class GoogleApi {
   /** One try. A 401 refuses the access token: the same try then sends the request again with a new token. */
   async #tryOnce(request: ApiRequest, endsAt: number): Promise<ApiAnswer> {
     const account = this.#options.settings().serviceAccount!;
-    // Concurrent calls share one request for a token. Each call keeps its own time limit while it waits for the token.
+    // Concurrent calls share one request for a token. Each call keeps to its own time limit while it waits for the token.
     const token = await withinTime(this.#tokens.current(account), endsAt);
     let answer = await send(request, token, endsAt);
     if (answer.status === 401) {
@@ -82,7 +82,7 @@ function send({ method, url, body, traceparent }: ApiRequest, token: string, end
 function definite({ method }: ApiRequest, { status, text, retryAfterMs }: TextAnswer): ApiAnswer {
   if (DEFINITE.has(status)) {
     if (status < 300 && text === '' && method === 'POST') return { status, body: {} };
-    // Google's errors are JSON too. An HTML page comes from a proxy on the way and says nothing about the purchase, so `parseJson` throws a
+    // Google's errors are JSON too. An HTML page comes from a proxy on the way and does not concern the purchase, so `parseJson` throws a
     // Fault.
     return { status, body: parseJson(text) };
   }

@@ -7,7 +7,7 @@ import { PushTokens } from './push-tokens.ts';
 import type { GoogleOptions } from './settings.ts';
 import { PlaySubscriptions } from './subscriptions.ts';
 
-/** Google as the app store. The sandbox opens the same class with addresses and keys of its own. */
+/** Google as the app store. The sandbox uses the same class with addresses and keys of its own. */
 export class GoogleStore implements AppStore {
   readonly name = 'google';
   readonly #options: GoogleOptions;

@@ -26,7 +26,7 @@ export const google = {
       const settings = googleSettings(config);
       return new GoogleStore({ ...options, settings: () => settings });
     }
-    // The sandbox's endpoints make tokens by Redis's clock, so the store checks their times by the same clock.
+    // The sandbox makes tokens with times of Redis's clock, so the store checks their times by the same clock.
     return new GoogleStore({ ...options, wallClock: options.now, settings: () => standIn.settings });
   },
 } as const satisfies StoreDeclaration;

@@ -9,13 +9,13 @@ import { appStoreUnavailable } from '../store-refusals.ts';
 import type { InstallProofs } from '../store.ts';
 import type { GoogleOptions, GoogleSettings, IntegrityKeys } from './settings.ts';
 
-/** The most milliseconds that a verdict may be old, by the store's timestamp. */
+/** The highest age of a verdict, in milliseconds, by the store's timestamp. */
 const MAX_AGE_MS = 5 * 60_000;
 
 /** The most milliseconds that a verdict's time may lie in the future. The clocks of the store and of the service differ by less. */
 const TOLERANCE_MS = 60_000;
 
-/** A time in milliseconds. Google's JSON has int64 as a string; older tokens have a number. */
+/** A time in milliseconds. In Google's JSON an int64 is a string; older tokens have a number. */
 const Milliseconds = z.union([
   z.number(),
   z
@@ -53,7 +53,7 @@ export function provesInstalls({
   return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
 }
 
-/** Decrypts and verifies Play Integrity tokens, which an app gets by a "classic" request. */
+/** Decrypts and verifies Play Integrity tokens, which apps get by a "classic" request. */
 export class IntegrityTokens implements InstallProofs {
   readonly #options: GoogleOptions;
   readonly #api: GoogleApi;
@@ -76,7 +76,7 @@ export class IntegrityTokens implements InstallProofs {
   }
 
   /**
-   * The verdict of a genuine token. `failedChecks` tells whether the verdict is good enough.
+   * The verdict of a genuine token. `failedChecks` tells whether the verdict suffices.
    * @throws Refusal `bad_token`; without local keys, when the store has to decrypt the token, also `app_store_unavailable` and
    * `store_unconfigured`
    */
@@ -96,8 +96,8 @@ export class IntegrityTokens implements InstallProofs {
   }
 
   /**
-   * An encrypted token does not show its app, so the store is asked for each configured app in turn, all within CALL_MS. Most services have
-   * one app. If the store is unavailable for one app, the service still asks for the next.
+   * An encrypted token does not show its app, so the service asks the store about each configured app in turn, all within CALL_MS. Most
+   * services have one app. If the store does not answer for one app, the service still asks about the next app.
    */
   async #openByStore(token: string, traceparent: string | undefined): Promise<IntegrityPayload> {
     const { integrityUrl, packageNames } = this.#options.settings();
@@ -160,7 +160,7 @@ function payloadOf(bytes: Uint8Array): IntegrityPayload {
 }
 
 /**
- * The names of the checks that a verdict does not pass; none for a genuine install. A check whose field the verdict lacks is not passed.
+ * The names of the checks that a verdict fails; none for a genuine install. A check fails if the verdict lacks the field for it.
  * @param expected `nonce` in base64url without padding, `now` in milliseconds since 1970
  */
 export function failedChecks(
@@ -171,7 +171,8 @@ export function failedChecks(
   const ageMs = now - (requestDetails.timestampMillis ?? -Infinity);
   const passed: Record<IntegrityCheck, boolean> = {
     nonce: requestDetails.nonce?.replace(/=+$/, '') === nonce,
-    // Google warns that requestPackageName may be forged. The packageName in appIntegrity is verified by the app's certificate.
+    // Google warns that requestPackageName may be forged. The packageName in appIntegrity is reliable, because it is verified by the app's
+    // certificate.
     package: packageName !== undefined && packageNames.includes(packageName) && requestDetails.requestPackageName === packageName,
     age: ageMs <= MAX_AGE_MS && ageMs >= -TOLERANCE_MS,
     app_recognition: appIntegrity.appRecognitionVerdict === 'PLAY_RECOGNIZED',

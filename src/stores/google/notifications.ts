@@ -39,7 +39,7 @@ export const googleNotifications = {
     subscription: z.string().optional(),
   }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
-  // First Google's keys that verify the token may have to be fetched. Then a new purchase is checked (8 s) and consumed (4 s).
+  // First the service may have to fetch Google's keys that verify the token. Then a new purchase is checked (8 s) and consumed (4 s).
   deadlineMs: 20_000,
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
@@ -70,7 +70,8 @@ export class PlayNotifications implements Notifications {
       );
     const hint = (part: { purchaseToken?: string | undefined } | undefined, kind: PurchaseHint['kind'], mayBeNew: boolean) =>
       part?.purchaseToken === undefined ? [] : [{ kind, id: part.purchaseToken, packageName, mayBeNew }];
-    // Google says that a notification is about one purchase. If a notification ever named several, none may get lost.
+    // Google's documents say that a notification is about one purchase. If a notification ever names several purchases, none of them may
+    // get lost.
     return [
       ...hint(subscriptionNotification, 'subscription', true),
       ...hint(oneTimeProductNotification, 'product', true),

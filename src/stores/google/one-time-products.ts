@@ -8,7 +8,7 @@ import type { GoogleOptions } from './settings.ts';
 
 /**
  * Google's PurchaseState (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#purchasestate). Any other
- * value is treated as an outage of the store: no coins are given or taken.
+ * value is treated as an outage of the store, so that no coins are given or taken.
  */
 const states: Readonly<Record<string, ProductState>> = { PENDING: 'pending', PURCHASED: 'purchased', CANCELLED: 'canceled' };
 
@@ -25,10 +25,10 @@ const Whole = z.union([
 const Purchase = z.object({
   orderId: z.string().max(255).optional(),
   purchaseStateContext: z.object({ purchaseState: z.string() }),
-  // The account id that the app gave to the store. An id that does not have coinop's form is ignored.
+  // The account id that the app gave to the store. An id in another form than coinop's is ignored.
   obfuscatedExternalAccountId: z.string().max(255).optional().catch(undefined),
   testPurchaseContext: z.looseObject({}).optional(),
-  // A purchase of several products at once would need a quantity for each. The service does not understand such a purchase.
+  // A purchase of several products at once would need a quantity for each product. The service refuses to interpret such a purchase.
   productLineItem: z.tuple([
     z.object({
       productId: ProductId,
@@ -49,7 +49,7 @@ const VoidedPurchases = z.object({
       z.object({
         purchaseToken: z.string().min(1).max(1024),
         voidedTimeMillis: Whole,
-        // Set only if some of the units were refunded, and not all.
+        // Set only if some but not all of the units were refunded.
         voidedQuantity: Whole.optional(),
       }),
     )
@@ -58,21 +58,21 @@ const VoidedPurchases = z.object({
 });
 
 /**
- * How far back the list of voided purchases goes, in milliseconds: Google answers for the last 30 days. A minute less, because clocks
+ * How far back the list of voided purchases goes, in milliseconds. Google's list covers the last 30 days. A minute less, because clocks
  * differ.
  */
 const VOIDED_KEPT_MS = 30 * 86_400_000 - 60_000;
 
 /**
- * The most entries on a page of the list. Google allows 1,000, but an entry has some 400 bytes, and coinop's HTTP client takes answers up
- * to 64 KiB.
+ * The most entries on a page of the list. Google allows 1,000 entries, but an entry has some 400 bytes, and coinop's HTTP client takes
+ * answers of up to 64 KiB.
  */
 const VOIDED_PER_PAGE = 100;
 
-/** The most pages that are read of the list: enough for 100,000 voided purchases. If there are more, Google repeats pages. */
+/** The highest number of pages that are read of the list: enough for 100,000 voided purchases. If there are more, Google repeats pages. */
 const MOST_PAGES = 1000;
 
-/** One-time products of Google Play, by the Google Play Developer API. */
+/** Purchases of one-time products in Google Play, read by the Google Play Developer API. */
 export class PlayProducts extends PlaySales<ProductPurchase> implements OneTimeProducts {
   constructor(options: GoogleOptions, api: GoogleApi) {
     // `purchases.productsv2.getproductpurchasev2` and `purchases.products.consume`, which also acknowledges the purchase.
@@ -83,14 +83,17 @@ export class PlayProducts extends PlaySales<ProductPurchase> implements OneTimeP
     return this.options.settings().askForVoidedEveryMs;
   }
 
-  /** Calls `purchases.voidedpurchases.list` for each app. Without a parameter Google would leave out refunds of only some of the units. */
+  /**
+   * Calls `purchases.voidedpurchases.list` for each app. Without a parameter Google would leave out purchases of which only some units were
+   * refunded.
+   */
   async *refunds(since: number): AsyncGenerator<readonly Refund[]> {
     let failure: unknown;
     for (const packageName of this.packageNames) {
       try {
         yield* this.#refundsOf(packageName, since);
       } catch (error) {
-        // The service account may lack rights for one app. The list is still read for the next apps.
+        // The service account may lack rights for one app. The list is still read for the other apps.
         failure ??= error;
       }
     }
@@ -125,7 +128,7 @@ export class PlayProducts extends PlaySales<ProductPurchase> implements OneTimeP
   }
 }
 
-/** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
+/** The purchase. A text if the answer cannot be interpreted: it names the field or state at fault, for the log. */
 function parsePurchase(body: unknown, asked: Asked): ProductPurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';

@@ -6,20 +6,20 @@ import type { GoogleApi } from './google-api.ts';
 import type { Answer, Sales, Sold } from '../store.ts';
 import type { GoogleOptions } from './settings.ts';
 
-/** The id of a product, as Google's answers have it. */
+/** The id of a product in Google's answers. */
 export const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
 
-/** How Google's API reads and acknowledges the purchases of one kind. */
+/** How purchases of one kind are read and acknowledged with Google's API. */
 interface SoldKind<Purchase> {
-  /** The resource of the method that reads a purchase: `subscriptionsv2`. */
+  /** The resource of the method that reads a purchase, such as `subscriptionsv2`. */
   readonly resource: string;
   /** The resource of the method that acknowledges a purchase, and the method. */
   readonly acknowledged: readonly [resource: string, method: 'acknowledge' | 'consume'];
-  /** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
+  /** The purchase. A text if the answer cannot be interpreted: it names the field or state at fault, for the log. */
   readonly parse: (body: unknown, asked: Asked) => Purchase | string;
 }
 
-/** What is known of a purchase when Google is asked about it. */
+/** The known facts about a purchase before Google is asked about it. */
 export interface Asked {
   readonly id: string;
   readonly packageName: string;
@@ -59,10 +59,10 @@ export class PlaySales<Purchase extends object> implements Sales<Purchase> {
       return purchase;
     });
     try {
-      // The answers about the other apps are not needed, and may take long.
+      // The answers about the other apps are not needed any more, and may take long.
       return await Promise.any(found);
     } catch {
-      // If a call failed, this throws its error, because the purchase may belong to that app.
+      // If a call failed, this throws the error of that call, because the purchase may belong to its app.
       return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
     }
   }

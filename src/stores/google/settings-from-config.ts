@@ -24,8 +24,8 @@ function isRsaKey(pem: string): boolean {
 }
 
 /**
- * The problems of Google's settings, a line for each, which begins with the setting's name: a service account's key file that is unusable,
- * or one setting of a pair without the other.
+ * The problems of Google's settings, one line for each, which begins with the setting's name. A problem is an unusable key file of a
+ * service account, or one setting of a pair without the other.
  */
 function googleProblems(config: Config): string[] {
   return [
@@ -50,8 +50,8 @@ export function checkGoogle(config: Config): StoreCheck {
 }
 
 /**
- * The settings of Google as the app store. Google's addresses are constants: a person who could change them could confirm
- * forged purchases.
+ * The settings of Google as the app store. Google's addresses are constants, because anybody who could change them could confirm forged
+ * purchases.
  * @throws SettingError when `checkGoogle` reports problems
  */
 export function googleSettings(config: Config): GoogleSettings {
@@ -85,7 +85,7 @@ export function googleSettings(config: Config): GoogleSettings {
 }
 
 /**
- * Milliseconds between two readings of the voided purchases. A refund has to be known within 15 minutes, so two failed calls do no harm.
+ * Milliseconds between two readings of the list of voided purchases. A refund has to be known within 15 minutes, even if two calls fail.
  * Google allows 6,000 such calls a day.
  */
 const ASK_FOR_VOIDED_EVERY_MS = 5 * 60_000;
@@ -105,14 +105,14 @@ function readServiceAccount(file: string): ServiceAccount {
     clientEmail: key.client_email,
     privateKey: key.private_key,
     privateKeyId: key.private_key_id,
-    // The file has a token_uri too, which is ignored, because Google's addresses are constants.
+    // The file also has a token_uri. The service ignores it, because Google's addresses are constants.
     tokenUrl: 'https://oauth2.googleapis.com/token',
   };
 }
 
 /**
- * The reason of an error in the key file. The reason quotes nothing from the file, because the file contains a private key: a SyntaxError's
- * own message would quote a part of it.
+ * The reason of an error in the key file. The reason quotes nothing from the file, because the file contains a private key. The message of
+ * a SyntaxError would quote a part of it.
  */
 function reasonOf(error: unknown): string {
   if (error instanceof z.ZodError) return `${error.issues[0]!.path.join('.')}: ${error.issues[0]!.message}`;

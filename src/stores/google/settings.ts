@@ -1,7 +1,7 @@
 import type { StoreOptions } from '../store.ts';
 
 /**
- * The addresses, keys and identifiers of Google as the app store. Google and the sandbox differ in these settings only: the same code
+ * The addresses, keys and identifiers of Google as an app store. Google and the sandbox differ only in these settings: the same code
  * verifies the tokens of both.
  */
 export interface GoogleSettings {
@@ -16,7 +16,7 @@ export interface GoogleSettings {
   readonly publisherUrl: string;
   /** The base URL of the Play Integrity API: `https://playintegrity.googleapis.com`. */
   readonly integrityUrl: string;
-  /** The service account for whose access tokens the APIs answer. Undefined: the service cannot call the APIs. */
+  /** The service account whose access tokens the service uses for Google's APIs. Undefined: the service cannot call the APIs. */
   readonly serviceAccount: (() => Promise<ServiceAccount>) | undefined;
   /** The keys with which the service decrypts integrity tokens itself. Undefined: Google decrypts them (`decodeIntegrityToken`). */
   readonly integrityKeys: (() => Promise<IntegrityKeys>) | undefined;
@@ -25,7 +25,7 @@ export interface GoogleSettings {
    * accepts no notifications.
    */
   readonly notifications: { readonly audience: string; readonly email: string } | undefined;
-  /** Milliseconds between two readings of the voided purchases, whose notifications may have been lost. */
+  /** Milliseconds between two readings of the list of voided purchases, because their notifications may have been lost. */
   readonly askForVoidedEveryMs: number;
 }
 

@@ -6,8 +6,8 @@ import type { GoogleOptions } from './settings.ts';
 
 /**
  * Google's SubscriptionState (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#subscriptionstate).
- * Any other value, such as UNSPECIFIED or a state that Google adds later, is treated as an outage of the store: access is neither given nor
- * taken away.
+ * Any other value, such as UNSPECIFIED or a state that Google adds later, is treated as an outage of the store, so that access is neither
+ * given nor taken away.
  */
 const states: Readonly<Record<string, StoreState>> = {
   SUBSCRIPTION_STATE_ACTIVE: 'active',
@@ -17,13 +17,13 @@ const states: Readonly<Record<string, StoreState>> = {
   SUBSCRIPTION_STATE_CANCELED: 'canceled',
   SUBSCRIPTION_STATE_EXPIRED: 'expired',
   SUBSCRIPTION_STATE_PENDING: 'pending',
-  // The subscription was never paid for. It is expired, without a time at which access ended.
+  // The subscription was never paid for. It counts as expired, without a time at which access ended.
   SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED: 'expired',
 };
 
 /**
- * The states of a purchase that is not paid for. Such a purchase has no end of access, and if it was to replace another purchase, the other
- * purchase continues.
+ * The states of a purchase that is not paid for. Such a purchase has no end of access. If it is meant to replace another purchase, the
+ * other purchase continues.
  */
 const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED']);
 
@@ -58,14 +58,14 @@ const Purchase = z.object({
     .min(1),
 });
 
-/** Subscriptions of Google Play, by `purchases.subscriptionsv2.get` and `purchases.subscriptions.acknowledge`. */
+/** Subscriptions in Google Play, read with `purchases.subscriptionsv2.get` and acknowledged with `purchases.subscriptions.acknowledge`. */
 export class PlaySubscriptions extends PlaySales<StorePurchase> {
   constructor(options: GoogleOptions, api: GoogleApi) {
     super(options, api, { resource: 'subscriptionsv2', acknowledged: ['subscriptions', 'acknowledge'], parse: parsePurchase });
   }
 }
 
-/** The purchase. A text if the answer is not understood: the field or state at fault, for the log. */
+/** The purchase. A text if the answer cannot be interpreted: it names the field or state at fault, for the log. */
 function parsePurchase(body: unknown, asked: Asked): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';

@@ -13,23 +13,26 @@ export const SECRET_AUDIENCE = 'https://appleid.apple.com';
 /** The life of a client secret, in seconds. It is made for each call. */
 const SECRET_SECONDS = 300;
 
-/** The most milliseconds that a deletion's answer waits for Apple, and of one call. */
+/** The most milliseconds for which the answer to a deletion waits for Apple, and the most for one call. */
 const REVOKE_MS = 5000;
 const CALL_MS = 2500;
 
-/** The keys with which the service revokes what a user has granted to its apps. */
+/** The keys with which the service revokes the rights that a user has granted to its apps. */
 export interface RevocationSettings {
   readonly teamId: string;
   readonly keyId: string;
   /** P-256. */
   readonly privateKey: () => KeyObject | Promise<KeyObject>;
-  /** The base URL of Apple's REST API: https://appleid.apple.com. A function, because the sandbox's is known once the service listens. */
+  /**
+   * The base URL of Apple's REST API: https://appleid.apple.com. A function, because the sandbox's URL is known only once the service
+   * listens.
+   */
   readonly url: () => string;
-  /** The bundle ids and services ids whose users sign in. */
+  /** The ids (of bundles and services) to which users sign in. */
   readonly clientIds: readonly string[];
 }
 
-/** The settings of these keys. Undefined: they are not set. Only to be called if `providerProblems` found no problem. */
+/** The settings of these keys. Undefined: they are not set. Must be called only if `providerProblems` found no problem. */
 export function revocationSettings(config: Config): RevocationSettings | undefined {
   const { APPLE_TEAM_ID: teamId, APPLE_SIGN_IN_KEY_ID: keyId, APPLE_SIGN_IN_KEY_FILE: file, APPLE_CLIENT_IDS: clientIds } = config;
   if (teamId === undefined || keyId === undefined || file === undefined || clientIds.length === 0) return undefined;
@@ -48,8 +51,9 @@ export interface RevocationOptions {
 }
 
 /**
- * Revokes at Apple what a user has granted to an app (https://developer.apple.com/documentation/signinwithapplerestapi/revoke-tokens). The
- * tokens that Apple gives for a code of the user are used for that alone, and are not kept.
+ * Revokes at Apple the rights that a user has granted to an app
+ * (https://developer.apple.com/documentation/signinwithapplerestapi/revoke-tokens). The service uses the tokens that Apple gives for a code
+ * of the user only for the revocation, and does not keep them.
  */
 export class AppleRevocation {
   readonly #options: RevocationOptions;
@@ -78,7 +82,7 @@ export class AppleRevocation {
   }
 
   /**
-   * For the doctor: sends a code that no user got.
+   * For the doctor: sends a code that no user ever got.
    * @returns Apple's error: `invalid_grant` if Apple takes the key and the client id, `invalid_client` if not
    * @throws Fault if Apple does not answer
    */
@@ -93,7 +97,7 @@ export class AppleRevocation {
     for (const clientId of clientIds) {
       const form = { code, grant_type: 'authorization_code' };
       const { status, text } = await this.#post(settings, clientId, '/auth/token', form);
-      // A code of another client id is refused with 400.
+      // Apple refuses a code for another client id with 400.
       if (status !== 200) {
         failure = new Error(`status ${status} for the code`);
         continue;

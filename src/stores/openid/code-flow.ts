@@ -7,28 +7,28 @@ import { DISCOVERED_MS, discover, IssuerKeys, type Discovered } from './issuer-k
 import { isFetchable } from './provider.ts';
 import { verifyIdToken, type IdTokenClaims } from './verify-id-token.ts';
 
-/** An issuer with which operators sign in, and the client of it that this service is. */
+/** An issuer with which operators sign in, and the ids of this service as its client. */
 export interface CodeFlowClient {
   readonly issuer: string;
   readonly clientId: string;
-  /** Undefined: a public client, which PKCE alone protects. */
+  /** Undefined: this is a public client, which only PKCE protects. */
   readonly clientSecret?: string | undefined;
   /** The claim that lists the groups of a person. */
   readonly claim: string;
-  /** Undefined: `openid`, and `profile` and `groups` if the issuer has them. */
+  /** Undefined: the scope is `openid`, with `profile` and `groups` if the issuer has them. */
   readonly scope?: string | undefined;
 }
 
 export interface CodeFlowOptions {
   readonly log: Logger;
-  /** The time by this machine's clock, with which the times of tokens are compared. */
+  /** The time by this machine's clock, with which the times in tokens are compared. */
   readonly wallClock: () => number;
   readonly monotonic: () => number;
-  /** Whether the issuer may be http on this machine: outside production. */
+  /** Whether the URL of the issuer may begin with http if it is on this machine, as outside production. */
   readonly allowsLoopbackHttp: boolean;
 }
 
-/** A person, as the issuer names the person now. */
+/** A person, as the issuer describes the person now. */
 export interface Member {
   /** The issuer's own id of the person, which it never gives to another person. */
   readonly subject: string;
@@ -37,20 +37,20 @@ export interface Member {
   readonly groups: readonly string[];
   /** When the person last typed a password or the like, in milliseconds since 1970. Undefined: the issuer does not tell. */
   readonly authenticatedAt: number | undefined;
-  /** With which the issuer can be asked again (`again`). A secret. '' if it cannot. */
+  /** The data with which the service can ask the issuer again (`again`). A secret. '' if it cannot. */
   readonly renewal: string;
 }
 
-/** Milliseconds for one answer of the issuer. */
+/** The longest wait for one answer of the issuer, in milliseconds. */
 const FETCH_TIMEOUT_MS = 3000;
 
-/** The most seconds after its `iat` for which an ID token is accepted: it was made for the code that was just exchanged. */
+/** The most seconds after its `iat` for which an ID token is accepted. It was made for the code that was just exchanged. */
 const MAX_AGE_SECONDS = 600;
 
-/** The most characters of a renewal, because Redis keeps one for each session. */
+/** The most characters of a `renewal`, because Redis keeps one for each session. */
 const MOST_RENEWAL = 8192;
 
-/** A code, a state and the like in an address. Issuers choose the form of a code. */
+/** A code, a state or the like in a URL. Issuers choose the form of a code. */
 export const AddressText = z.string().regex(/^[\x20-\x7e]{1,2048}$/);
 
 const Tokens = z.object({ id_token: z.string().optional(), access_token: z.string().optional(), refresh_token: z.string().optional() });
@@ -63,14 +63,14 @@ interface Renewal {
 }
 
 /**
- * Sign-in by the authorization code flow of OpenID Connect Core 1.0, section 3.1, with PKCE (RFC 7636). The checks of `state` and of the
- * browser are the caller's.
+ * Sign-in by the authorization code flow of OpenID Connect Core 1.0, section 3.1, with PKCE (RFC 7636). The caller has to check `state` and
+ * the browser.
  */
 export class CodeFlow {
   readonly #client: CodeFlowClient;
   readonly #options: CodeFlowOptions;
   readonly #keys: IssuerKeys;
-  /** The discovery document, or the fetch of it that is under way: however many people sign in at once, one request asks. */
+  /** The discovery document, or the fetch of it that is under way. However many people sign in at once, only one request is sent. */
   #discovered: { readonly document: Promise<Discovered>; readonly until: number } | undefined;
 
   constructor(client: CodeFlowClient, options: CodeFlowOptions) {
@@ -137,7 +137,7 @@ export class CodeFlow {
   }
 
   /**
-   * Asks the issuer for the groups of a person once more.
+   * Asks the issuer once more for the groups of a person.
    * @returns undefined if the issuer does not vouch for the person any more, or cannot be asked
    * @throws Refusal `app_store_unavailable`
    */
@@ -156,7 +156,7 @@ export class CodeFlow {
     return groups && { groups, renewal: renewalOf({ refresh: tokens.refresh_token ?? refresh }) };
   }
 
-  /** The groups in the claims, else those at the issuer's userinfo. Undefined: the issuer refuses the access token. */
+  /** The groups in the claims, or else those at the issuer's userinfo endpoint. Undefined: the issuer refuses the access token. */
   async #groupsOf(claims: { readonly sub: string; readonly [claim: string]: unknown }, access: string | undefined) {
     const { claim } = this.#client;
     if (claim in claims) return groupsIn(claims[claim]);
@@ -171,7 +171,7 @@ export class CodeFlow {
     return groupsIn(person[claim]);
   }
 
-  /** The answer of the token endpoint. Undefined: it refuses the code or the refresh token. */
+  /** The answer of the token endpoint. Undefined: the endpoint refuses the code or the refresh token. */
   async #tokens(form: Readonly<Record<string, string>>): Promise<z.output<typeof Tokens> | undefined> {
     const { clientId, clientSecret } = this.#client;
     const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = await this.#discover();
@@ -271,7 +271,7 @@ function nameIn(claims: IdTokenClaims): string {
   return plain === '' ? claims.sub : plain;
 }
 
-/** An access token is kept only without a refresh token, which outlives it. */
+/** An access token is kept only if there is no refresh token, which would live longer. */
 function renewalOf({ refresh, access }: Renewal): string {
   const text = JSON.stringify(refresh === undefined ? { access } : { refresh });
   return text.length > MOST_RENEWAL ? '' : text;

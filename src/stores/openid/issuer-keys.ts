@@ -7,32 +7,35 @@ import { appStoreUnavailable } from '../store-refusals.ts';
 import { isFetchable } from './provider.ts';
 
 /**
- * The least milliseconds between two fetches of the keys, failed ones included. Without this bound, tokens with made-up `kid`s would make
- * this service flood the issuer with requests. A rotated key is known after this time at the latest.
+ * The shortest time between two fetches of the keys, failed fetches included, in milliseconds. Without this limit, tokens with made-up
+ * `kid`s could make this service flood the issuer with requests. A rotated key is known at the latest after this time.
  */
 const FETCH_INTERVAL_MS = 10_000;
 
-/** Milliseconds for one answer. Two answers, of discovery and of the keys, must fit into the 10 s of a sign-in. */
+/** Milliseconds for one answer. Two answers, for the discovery document and for the keys, must fit into the 10 s of a sign-in. */
 const FETCH_TIMEOUT_MS = 3000;
 
-/** The least lifetime of fetched keys, in seconds. If Cache-Control set one of seconds, the service would fetch the keys all the time. */
+/**
+ * The shortest lifetime of fetched keys, in seconds. If Cache-Control set a lifetime of seconds, the service would fetch the keys all the
+ * time.
+ */
 const MIN_FRESH_SECONDS = 300;
 
 /**
- * The greatest lifetime of fetched keys, in seconds. If Cache-Control set one above a day, the service would long accept a key that the
- * issuer withdrew.
+ * The longest lifetime of fetched keys, in seconds. If Cache-Control set a lifetime above a day, the service would go on accepting a key
+ * that the issuer has withdrawn.
  */
 const MAX_FRESH_SECONDS = 86_400;
 
-/** How long the last known keys are used when no newer ones can be fetched, in milliseconds. */
+/** How long the last known keys are used if no newer ones can be fetched, in milliseconds. */
 const KEPT_MS = 86_400_000;
 
-/** How long a discovery document is used without another fetch, in milliseconds. */
+/** How long a discovery document is used before it is fetched again, in milliseconds. */
 export const DISCOVERED_MS = 3_600_000;
 
 /**
- * A JWK set, reduced to the RSA and P-256 signing keys with a `kid`. A set without any is refused as a fault: the service then keeps the
- * keys that it has.
+ * A JWK set, reduced to its RSA and P-256 signing keys that have a `kid`. A set without such keys is a fault: the service then keeps its
+ * earlier keys.
  */
 const KeySet = z
   .object({
@@ -57,7 +60,7 @@ const Discovery = z.object({
 /** An issuer's discovery document. Of its URLs only `jwks_uri` was checked. */
 export type Discovered = z.output<typeof Discovery>;
 
-/** Where the keys of an issuer are: at a URL, or where the issuer's discovery document says. */
+/** The place of an issuer's keys: at a URL, or at the URL that the issuer's discovery document names. */
 export type KeySource = { readonly keysUrl: () => string } | { readonly issuer: string; readonly allowsLoopbackHttp: boolean };
 
 export interface KeyOptions {
@@ -68,7 +71,7 @@ export interface KeyOptions {
 
 interface Known {
   readonly find: (header: JWSHeaderParameters) => Promise<CryptoKey>;
-  /** Until when the fetched keys may be used without another fetch. All times of this file are on the monotonic clock. */
+  /** The time until which the fetched keys may be used without another fetch. All times of this file are on the monotonic clock. */
   readonly freshUntil: number;
 }
 
@@ -77,8 +80,8 @@ interface Known {
  * (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token), and fetched again for an unknown `kid`.
  *
  * jose's createRemoteJWKSet cannot be used: it ignores Cache-Control, fetches again for every token after a failed fetch, and loses its
- * keys when a fetch fails after they expired. This class makes at most one fetch in FETCH_INTERVAL_MS, failed ones included, and keeps its
- * keys through an outage of a day.
+ * keys when a fetch fails after they expired. This class makes at most one fetch in FETCH_INTERVAL_MS, failed fetches included, and keeps
+ * its keys through an outage of a day.
  */
 export class IssuerKeys {
   readonly #source: KeySource;
@@ -95,7 +98,7 @@ export class IssuerKeys {
   }
 
   /**
-   * The key with the `kid` of a token's header, or undefined when the issuer has no such key.
+   * The key with the `kid` from a token's header; undefined if the issuer has no such key.
    * @throws Refusal `app_store_unavailable` when the key is unknown and the last fetch failed: the issuer may have the key
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
@@ -140,7 +143,7 @@ export class IssuerKeys {
       this.#fetchFailed = false;
     } catch (error) {
       this.#fetchFailed = true;
-      // The discovery document may name another URL by now.
+      // The discovery document may now name another URL.
       this.#discovered = undefined;
       const issuer = 'issuer' in this.#source ? { issuer: this.#source.issuer } : {};
       log.warn({ ...issuer, fault: (error as Error).message }, 'the keys of an issuer of ID tokens could not be fetched');
@@ -167,7 +170,7 @@ export async function discover(issuer: string, allowsLoopbackHttp: boolean): Pro
   const { text } = await answerOf(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const { data } = Discovery.safeParse(parseJson(text));
   if (data === undefined) throw new Fault('no discovery document');
-  // An issuer must not stand in for another one (OpenID Connect Discovery 1.0, section 4.3).
+  // One issuer must not stand in for another (OpenID Connect Discovery 1.0, section 4.3).
   if (data.issuer !== issuer) throw new Fault('the discovery document of another issuer');
   if (!isFetchable(data.jwks_uri, allowsLoopbackHttp)) throw new Fault('jwks_uri must be https');
   return data;
@@ -194,8 +197,8 @@ function keysIn(text: string): JSONWebKeySet['keys'] {
 }
 
 /**
- * How many seconds fetched keys may be used (RFC 9111): `max-age`, less the `age` that the answer gained in caches between the issuer and
- * the service.
+ * How many seconds fetched keys may be used (RFC 9111): `max-age` minus `age`, the time that the answer has spent in caches between the
+ * issuer and the service.
  */
 function freshSeconds(headers: IncomingHttpHeaders): number {
   const maxAge = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1];

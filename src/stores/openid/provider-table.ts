@@ -6,12 +6,12 @@ import { isFetchable, type Provider } from './provider.ts';
 /** The life of Google's ID tokens, in seconds. */
 const GOOGLE_SECONDS = 3600;
 
-/** Apple's ID tokens live a day, those of other providers mostly less. */
+/** Apple's ID tokens live a day. Those of most other providers live shorter. */
 const DAY_SECONDS = 86_400;
 
 const byOthersClock = { isByRedisClock: false } as const;
 
-/** The providers of which an operator sets only the client ids. */
+/** The providers for which an operator sets only the client ids. */
 const builtIn = {
   google: {
     ...byOthersClock,
@@ -61,23 +61,28 @@ export function providersOf({ STORE, GOOGLE_CLIENT_IDS, APPLE_CLIENT_IDS, OPENID
   return [...stores.filter(({ clientIds }) => clientIds.length > 0), ...others];
 }
 
-/** Names that stand for something else where operators name an account, as in `install:…`. */
+/** Names that mean something else in places where operators name an account, as in `install:…`. */
 const TAKEN_NAMES = ['sandbox', 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
 
-/** The issuers of the sandbox's stand-ins, except Google's, begin with this text. It does not contain the service's address. */
+/**
+ * The issuers of the sandbox's stand-ins, except Google's stand-in, begin with this text. The text does not contain the service's address.
+ */
 export const SANDBOX_ISSUER = 'https://sandbox.coinop/';
 
 type NamingConfig = Pick<Config, 'STORE' | 'OPENID_PROVIDERS'>;
 
-/** The part of accounts' ids of the provider with a name. Undefined: no provider of the settings has it. */
+/** The part of account ids that stands for the provider with this name. Undefined: the settings name no such provider. */
 export function keyOfProvider(name: string, { STORE, OPENID_PROVIDERS }: NamingConfig): string | undefined {
-  // Accounts of the sandbox's first provider have the name of the store.
+  // The part for the sandbox's first provider is the name of the store.
   if (name === 'google' || name === 'sandbox') return name;
   if (name === 'apple') return STORE === 'sandbox' ? `${SANDBOX_ISSUER}${name}` : builtIn.apple.key;
   return OPENID_PROVIDERS.find((provider) => provider.name === name)?.issuer;
 }
 
-/** The name of a provider for people, by its part of accounts' ids. A provider that is configured no more has its issuer as its name. */
+/**
+ * The name of a provider for people to read, found by its part of account ids. If a provider is no longer configured, its issuer serves as
+ * its name.
+ */
 export function nameOfProvider(key: string, { OPENID_PROVIDERS }: Pick<Config, 'OPENID_PROVIDERS'>): string {
   if (key === 'sandbox') return builtIn.google.name;
   if (key.startsWith(SANDBOX_ISSUER)) return key.slice(SANDBOX_ISSUER.length);
@@ -85,7 +90,7 @@ export function nameOfProvider(key: string, { OPENID_PROVIDERS }: Pick<Config, '
   return fixed ?? OPENID_PROVIDERS.find(({ issuer }) => issuer === key)?.name ?? key;
 }
 
-/** The problems of the providers' settings that stop the start, a line for each. */
+/** The problems of the providers' settings that stop the start, one line for each. */
 export function providerProblems(config: Config): string[] {
   return [
     ...rowProblems(config),
@@ -116,13 +121,13 @@ export function isIssuer(text: string, allowsLoopbackHttp: boolean): boolean {
   return isFetchable(text, allowsLoopbackHttp) && !/[?#]/.test(text);
 }
 
-/** Whether players sign in with this issuer, or may once the settings name a client id of it. */
+/** Whether players sign in with this issuer, or could do so once the settings name a client id for it. */
 export function isOfPlayers(issuer: string, { OPENID_PROVIDERS }: Pick<Config, 'OPENID_PROVIDERS'>): boolean {
   const theirs = [...Object.values(builtIn).flatMap(({ issuers }) => [...issuers]), ...OPENID_PROVIDERS.map((row) => row.issuer)];
   return theirs.some((other) => isSame(issuer, other));
 }
 
-/** Whether two issuers are one, in different spellings. Google's tokens may name their issuer without a scheme. */
+/** Whether two texts are spellings of the same issuer. Google's tokens may name their issuer without `https://`. */
 export function isSame(one: string, other: string): boolean {
   const plain = (text: string): string => (URL.parse(text)?.href ?? `https://${text}/`).replace(/\/+$/, '');
   return plain(one) === plain(other);

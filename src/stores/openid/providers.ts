@@ -8,7 +8,7 @@ import type { Identity, Provider } from './provider.ts';
 import { eventIn, type UserEvent } from './user-event.ts';
 import { verifyIdToken, verifyNotification, type IdTokenRules } from './verify-id-token.ts';
 
-/** Providers that are made for each issuer: the sandbox's. */
+/** Providers that are made for each issuer, as the sandbox does. */
 export interface MadeProviders {
   /** The provider of an `iss`. Undefined: it is none of these. */
   issuing(issuer: string): Provider | undefined;
@@ -17,7 +17,7 @@ export interface MadeProviders {
 export interface ProviderOptions extends Pick<StoreOptions, 'log' | 'now' | 'wallClock' | 'monotonic'> {
   readonly rows: readonly Provider[];
   readonly made?: MadeProviders | undefined;
-  /** Whether discovery may use http on this machine: outside production. */
+  /** Whether discovery documents may come by http from this machine, as outside production. */
   readonly allowsLoopbackHttp: boolean;
   /** Counts the notifications about users' accounts, by type. */
   readonly counts?: { count(type: string): void };
@@ -26,7 +26,7 @@ export interface ProviderOptions extends Pick<StoreOptions, 'log' | 'now' | 'wal
 /** The providers with which players sign in. */
 export class Providers {
   readonly #options: ProviderOptions;
-  /** The keys of each issuer, by the URL of its key set, or by the issuer, if its discovery document names that URL. */
+  /** The keys of each issuer. The keys of the map are URLs of key sets, or issuers whose discovery documents name the URL. */
   readonly #keys = new Map<string, IssuerKeys>();
 
   constructor(options: ProviderOptions) {
@@ -44,7 +44,7 @@ export class Providers {
     const { log } = this.#options;
     const provider = this.#issuerOf(token, field);
     const { sub, aud, azp, iat, nonce: given } = await verifyIdToken(token, this.#rulesOf(provider), field, log);
-    // With several audiences the client is in `azp`.
+    // If there are several audiences, `azp` names the client.
     const clientId = typeof aud === 'string' ? aud : aud.length === 1 ? aud[0]! : String(azp);
     const identity = { provider, subject: sub, clientId, issuedAt: iat * 1000, nonce: typeof given === 'string' ? given : undefined };
     if (nonce === undefined || fitsNonce(identity, nonce)) return identity;
@@ -53,13 +53,13 @@ export class Providers {
   }
 
   /**
-   * Verifies what a provider says about the account of one of its users with the provider.
+   * Verifies a provider's notification about the account that one of its users has with the provider.
    * @param name the name of the provider
    * @throws as `verify`
    */
   async verifyNotification(token: string, field: string, name: string): Promise<UserEvent> {
     const { rows, made, log, counts } = this.#options;
-    // With another provider's sign-in, no notification of this one can verify.
+    // If this provider is not configured, none of its notifications can verify.
     if (made === undefined && !rows.some((row) => row.name === name)) throw refuse('store_unconfigured');
     const provider = this.#issuerOf(token, field);
     if (provider.name !== name) throw refuse('bad_token', { field });
@@ -104,7 +104,7 @@ export function fitsNonce({ provider, nonce: given }: Pick<Identity, 'provider' 
   return given === nonce || (provider.hashesNonce && given === hash('sha256', nonce, 'hex'));
 }
 
-/** The `iss` of a token that is not verified yet. Undefined: it is no token. */
+/** The `iss` of a token that has not been verified yet. Undefined: it is no token. */
 function issuerOf(token: string): string | undefined {
   try {
     const { iss } = isCompact(token, 3) ? decodeJwt(token) : {};

@@ -6,7 +6,7 @@ import { isCompact } from '../compact-token.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 
 /**
- * Seconds by which the clocks of the issuer and of this service may differ: every time in a token is accepted this much earlier or later.
+ * Seconds by which the clocks of the issuer and of this service may differ. Every time in a token is accepted this much earlier or later.
  */
 const TOLERANCE_SECONDS = 60;
 
@@ -30,7 +30,7 @@ export interface TokenRules {
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
   readonly keys: IssuerKeys;
-  /** The present time in milliseconds since 1970, by the clock that the token's times are compared with. */
+  /** The present time in milliseconds since 1970, by the clock with which the token's times are compared. */
   readonly now: number;
 }
 
@@ -39,7 +39,7 @@ export interface IdTokenRules extends TokenRules {
 }
 
 /**
- * Verifies an ID token, by OpenID Connect Core 1.0, section 3.1.3.7, and RFC 8725.
+ * Verifies an ID token according to OpenID Connect Core 1.0, section 3.1.3.7, and RFC 8725.
  * @param field the field of the request with the token
  * @throws Refusal `bad_token`; `app_store_unavailable` while the issuer's keys cannot be fetched
  */
@@ -47,12 +47,14 @@ export function verifyIdToken(token: string, rules: IdTokenRules, field: string,
   return verifyToken(token, rules, { shape: Claims, required: ['sub', 'exp'], maxTokenAge: rules.maxAgeSeconds }, field, log);
 }
 
-/** The claims of a notification about a user's account with an issuer: a security event token without `sub` and mostly without `exp`. */
+/**
+ * The claims of a notification about a user's account with an issuer. It is a security event token, which has no `sub` and mostly no `exp`.
+ */
 const NotificationClaims = z.object({ aud: z.union([z.string(), z.array(z.string())]), azp: z.unknown().optional(), events: z.string() });
 
 /**
- * Verifies a notification of an issuer about one of its users, as `verifyIdToken` does. It may be of any age: whoever handles it compares
- * the time of the event.
+ * Verifies a notification of an issuer about one of its users, as `verifyIdToken` does. It may be of any age. The code that handles it
+ * compares the time of the event.
  * @returns the text of its `events`
  */
 export async function verifyNotification(token: string, rules: TokenRules, field: string, log: Logger): Promise<string> {
@@ -93,7 +95,8 @@ async function verifyToken<Shape extends z.ZodType<{ aud: string | string[]; azp
     const claims = shape.safeParse(payload);
     if (!claims.success) throw new Error(`unexpected ${claims.error.issues[0]!.path.join('.')}`);
     const { aud, azp } = claims.data;
-    // A second audience could send the token to this service, so the token must have been issued to a client of ours.
+    // If the token has a second audience, that audience could send it to this service. So the token must have been issued to one of our
+    // clients.
     if (Array.isArray(aud) && aud.length > 1 && !(typeof azp === 'string' && rules.audiences.includes(azp)))
       throw new Error('several audiences, and an azp that is none of ours');
     return claims.data;

@@ -79,7 +79,7 @@ test('a changed bit in a header or in a member is found', async () => {
 
 test.each([
   ['another kind of file', Buffer.alloc(4096, 'REDIS0010'), 'It is no backup of coinop.'],
-  ['empty blocks', Buffer.alloc(4096), 'It has no SHA256SUMS: it is no backup of coinop, or not a whole one.'],
+  ['empty blocks', Buffer.alloc(4096), 'It has no SHA256SUMS: it is no backup of coinop, or an incomplete one.'],
 ])('%s is refused', async (_, bytes, reason) => {
   const path = join(folder, 'other');
   writeFileSync(path, bytes);

@@ -75,8 +75,8 @@ test('a backup of a stopped service goes into a folder under the name of its tim
   const [name, ...others] = readdirSync(target);
   expect([name, others]).toEqual([expect.stringMatching(/^coinop-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar$/), []]);
   expect(out).toMatch(/^.*\.tar\n\S+, \d+ bytes of data, 1 account, 5 coins, 0 deleted accounts, no drift\.\n/);
-  expect(out).toContain('It is on the same disk as the data');
-  expect(out).toContain('It holds the keys that sign sessions');
+  expect(out).toContain('The backup is on the same disk as the data');
+  expect(out).toContain('The backup holds the keys that sign sessions');
   const again = await backup('--to', join(target, name!));
   expect([again.code, again.error]).toEqual([2, expect.stringContaining('exists already, and a backup overwrites nothing.')]);
   expect(readdirSync(target)).toEqual([name]);
