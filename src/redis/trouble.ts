@@ -80,7 +80,7 @@ const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
 export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | null): RedisTrouble | undefined {
   for (const { words, ...trouble } of TROUBLES) if (lines.some((line) => words.test(line))) return trouble;
   if (signal !== 'SIGKILL') return undefined;
-  const text = 'SIGKILL ended Redis. The sender was the kernel, because memory ran out (dmesg tells), or somebody by hand.';
+  const text = 'SIGKILL ended Redis: the kernel sent it because memory ran out (dmesg tells), or somebody sent it by hand.';
   return { kind: 'no_memory', text, mend: `${RUNBOOK}#coinopredismemory` };
 }
 
