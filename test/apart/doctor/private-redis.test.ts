@@ -62,7 +62,7 @@ test('the last trouble of the private Redis is a warning', async () => {
   const record = new RedisFailures(place.folder);
   record.reserve();
   record.note('ended, SIGKILL', []);
-  expect(recorded()!.text).toContain('ended, SIGKILL. SIGKILL ended Redis: the kernel for want of memory');
+  expect(recorded()!.text).toContain('ended, SIGKILL. SIGKILL ended Redis: the kernel sent it because memory ran out');
   record.note('ended, code 1', ['Short write while writing to the AOF file: (nwritten=39, expected=368)']);
   const { text, mend } = recorded()!;
   // The whole examination has the same finding.
