@@ -175,7 +175,7 @@ describe('the commands of the next version', () => {
         cost: 'The next start upgrades it, and coin operations are 503 until then.',
       });
       const audit = await run('audit.ts', [], settings);
-      const text = `The version of the data is "${version}", where this coinop writes ${NEXT}. Start the service: it upgrades older data.`;
+      const text = `The version of the data is "${version}", but this coinop writes version ${NEXT}. Start the service: it upgrades older data.`;
       expect([audit.code, audit.out]).toEqual([1, expect.stringContaining(text)]);
       const ban = await run('admin.ts', ['accounts', 'ban', installs[0]!, '--yes', '--by', 'a', '--reason', 'b'], settings);
       expect([ban.code, ban.error]).toEqual([1, expect.stringContaining('start the service, which prepares it. Nothing was changed.')]);

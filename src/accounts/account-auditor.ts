@@ -12,8 +12,8 @@ export const accountPatterns = {
 };
 
 /**
- * Checks that both accounts of a move name each other, that a moved guest has no fields left, that the times in the fields of accounts can be read, and
- * the length of the lists of sessions. `deletionAuditor` checks the tombstones.
+ * Checks that both accounts of a move name each other, that a moved guest has no fields left, that the times in the fields of accounts can
+ * be read, and that no list of sessions is too long. `deletionAuditor` checks the tombstones.
  */
 export function accountAuditor(holdings: readonly Holding[]): Auditor {
   // Fields with such names are times, in milliseconds since 1970. `events` is a count.
@@ -38,8 +38,8 @@ export async function standingIn(id: string, probe: Probe): Promise<Standing> {
 }
 
 /**
- * Finds out why keys belong to an account of which the fields, the record of its standing (open, moved, banned, deleted) or both are
- * missing. The finding is the same wherever the account is named, so that the audit reports each loss once.
+ * Reports an account that has keys, but no record of its standing (open, moved, banned, deleted). The finding is the same wherever the
+ * account is named, so that the audit reports each loss once.
  * @returns undefined if the account has a record of its standing
  */
 export async function missingAccount(id: string, probe: Probe): Promise<Finding | undefined> {
@@ -47,12 +47,12 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
   if (standing !== null && standing !== '') return undefined;
   return isThere === 0
     ? lostAccount(id)
-    : { ...lostAccount(id), kind: 'lost_standing', text: 'Keys of guests that moved into it are there, and its standing is lost.' };
+    : { ...lostAccount(id), kind: 'lost_standing', text: 'It has fields, but its standing is lost, although guests moved into it.' };
 }
 
 /** @param target the account that lists the lost account among the guests that moved into it */
 export function lostAccount(id: string, target?: string): Finding {
-  const text = 'Other keys name it, and neither its fields nor its standing are there.';
+  const text = 'Other keys name it, but its fields and its standing are lost.';
   // The lost record of a moved guest had only the id of the account that the guest moved into, so it can be written again.
   const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };
@@ -70,7 +70,8 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   if (target === undefined) {
     const others = (await probe.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
     for (const [index, guestStanding] of others.entries()) {
-      // A guest that the account has just accepted is still frozen. `moveAuditor` checks that the queue of moves has the guest.
+      // A guest that the account has just accepted is still frozen, which is no drift. `moveAuditor` checks that the queue of moves has the
+      // guest.
       if (leadsTo(parseStanding(guestStanding), id)) continue;
       const guest = guests[index]!.id;
       if ((guestStanding ?? '') === '' && (await probe.ask('EXISTS', accountKey(guest))) === 0) {
@@ -103,6 +104,6 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
 async function checkSessions(id: string, probe: Probe): Promise<Finding[]> {
   const count = (await probe.ask('HLEN', sessionsKey(id))) as number;
   if (count <= MOST_SESSIONS) return [];
-  const text = `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.`;
+  const text = `Its list of sessions has ${count} entries, but may have ${MOST_SESSIONS} at most.`;
   return [{ kind: 'too_many_sessions', subject: `account ${id}`, text }];
 }

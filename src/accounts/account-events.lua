@@ -3,8 +3,8 @@
 -- The number of an event is the seq of the account's last ledger entry, plus the account's field `events`, which is the count of all other
 -- events. So a ledger entry, the most frequent event, needs no counter.
 
--- Emits an event. `letter` is its kind. `words` is the event's data, separated by blanks, or ''. For an account without fields the event
--- has '-' as its number.
+-- Emits an event. `letter` is its kind. `words` is the event's data, separated by blanks, or ''. If the account has no fields, the number
+-- of the event is '-'.
 local function tell_event(id, letter, words)
   if not emits then return end
   local account, number = '{' .. id .. '}:account', '-'

@@ -8,7 +8,7 @@ export const accountEvents = defineLibrary(new URL('account-events.lua', import.
 export const accountCreation = defineLibrary(new URL('create-account.lua', import.meta.url));
 
 /**
- * The field `events` of an account: its number of events that are no ledger entries. In a move the guest's number is dropped, and the
- * account keeps its own.
+ * The field `events` of an account: the number of the account's events that are not ledger entries. In a move the guest's number is
+ * dropped, and the account keeps its own.
  */
 export const eventFields = heldFields('own', 'events');

@@ -31,7 +31,7 @@ const unbanScript = defineScript({
 export const BANS_DUE = 'bans:due';
 
 export interface BanOptions {
-  /** When the ban ends, in milliseconds since 1970. Left out: the ban has no end. */
+  /** When the ban ends, in milliseconds since 1970. If left out, the ban has no end. */
   readonly until?: number | undefined;
   /** The reason for operators, which the account's user does not see. At most MAX_REASON_LENGTH characters. */
   readonly reason?: string | undefined;

@@ -59,8 +59,8 @@ export interface ScriptCaller {
 }
 
 /**
- * Thrown when the caller's session has ended. The pipeline handles a request with a cookie once more, without the session, and refuses a
- * bearer.
+ * Thrown when the caller's session has ended. The pipeline then repeats a request that sent the session in a cookie, without the session.
+ * It refuses a request that sent the session as a bearer token.
  */
 export class SessionEnded extends Error {}
 
@@ -80,8 +80,8 @@ export class CallerScripts extends ScriptRunner {
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes two round
    * trips, unless `createsFreely`: the first finds no account, then the service reserves a new account within the limit of the caller's
    * address, and the second creates the account. If the caller's account is moving, the script runs once the move is done or taken back. On
-   * a Cluster a script in a slot of another primary takes one more round trip, to check the caller. If this function throws one of the
-   * following errors, the script did nothing.
+   * a Cluster, if the script's slot and the account's slot are on two primaries, the check of the caller takes one more round trip. If this
+   * function throws one of the following errors, the script did nothing.
    * @throws SessionEnded if the caller's session has ended
    * @throws SlotsApart if a script that has no form for a caller in another slot (`Script.apart`) runs on another primary than the caller's
    * @throws Refusal `sign_in_required` if the caller's account moved into another account
@@ -122,7 +122,8 @@ export class CallerScripts extends ScriptRunner {
 
   /**
    * Runs a script in another slot than the account of its caller. The caller is checked first, so a session that was signed out before the
-   * call is refused. A session that is signed out between the check and the script is served, because its request began before.
+   * call is refused. A call is also served if its session is signed out between the check and the script, because the call began before the
+   * sign-out.
    */
   async #checkThenRun<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller,
@@ -143,8 +144,8 @@ export class CallerScripts extends ScriptRunner {
 
   /**
    * Runs a script for a server key that names no account, in one round trip. The script checks no caller, creates no account and lists no
-   * object in an account, so it must not write anything that needs an account. It runs in its `apart` form, on a single Redis too, because
-   * that form has no keys of an account.
+   * object in an account, so it must not write anything that needs an account. The script runs in its `apart` form even on a single Redis,
+   * because that form has no keys of an account.
    */
   runWithoutAccount<Key extends string, Argument extends string, Word extends string>(
     { apart, name }: Script<Key, Argument, Word>,

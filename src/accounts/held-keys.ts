@@ -28,13 +28,14 @@ const dropHeld = defineScript({
 /** The members or fields that one script reads, roughly. */
 const WORDS_A_PART = 10;
 
-/** Reads a set, a sorted set or a hash of an account, part by part, as `partsOf`. @param name the name of the key, as in `HeldKey` */
+/** Reads a set, a sorted set or a hash of an account part by part, as `partsOf` does. @param name the name of the key, as in `HeldKey` */
 export function heldParts(accountId: string, name: string, scripts: ScriptRunner): AsyncIterable<Part> {
   return partsOf(scripts, keyOfAccount(accountId, name), WORDS_A_PART);
 }
 
 /**
- * Adds a guest's set, sorted set or hash to that of the account that the guest moved into. The work may be repeated, and may stop anywhere.
+ * Adds a guest's set, sorted set or hash to that of the account that the guest moved into. The function may stop at any point, and may be
+ * called again.
  */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };

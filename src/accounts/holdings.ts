@@ -17,28 +17,26 @@ export interface Holding {
   readonly keys?: readonly HeldKey[];
   /**
    * Moves data of a guest to the account that the guest moved into: data in other slots, or in keys that cannot simply be joined. Safe to
-   * repeat, and to stop anywhere.
+   * repeat, and to stop at any point.
    * @returns whether more data may arrive under the guest's name. If so, the `handOver` of all holdings is called again LATE_MS later, with
    * `isLast`
    */
   readonly handOver?: (move: Handover, services: HoldingServices) => Promise<boolean>;
   /**
-   * Deletes what an account has of the guests that moved into it, after the account was merged into another one, which has a copy. Safe to
-   * repeat, and to stop anywhere.
+   * Is called after an account, into which guests had moved, was merged into another account. Deletes the first account's data about these
+   * guests, because the other account has a copy. Safe to repeat, and to stop at any point.
    */
   readonly dropGuests?: (
     account: { readonly accountId: string; readonly guests: readonly string[] },
     services: HoldingServices,
   ) => Promise<void>;
-  /**
-   * Erases a deleted account's data that is in other slots, or too large for one script. The work may be repeated, and may stop anywhere.
-   */
+  /** Erases a deleted account's data that is in other slots, or too large for one script. Safe to repeat, and to stop at any point. */
   readonly erase?: (account: DeletedAccount, services: HoldingServices) => Promise<void>;
-  /** Hides a banned account's data from others, or shows it again. The work may be repeated, and may stop anywhere. */
+  /** Hides a banned account's data from others, or makes it visible again. Safe to repeat, and to stop at any point. */
   readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, services: HoldingServices) => Promise<void>;
-  /** What the owner's export has of this data. */
+  /** How this data is exported for the account's owner. */
   readonly exported?: Exported;
-  /** What operators see of this data in one account. */
+  /** How this data is shown to operators, for one account. */
   readonly shown?: Shown;
   /** Makes the auditors that check this data. Each audit makes new auditors. */
   readonly auditors?: () => readonly Auditor[];
@@ -60,15 +58,16 @@ export interface HeldKey {
   readonly name: string | RegExp;
   /** The type of the key in Redis. The audit reports a key with another type. */
   readonly type: RedisType;
-  /** For a pattern: gives the names under which keys are found, joined and deleted. Left out: `erase` deletes the keys, or they expire. */
-  readonly namesAt?: (now: number) => readonly string[];
   /**
-   * Whether the key has to expire or must not expire. The audit reports a violation. Left out: both are right.
+   * For a pattern: gives the names of the keys that the account may have, so that they can be joined or deleted. If left out, `erase`
+   * deletes the keys, or they expire.
    */
+  readonly namesAt?: (now: number) => readonly string[];
+  /** Whether the key has to expire or must not expire. The audit reports a violation. If left out, both are right. */
   readonly life?: KeyLife;
-  /** The name under which the audit counts such keys. Left out: the keys are not counted. */
+  /** The name under which the audit counts such keys. If left out, the keys are not counted. */
   readonly counted?: string;
-  /** The texts that the key may have. The audit reports others. Left out: an auditor of the holding checks the content. */
+  /** The texts that the key may have. The audit reports other texts. If left out, an auditor of the holding checks the content. */
   readonly texts?: Texts;
   /**
    * What happens to the guest's key after a guest moved into an account:
@@ -101,7 +100,7 @@ export interface DeletedAccount {
   readonly accountId: string;
   /** The account and, for a guest, the account that the guest moved into: the guest's data may be under that account's id by now. */
   readonly owners: readonly string[];
-  /** The guests that moved into the account. They are deleted together with the account; `erase` is called for each of them. */
+  /** The guests that moved into the account. The guests are deleted together with the account, and `erase` is called for each guest. */
   readonly guests: readonly string[];
 }
 

@@ -6,7 +6,7 @@ export const InstallId = z
   .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
   .meta({ description: 'Identifier of an app install: a bearer secret, never shown to anybody else.', example: 'install-0001' });
 
-/** The installId of a request that a session or the header x-install-id may replace. */
+/** The installId in a request. A request may leave it out if it has a session or the header x-install-id. */
 export const OptionalInstallId = InstallId.optional();
 
 /** The format of the account ids that this service makes. */
@@ -29,9 +29,9 @@ export function accountIdOf(installId: string): string {
  * @param ordinal number of accounts of the user that ended before this account
  */
 export function storeAccountIdOf(provider: string, subject: string, ordinal = 0): string {
-  // An issuer has no blank, so no two users have one text. No name of an older provider is `openid`.
+  // An issuer contains no blank, so the texts of two users always differ. No older provider is named `openid`.
   if (provider.includes('/')) return hash('sha256', `coinop:openid:${ordinal} ${provider} ${subject}`, 'base64url').slice(0, 22);
-  // A subject contains no blank, so no subject begins with an ordinal and a blank.
+  // A subject contains no blank, so it cannot be confused with an ordinal, a blank and another subject.
   const nth = ordinal === 0 ? '' : `${ordinal} `;
   return hash('sha256', `coinop:${provider}:${nth}${subject}`, 'base64url').slice(0, 22);
 }

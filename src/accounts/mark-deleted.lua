@@ -14,8 +14,8 @@ if state == 'deleted' then return {'account_deleted'} end
 if state == 'moving' then return {'moving'} end
 local is_of_guest = by ~= 'owner' and by ~= 'operator' and by ~= 'backup'
 if state == 'moved' and (by == 'owner' or by == 'operator') then return {'sign_in_required'} end
--- If the guest is open, Redis has lost its move. The data that the guest wrote since then exists nowhere else, so the guest must not be
--- deleted.
+-- If the guest is open, Redis has lost the record of the guest's move. The data that the guest wrote since then exists nowhere else, so the
+-- guest must not be deleted.
 if is_of_guest and not (state == 'moved' and detail == by) then return {'other'} end
 if state == 'banned' and by == 'owner' then return {'account_banned', detail} end
 mark_deleted(standing, at)

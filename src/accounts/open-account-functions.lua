@@ -1,5 +1,5 @@
--- The functions of open-account.lua. They are in a library, which Redis defines once a batch: as functions of each call they would cost
--- every coin operation half a microsecond.
+-- The functions of open-account.lua. They are in a library, because Redis defines a library once for a batch of calls. If each call defined
+-- them, every coin operation would take half a microsecond longer.
 -- Calls create_account() of create-account.lua.
 -- `creation_used` is true if the script created something other than the account with the creation that the service reserved, such as a
 -- board's first score.
@@ -11,8 +11,8 @@ local function open_account(account, creation_barred)
   return true
 end
 local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end
--- Adds the id of an object that the script is about to write in another slot to a set of the account. `kept_seconds` nil: the set never
--- expires.
+-- Adds the id of an object that the script is about to write in another slot to a set of the account. If `kept_seconds` is nil, the set
+-- never expires.
 local function list_in_account(index, member, kept_seconds)
   redis.call('SADD', index, member)
   if kept_seconds then redis.call('EXPIRE', index, kept_seconds) end

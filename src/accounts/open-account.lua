@@ -8,6 +8,7 @@
 -- Answers rate_limited
 --
 -- `creation_barred` is '1' if the service has to reserve a creation for the caller's address before the script may create the account. A
--- plus before the answer's word tells the service that the script created the account with the reserved creation; an asterisk, that the
--- script used the creation for something else. Without them, simultaneous first requests of one install would use up several creations.
+-- plus before the answer's word tells the service that the script created the account with the reserved creation. An asterisk tells it that
+-- the script used the creation for something else. Without these marks, simultaneous first requests of one install would use up several
+-- creations.
 account_created, creation_used = false, false

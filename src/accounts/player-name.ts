@@ -4,8 +4,8 @@ import { z } from 'zod';
 export const MAX_NAME_LENGTH = 24;
 
 /**
- * The most UTF-16 units of a name before NFC and trim: room for 24 characters of four units each, and for blanks around them. NFC takes
- * time with the square of the length of a run of combining marks: 95 ms for 8,000 marks, 0.03 ms for 256.
+ * The most UTF-16 units of a name before NFC and trim: room for 24 characters of four units each, and for blanks around them. The time that
+ * NFC takes grows with the square of the length of a run of combining marks: 95 ms for 8,000 marks, 0.03 ms for 256.
  */
 const MAX_RAW_LENGTH = 256;
 

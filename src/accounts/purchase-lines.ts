@@ -25,15 +25,15 @@ export const toldSubscription = defineFormat('told', '<state> <ends>[ <product>]
 });
 
 /**
- * How long after its end a renewing subscription gives access if the app store was not asked since that end, in milliseconds. The check
- * that asks the store may be late, and the store may be down: neither may lock out a user who goes on paying. Within a day the service or
- * the store works again, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
+ * For how many milliseconds after its end a renewing subscription still gives access while the app store has not been asked again. The
+ * check that asks the store may be late, and the store may be down. Neither may lock out a user who goes on paying. Within a day the
+ * service or the store works again, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
  */
 export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
 
 /**
- * How long after its end a renewing subscription gives access if the app store, asked shortly after that end, still answers active, in
- * milliseconds: the store renews at about that moment, and clocks differ.
+ * For how many milliseconds after its end a renewing subscription still gives access if the app store was asked after that end and answered
+ * active. The store renews at about that moment, and clocks differ.
  */
 export const RENEWAL_MOMENT_MS = 2 * 60_000;
 

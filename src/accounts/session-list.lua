@@ -18,8 +18,8 @@ local function is_live_session(sessions, id, text, generation)
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
 end
 
--- Ends the sessions that began with a sign-in, the pairings that these claimed, and the sessions that name no sign-in: those may have begun
--- with it. Returns whether `own`, a session's id, was among them.
+-- Ends the sessions that began with a sign-in, and the sessions of pairings that such a session claimed. Also ends the sessions that name
+-- no sign-in, because they may have begun with this one. Returns whether `own`, a session's id, was among them.
 local function end_sessions_of(sessions, sign_in, generation, own, life_seconds)
   local entries, is_own = redis.call('HGETALL', sessions), false
   for index = 1, #entries, 2 do
@@ -37,8 +37,8 @@ local function end_sessions_of(sessions, sign_in, generation, own, life_seconds)
 end
 
 -- Drops the entries of ended sessions. If the list is still too long, ends the oldest `passed` session, else the oldest session of this
--- kind, else the oldest session of all. So a thief who claims pairings with the session of another pairing first ends the thief's own
--- sessions.
+-- kind, else the oldest session of all. So a thief who uses the session of one pairing to claim further pairings ends the thief's own
+-- sessions first.
 local function make_room(sessions, id, kind, generation, life_seconds)
   local entries, live, oldest, oldest_at = redis.call('HGETALL', sessions), 0, {}, {}
   local function meet(group, other, created_at)

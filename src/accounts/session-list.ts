@@ -39,7 +39,10 @@ const REST_MS = 3_600_000;
 export const sessionEntry = defineFormat('session', '<kind>[:<signIn>] <createdAt> <lastSeenAt> <endsAt> <userAgent>', {
   /** The kind of the session: a `ListedKind`. */
   kind: letters,
-  /** The sign-in with which the session began, or with which that of the claimant of its pairing did. Older sessions name none. */
+  /**
+   * The sign-in with which the session began. For the session of a pairing: the sign-in of the session that claimed the pairing. Older
+   * sessions name none.
+   */
   signIn: optional(word),
   createdAt: whole,
   /** When the session was last used, accurate to the hour. */
@@ -90,9 +93,9 @@ export interface NewSession {
   readonly accountId: string;
   readonly id: string;
   readonly kind: ListedKind;
-  /** The sign-in of the session, or of the claimant's. '' or undefined: none. */
+  /** The sign-in with which the session began, or the sign-in of the session that claimed the pairing. '' or undefined: none. */
   readonly signIn?: string | undefined;
-  /** For a sign-in: the provider's part of accounts' ids. */
+  /** The sign-in's provider, as account ids are computed from it (`Provider.key`). */
   readonly provider?: string;
   readonly userAgent: string;
 }

@@ -1,6 +1,6 @@
 -- The sign-ins of an account: a hash `{…}:sign-ins` of sign-in id → entry (`signInEntry` of sign-ins.ts). The id of a sign-in is the id of
--- the account that it opens if nobody adds it to another account. An account that began by a sign-in has this own sign-in even without an
--- entry, until the sign-in ends: the key `{…}:sign-in:ended` then exists. `tag` is the hash tag of the account, `{…}`.
+-- the account that it opens if nobody adds it to another account. An account that began by a sign-in has this sign-in even without an
+-- entry, until the sign-in ends. The key `{…}:sign-in:ended` exists once it has ended. `tag` is the hash tag of the account, `{…}`.
 -- Gives has_sign_in(), sign_ins_of() and use_sign_in().
 
 local function is_own_sign_in(tag, id)

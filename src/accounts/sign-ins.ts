@@ -7,7 +7,7 @@ export const signInEntry = defineFormat('sign_in', '<addedAt> <usedAt> <provider
   addedAt: whole,
   /** When somebody last signed in with it. */
   usedAt: whole,
-  /** The provider's part of accounts' ids (`Provider.key`). */
+  /** The provider, as account ids are computed from it (`Provider.key`). */
   provider: word,
 });
 
@@ -19,7 +19,7 @@ export function signInsKey(accountId: string): string {
   return `{${accountId}}:sign-ins`;
 }
 
-/** The Redis key that marks a sign-in as ended, for ever: its next use opens an account anew. */
+/** The Redis key that marks a sign-in as ended for ever. If the user signs in again, a new account opens. */
 export function endedSignInKey(signInId: string): string {
   return `{${signInId}}:sign-in:ended`;
 }

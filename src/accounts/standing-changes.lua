@@ -3,7 +3,7 @@
 -- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
 -- keep_tombstone() and add_guest(). Functions that write check nothing.
 
--- Returns the text in Redis that says whether the account is open, moved, banned or deleted, '' if there is none. `parseStanding` of
+-- Returns the text in Redis that says whether the account is open, moved, banned or deleted, or '' if there is no text. `parseStanding` of
 -- standing.ts reads this text.
 local function record_of(standing) return redis.call('GET', standing) or '' end
 
@@ -46,7 +46,7 @@ local function ban(standing, ban_end, since, reason)
   tell_processes(standing)
 end
 
--- Ends the ban. Returns whether the account had a ban, also one that has ended.
+-- Ends the ban. Returns whether the account had a ban, even if that ban had already ended.
 local function unban(standing)
   local behind = string.match(record_of(standing), '<ban: behind>')
   if behind then write_standing(standing, behind) end
@@ -70,8 +70,8 @@ local function mark_moved(standing, target_id)
   tell_processes(standing)
 end
 
--- Marks the account as deleted. The former record stays behind the time of the deletion, because it names the guests that still have to be
--- erased.
+-- Marks the account as deleted. The record keeps its former text after the time of the deletion, because that text names the guests that
+-- still have to be erased.
 local function mark_deleted(standing, at)
   local record = record_of(standing)
   if string.sub(record, 1, 1) == '>' then record = '' end

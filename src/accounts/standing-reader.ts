@@ -27,8 +27,8 @@ export type ReadStanding =
   | { readonly word: 'moved'; readonly target: string };
 
 /**
- * Reads whether an account is open, banned, moving, moved or deleted, for scripts in other slots (of a room, a purchase), which cannot read
- * it.
+ * Reads whether an account is open, banned, moving, moved or deleted, for scripts in the slot of a room or a purchase, which cannot read
+ * the account.
  */
 export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<ReadStanding> {
   const [word, detail = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
@@ -44,8 +44,8 @@ export async function standingOf(accountId: string, scripts: ScriptRunner): Prom
 export const LATE_MS = 60_000;
 
 /**
- * The most moves that `follow` follows or waits for. An account moves once, and each wait ends its move or takes the move back, so more
- * would not help.
+ * The most moves that `follow` follows or waits for. An account moves once, and each wait ends with its move done or taken back, so a
+ * longer search would not help.
  */
 export const MOST_FOLLOWED = 4;
 

@@ -1,6 +1,6 @@
 -- Functions that read the standing of an account: whether it is open, banned, moving into another account, moved, or deleted; the
 -- generation of its sessions; the guests that moved into it. Only this file, standing-changes.lua and standing.ts know the format in Redis.
--- A parameter `standing` is the Redis key of the standing; `moved_in` is the lines of the guests.
+-- A parameter `standing` is the Redis key of the standing; a parameter `moved_in` has the lines of the guests.
 -- Gives standing_of(), session_generation(), has_guest(), guest_set(), count_guests(), has_filed_guest() and unfiled_guests().
 --
 -- standing.ts has the formats of the record's parts.
@@ -35,8 +35,8 @@ local function standing_of(standing)
 end
 
 -- Returns the generation of the session whose sign-out mark has this key, `{…}:out:<session id>`. The session id begins with
--- "<generation>.". Older versions made session ids without a generation. A session of an older version has generation 0, but it has ended
--- if guests moved into the account: the older versions started sessions of the account for anybody who had a guest's installId.
+-- "<generation>.". Older versions made session ids without a generation. A session of an older version has generation 0. It has ended if
+-- guests moved into the account, because the older versions gave a session of the account to anybody who had a guest's installId.
 local function session_generation(signed_out, moved_in)
   return string.match(signed_out, ':out:(%d+)%.') or (moved_in == '' and '0')
 end
@@ -60,7 +60,7 @@ end
 local function has_filed_guest(moved_in) return string.find(moved_in, '=', 1, true) ~= nil end
 
 -- Returns the guests of an account whose ledgers are not filed with the account's ledger, in the order of their moves: id, seq of the last
--- entry, and number. Searches for `*`, which only the lines of unfiled guests have, to skip the lines of hundreds of filed guests.
+-- entry, and number. Only the lines of unfiled guests contain `*`, so the search for `*` skips the lines of hundreds of filed guests.
 local function unfiled_guests(moved_in)
   local found = {}
   local star = string.find(moved_in, '*', 1, true)

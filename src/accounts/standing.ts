@@ -5,7 +5,7 @@ import { defineFormat, mark, optional, rest, someDigits, whole, word } from '../
 /**
  * The formats of the parts of an account's standing in Redis. Most accounts have no record. The record of an account that moved has the
  * format `moved`. Any other record has the parts that the account needs, in this order: `tombstone`, `frozen`, `ban`, `generation`, and a
- * `guest` for each guest that moved in. No account id begins with the first character of another part.
+ * `guest` for each guest that moved in. No account id begins with the character that begins one of the other parts.
  */
 export const standingFormats = {
   moved: defineFormat('moved', '><target>', { target: rest }),
@@ -21,11 +21,11 @@ export const standingFormats = {
   }),
   /** The account is banned until `endsAt` (0: for ever), in milliseconds since 1970. The reason is base64url, or `-`. */
   ban: defineFormat('ban', '!<endsAt> <since> <reason>\n<behind>', { endsAt: whole, since: whole, reason: word, behind: rest }),
-  /** How often all sessions were ended together. Sessions of earlier generations have ended. */
+  /** How many times all sessions of the account were ended together. Sessions of earlier generations have ended. */
   generation: defineFormat('generation', '#<generation>\n<behind>', { generation: whole, behind: rest }),
   /**
-   * A guest that moved in, and the seq of the last entry of its ledger. `=`: the ledger is filed with the account's ledger. `*2`: it is not
-   * filed, and the guest is the second that moved in.
+   * A guest that moved in, and the seq of the last entry of its ledger. `=`: the ledger is filed with the account's ledger. `*2`: the
+   * ledger is not filed with it, and the guest is the second that moved in.
    */
   guest: defineFormat('guest', '<id> <lastSeq><mark><number>\n', { id: word, lastSeq: whole, mark, number: someDigits }),
 };
@@ -36,23 +36,23 @@ export const standingLibrary = defineLibrary(new URL('standing.lua', import.meta
 /** Lua functions for every script that moves, bans or deletes an account, or ends its sessions. */
 export const standingChanges = defineLibrary(new URL('standing-changes.lua', import.meta.url), { formats: Object.values(standingFormats) });
 
-/** The standing of an account, as `parseStanding` reads it. Only this file and the two Lua libraries know how Redis keeps it. */
+/** The standing of an account, as `parseStanding` reads it. Only this file and its two Lua libraries know the format in Redis. */
 export interface Standing {
   /**
-   * The account was deleted. `isClosed`: all its data is erased. Otherwise the data is being erased, and the record still has the account's
-   * guests.
+   * The account was deleted. `isClosed`: all its data is erased. While `isClosed` is false, the data is being erased, and the record still
+   * has the account's guests.
    */
   readonly deleted: { readonly at: number; readonly isClosed: boolean } | undefined;
   /** The account is banned, or was banned until the ban ended (`banAt`). */
   readonly ban: Ban | undefined;
   /** The account that this account moved into. An account that moved has no guests. */
   readonly target: string | undefined;
-  /** The move that the account, a guest, has begun and that is not done yet. */
+  /** The move that this account has begun as a guest, and that is not done yet. */
   readonly moving: { readonly moveId: string; readonly target: string } | undefined;
-  /** How often all sessions of the account were ended together. */
+  /** How many times all sessions of the account were ended together. */
   readonly generation: number;
   readonly guests: readonly MovedGuest[];
-  /** Number of lines in the record that no version of the service writes. */
+  /** Number of lines in the record whose format no version of the service writes. */
   readonly unreadable: number;
 }
 

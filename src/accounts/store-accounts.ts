@@ -36,7 +36,7 @@ const endSignInScript = defineScript({
   durable: true,
 });
 
-/** Ends a sign-in for ever, after the account that had it dropped it. */
+/** Ends a sign-in for ever. Call it after the account has dropped the sign-in. */
 export async function endSignIn(signInId: string, at: number, scripts: ScriptRunner): Promise<void> {
   await scripts.run(endSignInScript, { ended: endedSignInKey(signInId) }, { at });
 }
@@ -44,7 +44,7 @@ export async function endSignIn(signInId: string, at: number, scripts: ScriptRun
 /** The account of a provider's user. It may not exist yet. */
 export interface StoreAccount {
   readonly accountId: string;
-  /** The id of the sign-in: the account's own, or that of an account that moved into it. */
+  /** The id of the sign-in: the id of this account, or of an account that moved into it. */
   readonly signInId: string;
   /** Number of the user's sign-ins that ended before this one. */
   readonly ordinal: number;
@@ -58,12 +58,12 @@ interface Home {
   readonly detail: string;
 }
 
-/** The most sign-ins and moves that one search follows. More in a row come only from changes during the search. */
+/** The most sign-ins and moves that one search follows. A search needs more only if sign-ins or accounts change all the time. */
 const MOST_TRIES = 20;
 
 /**
- * Finds the account of a provider's user: that of the user's first sign-in that has not ended. A sign-in ends for ever, when its account is
- * deleted or when the account drops it, so the ended ones are a prefix of all.
+ * Finds the account of a provider's user, which is the account of the user's first sign-in that has not ended. A sign-in ends for ever,
+ * when its account is deleted or drops the sign-in, so all ended sign-ins come before all others.
  * @throws Refusal `store_unavailable` if an account is moving for longer than a request waits
  */
 export async function storeAccountOf(
@@ -82,7 +82,7 @@ export async function storeAccountOf(
     // The move of the sign-in was taken back meanwhile.
     if (owner.accountId === signInId) continue;
     const [has, banEnd] = owner.figures;
-    // The account was deleted, and is about to delete the accounts that moved into it.
+    // The account was deleted, so the accounts that moved into it will be deleted too.
     if (owner.word === 'deleted') least = ordinal + 1;
     // The process that removed the sign-in died before it ended the sign-in.
     else if (has !== '1') await endSignIn(signInId, now(), scripts);
@@ -100,7 +100,7 @@ async function readHome(id: string, ordinal: number, scripts: CallerScripts): Pr
   return { id, ordinal, word: word === 'ended' || word === 'deleted' ? 'over' : word, detail };
 }
 
-/** The first sign-in from `least` on that is not over, by doubling and then halving steps. */
+/** Finds the first sign-in from `least` on that is not over, with steps that double and then halve. */
 async function firstHome(find: (ordinal: number) => Promise<Home>, least: number): Promise<Home> {
   let [over, found] = [least - 1, await find(least)];
   for (let step = 1; found.word === 'over'; step *= 2) {

@@ -33,7 +33,7 @@ export const DELETIONS_DUE = 'deletions:due';
 
 /**
  * The name of the index of tombstones: sorted sets of account ids by the time of their deletion, in milliseconds since 1970. A single Redis
- * has one sorted set with this name. A Cluster has a sorted set for each hash tag of a queue, `{tombstones:<n>}` (`tombstoneKeys`).
+ * has one sorted set with this name. A Cluster has several sorted sets, one for each hash tag `{tombstones:<n>}` (`tombstoneKeys`).
  */
 export const TOMBSTONES = 'tombstones';
 
@@ -60,9 +60,10 @@ export async function indexTombstoneOf({ accountId, at }: Tombstone, scripts: Sc
 const AT_ONCE = 100;
 
 /**
- * For a restore: deletes the accounts again that the backup has brought back, by the tombstones that were in the index before the restore.
- * When the promise resolves, the accounts are marked as deleted, except for guests in the middle of a move. A running service, or the next
- * service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`). The work may be repeated, and may stop anywhere.
+ * For a restore: deletes the accounts that the backup has brought back although they were deleted. It finds them in the index of tombstones
+ * as it was before the restore. When the promise resolves, the accounts are marked as deleted, except for guests in the middle of a move. A
+ * running service, or the next service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`). The function may stop at
+ * any point, and may be called again.
  */
 export async function applyTombstones(
   tombstones: readonly Tombstone[],

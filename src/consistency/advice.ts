@@ -6,7 +6,7 @@ export interface Advice {
   readonly right: string;
   /** The commands and further steps that mend the drift. Undefined: there are none. */
   readonly mend?: string;
-  /** The commands of `mend` alone, each as a shell takes it, in their order. */
+  /** The commands in `mend`, in their order, each as one line for a shell. */
   readonly commands?: readonly string[];
 }
 

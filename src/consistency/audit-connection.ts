@@ -9,7 +9,7 @@ import type { AuditReader, KeyVisitor } from './scan.ts';
 /** The connections on which an audit reads: one connection to one Redis, or one to each primary of a Cluster. */
 export interface AuditConnection {
   readonly reader: AuditReader;
-  /** Reads all keys of a Cluster. Undefined: the audit scans the one Redis of the reader. */
+  /** Reads all keys of a Cluster. If undefined, the audit scans the single Redis of the reader. */
   readonly scan: ((visitor: KeyVisitor) => Promise<void>) | undefined;
   opened(): Promise<void>;
   disconnect(): void;

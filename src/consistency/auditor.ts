@@ -12,12 +12,13 @@ export interface Finding {
   /** One sentence that says what is wrong, with the figures. */
   readonly text: string;
   /**
-   * Commands of Redis that mend the drift, computed from the data that the check has read. Left out: the audit cannot know the right value.
+   * Commands of Redis that mend the drift, computed from the data that the check has read. Left out if the audit cannot know the right
+   * value.
    */
   readonly commands?: readonly Command[];
   /**
    * Subjects of other findings that would cause this finding. If the audit has a finding with one of these subjects, it does not report
-   * this finding, but adds it to the number of consequences in the text of the cause.
+   * this finding. It only counts this finding as a consequence, in the text of the other.
    */
   readonly explainedBy?: readonly string[];
 }
@@ -25,26 +26,30 @@ export interface Finding {
 /** The type of a key in Redis, as TYPE answers. */
 export type RedisType = 'string' | 'hash' | 'list' | 'set' | 'zset';
 
-/** Thrown when a probe cannot be finished: the data changed with each read, or its slot of a Cluster moved. The audit repeats the check. */
+/**
+ * Thrown when a probe cannot be finished, because the data changed with each read, or because its slot moved to another node of the
+ * Cluster. The audit repeats the check.
+ */
 export class Unsettled extends Error {}
 
 /** Thrown when the audit cannot go on. The message is a sentence for the operator. */
 export class Unfinished extends Error {}
 
 /**
- * Reads Redis for one run of a check. The first argument of each command is a key, whose slot decides which node runs the command. A key of
- * the wrong type reads as if it did not exist, and is a finding (`wrong-types.ts`).
+ * Reads Redis for one run of a check. The first argument of each command is a key, whose slot decides which node runs the command. If a key
+ * has the wrong type, the probe answers as if the key did not exist; `wrong-types.ts` reports the key.
  */
 export interface Probe {
   /** Gives the reply to one command. @throws Error with which Redis replied, or because the connection was lost */
   ask(...command: Command): Promise<Reply>;
   /**
-   * Reads fields of a hash; null for a field that does not exist. Reads of the same key in one turn of the event loop share one command.
+   * Reads fields of a hash, and gives null for a field that does not exist. Reads of the same key in one turn of the event loop share one
+   * command.
    */
   fields(key: string, ...names: string[]): Promise<readonly (string | null)[]>;
   /**
-   * Gives replies as of one moment: the commands run in one transaction. In a Cluster there is one transaction for each slot, and the slots
-   * are read again until two rounds of replies are the same.
+   * Gives replies that are all true at one moment: the commands run in one transaction. In a Cluster there is one transaction for each
+   * slot, and the slots are read again until two rounds of replies are the same.
    * @throws Unsettled if the replies change with each round
    */
   atomically(...commands: Command[]): Promise<Reply[]>;
@@ -53,7 +58,9 @@ export interface Probe {
    * the check is repeated, the commands run in one transaction.
    */
   together(...commands: Command[]): Promise<Reply[]>;
-  /** The time in milliseconds since 1970, by the clock of the audited Redis. The clock of the machine that audits may differ. */
+  /**
+   * The time in milliseconds since 1970, by the clock of the audited Redis. The clock of the machine on which the audit runs may differ.
+   */
   now(): number;
   /** Adds to one of the counts of the report, such as `entries`. */
   count(what: string, number: number): void;
@@ -69,23 +76,24 @@ export const CLOCKS_DIFFER_MS = 60_000;
 export interface KeyCheck {
   /** The pattern of the whole key. Several checks may have the same pattern. */
   readonly pattern: RegExp;
-  /** The name under which the report counts these keys. Left out: the keys are not counted. */
+  /** The name under which the report counts these keys. If left out, the keys are not counted. */
   readonly counted?: string | undefined;
   /**
-   * The type in Redis that the keys must have. If several checks have the same pattern, only one of them names the type. Left out: any type
-   * is right, as for keys that were set aside.
+   * The type in Redis that the keys must have. If several checks have the same pattern, only one of them names the type. If left out, any
+   * type is right, as for keys that an upgrade set aside.
    */
   readonly type?: RedisType | undefined;
   /**
-   * True: `check` or `texts` reads the key by a command of its type, so the audit need not read the type. For forms with very many keys.
+   * True if `check` or `texts` reads the key with a command of the key's type: the audit then need not ask Redis for the type. This is for
+   * forms with very many keys.
    */
   readonly readsKey?: true;
-  /** The texts that the keys may have. Left out: any, or `check` decides. */
+  /** The texts that the keys may have. If left out, any text is right, or `check` decides. */
   readonly texts?: Texts | undefined;
-  /** `lasts`: the keys must not expire. `ends`: the keys must expire. Left out: both are right, or `check` decides. */
+  /** `lasts`: the keys must not expire. `ends`: the keys must expire. If left out, both are right, or `check` decides. */
   readonly life?: KeyLife | undefined;
   /**
-   * Checks one key. Left out: keys of this form are right whatever they contain.
+   * Checks one key. If left out, keys of this form are right whatever they contain.
    * @param parts the groups of the pattern in the name of the key
    */
   readonly check?: (parts: readonly string[], probe: Probe) => Promise<readonly Finding[] | undefined>;
@@ -97,15 +105,18 @@ export interface Texts {
   readonly what: string;
   /** @param name the field of a hash, or the member of a set */
   readonly isRight: (text: string, name: string) => boolean;
-  /** The fields of a hash that are checked; '' for a field that does not exist. Left out: all. */
+  /** The fields of a hash that are checked. A field that does not exist is checked as ''. If left out, all fields are checked. */
   readonly fields?: readonly string[];
-  /** The name under which the report counts the texts. Left out: they are not counted. */
+  /** The name under which the report counts the texts. If left out, they are not counted. */
   readonly counted?: string;
   /** The kind of the finding. Default: `unreadable_record`. */
   readonly kind?: string;
-  /** The subject of the finding, from the groups of the pattern and the name of a text. Default: the account whose id is the first group. */
+  /**
+   * Makes the subject of the finding from the groups of the pattern and the name of the text. By default, the subject is the account whose
+   * id is the first group.
+   */
   readonly subject?: (parts: readonly string[], name: string) => string;
-  /** Commands that mend any wrong text. Left out: the right text is not known. */
+  /** Commands that mend any wrong text. Left out if the right text is not known. */
   readonly mend?: (key: string, now: number) => readonly Command[];
 }
 

@@ -47,16 +47,18 @@ export interface BackgroundAuditOptions {
 
 const POLL_INTERVAL_MS = 30_000;
 
-/** The part of a poll interval after which the first poll follows, so that `/metrics` shows the last audit soon after a start. */
+/** The first poll follows after this part of a poll interval, a sixth, so that `/metrics` shows the last audit soon after a start. */
 const FIRST_POLL_PART = 6;
 
-/** The length of the lease in polls. After it, a process that has not renewed its lease is assumed dead, and another process may audit. */
+/**
+ * The length of the lease in polls. A process that has not renewed its lease for this long is assumed dead, and another process may audit.
+ */
 const LEASE_POLLS = 5;
 
-/** After how many polls an audit that was not complete is tried again. */
+/** After an audit that was not complete, the next audit is due after this number of polls. */
 const RETRY_POLLS = 20;
 
-/** Audits all data from time to time. Of all processes that share a Redis, one at a time audits. */
+/** Audits all data from time to time. Of all processes that share a Redis, only one audits at a time. */
 export class BackgroundAudit {
   readonly #options: BackgroundAuditOptions;
   readonly #holder = randomBytes(9).toString('base64url');
@@ -84,7 +86,7 @@ export class BackgroundAudit {
     return this.#failures;
   }
 
-  /** Stops an audit that is under way, which is then not complete. */
+  /** Stops an audit that is under way. That audit counts as not complete. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -96,7 +98,7 @@ export class BackgroundAudit {
 
   #pollAndPlan(): void {
     this.#polling = this.#poll()
-      // A debug line is enough: if Redis is away, other log lines say so.
+      // A debug line is enough: other log lines say when Redis is down.
       .catch((error: unknown) => this.#options.log.debug({ reason: (error as Error).message }, 'could not poll for a due audit'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#pollAndPlan(), this.#pollMs);
@@ -105,7 +107,7 @@ export class BackgroundAudit {
 
   async #poll(): Promise<void> {
     const { scripts, everyMs } = this.#options;
-    // Read before the call, because an audit may end while the answer is on its way.
+    // The value is read before the call, because an audit may end while the answer is on its way.
     const wasRunning = this.#running !== undefined;
     const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_POLLS * this.#pollMs };
     const [word, endedAt, seconds, findings] = await scripts.run(leaseBackground, { state: BACKGROUND_AUDIT_KEY }, args);
@@ -136,7 +138,7 @@ export class BackgroundAudit {
       findings: result?.findings ?? '',
       retryMs: signal.aborted ? 0 : RETRY_POLLS * this.#pollMs,
     };
-    // If Redis does not take the result, another audit becomes due.
+    // If the result cannot be written to Redis, another audit becomes due.
     const [, endedAt] = await scripts.run(endBackground, { state: BACKGROUND_AUDIT_KEY }, args).catch(() => []);
     if (result !== undefined && endedAt !== undefined) this.#last = { ...result, endedAt: Number(endedAt) };
   }

@@ -49,7 +49,10 @@ export interface NodeState {
   readonly id: string;
   readonly isPrimary: boolean;
   serves(slot: number): boolean;
-  /** By slot, the id of the node to which the slot moves away, or undefined if the slot moves to this node. Slots at rest are left out. */
+  /**
+   * The slots that are moving: by slot, the id of the node to which the slot moves from this node, or undefined if the slot moves to this
+   * node. Slots at rest are left out.
+   */
   readonly moving: ReadonlyMap<number, string | undefined>;
   addressOf(id: string): NodeAddress | undefined;
   /** Addresses of primaries that serve no slot. They may have keys all the same. */

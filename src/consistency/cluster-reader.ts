@@ -17,13 +17,13 @@ const FIRST_PAUSE_MS = 5;
 /** The longest such pause, in milliseconds. */
 const LONGEST_PAUSE_MS = 250;
 
-/** The most redirections in a row that are followed without a pause. Two nodes may point at each other for a moment. */
+/** The most redirections in a row that are followed without a pause. For a moment, each of two nodes may redirect to the other. */
 const HOPS_AT_ONCE = 3;
 
 /** The most rounds of reads of keys in several slots. The reads end once two rounds agree. */
 const ROUNDS = 5;
 
-/** Which node serves which slot, as far as is known. */
+/** The map of the Cluster's slots: the node that serves each slot, as far as is known. */
 export interface SlotMap {
   shardOf(slot: number): { readonly address: NodeAddress } | undefined;
   /** To call when a node refused a read, because the assignment of slots may have changed. */
@@ -41,7 +41,7 @@ export class ClusterReader implements AuditReader {
   readonly #map: SlotMap;
   readonly #nodes: Pick<ClusterNodes, 'reader'>;
   readonly #patienceMs: number;
-  /** The number of each connection, by which a cursor names the connection that gave it. */
+  /** The number of each connection. A cursor has the number of the connection that gave it. */
   readonly #numbers = new WeakMap<NodeReader, number>();
   #connections = 0;
   /** Called when a node's answer shows that a slot has moved or is moving. */
@@ -74,7 +74,7 @@ export class ClusterReader implements AuditReader {
     });
   }
 
-  /** Gives replies as of one moment to commands whose keys are in one slot. */
+  /** Gives the replies to commands whose keys are in one slot. All replies are true at one moment. */
   async #ofSlot(commands: readonly Command[]): Promise<Reply[]> {
     if (commands.length === 0) return [];
     try {
@@ -93,8 +93,8 @@ export class ClusterReader implements AuditReader {
   }
 
   /**
-   * Runs HSCAN, SSCAN or ZSCAN. A cursor is valid only on the node that gave it, so each returned cursor has the number of the connection
-   * behind an `@`.
+   * Runs HSCAN, SSCAN or ZSCAN. A cursor is valid only on the node that gave it, so each returned cursor ends with an `@` and the number of
+   * the connection.
    */
   async #scan([name, key = '', given = '0', ...words]: Command): Promise<Reply> {
     const [cursor = '0', connection] = String(given).split('@');
@@ -173,7 +173,7 @@ export function unservedText(slot: number, { message }: Error): string {
   return `No node of the cluster has served slot ${slot} for ${PATIENCE_MS / 1000} s (${message.replace(/\.$/, '')}): nothing is proven. Run the audit again.`;
 }
 
-/** Reads until two rounds in a row give the same replies. All replies were then true at one moment between the two rounds. */
+/** Reads until two rounds in a row give the same replies. All these replies were true at one moment between the two rounds. */
 async function agreed(round: () => Promise<Reply[]>): Promise<Reply[]> {
   let before: string | undefined;
   for (let count = 0; count < ROUNDS; count++) {
@@ -189,7 +189,10 @@ function keyOf([, key]: Command): string {
   return String(key);
 }
 
-/** The command split into commands of one key. In an audit only EXISTS has several keys: it counts the keys that exist. */
+/**
+ * Splits a command with several keys into commands with one key each. In an audit only EXISTS has several keys: it counts the keys that
+ * exist.
+ */
 function singleKeyed(command: Command): Command[] {
   const [name, ...keys] = command;
   return name === 'EXISTS' ? keys.map((key): Command => [name, key]) : [command];

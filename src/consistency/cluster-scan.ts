@@ -14,12 +14,12 @@ const CHECKS_IN_ALL = 2000;
 const CHECKS_OF_ONE = 500;
 
 /**
- * The most missed slots of a primary that are listed slot by slot. If scans have missed more slots of the primary, the primary is scanned
- * again.
+ * If the scans have missed at most this many slots of a primary, the keys of each missed slot are listed. If they have missed more, the
+ * primary is scanned again.
  */
 const MOST_LISTED = 512;
 
-/** The most scans of one primary. A scan is repeated if a failover happened meanwhile, or if its connection was lost. */
+/** The most scans of one primary. A scan is repeated if a failover happened during it, or if its connection was lost. */
 const MOST_ROUNDS = 10;
 
 /** Milliseconds between two reads of the Cluster's map of slots during a scan, to notice moving slots. */
@@ -42,21 +42,21 @@ export interface ScannedCluster extends SlotMap {
 
 /**
  * Gives all keys of a Cluster to the visitor. It scans all primaries at the same time. SCAN gives every key of a slot that stays with its
- * primary during the scan. Slots that moved are read afterwards: the keys of each are listed at a moment at which its nodes do not change.
- * If many slots moved to one primary, as after a failover, that primary is scanned instead.
+ * primary during the scan. Slots that moved during the scan are read afterwards: the keys of such a slot are listed at a moment at which
+ * the slot is not moved to another node. If many slots moved to one primary, as after a failover, that primary is scanned instead.
  *
- * SCAN also gives keys of slots that the node does not serve. If the slot is on its way to the node, requests reach its keys with ASK.
- * Otherwise a move of the slot broke off and left the keys behind: no request finds them, so they are drift.
+ * SCAN also gives keys of slots that the scanned node does not serve. If such a slot is moving to the node, requests reach its keys through
+ * ASK redirections. Otherwise an unfinished move of the slot left the keys behind: no request finds them, so they are drift.
  */
 export class ClusterScan {
   readonly #cluster: ScannedCluster;
   readonly #nodes: ClusterNodes;
   readonly #visitor: KeyVisitor;
-  /** Slots whose keys the visitor has not all got yet. */
+  /** Slots some of whose keys the visitor may not have got yet. */
   readonly #missing = new Set(Array.from({ length: SLOTS }, (_, slot) => slot));
   /** By slot, the time at which the slot was last seen to move, on the clock of `performance.now()`. -1: never. */
   readonly #movedAt = new Float64Array(SLOTS).fill(-1);
-  /** By the name of each node, the slots of keys that the node has although it seems not to serve the slots. */
+  /** By the name of each node: the slots that the node seems not to serve although it has keys of them. */
   readonly #foreign = new Map<string, { address: NodeAddress; slots: Set<number> }>();
 
   constructor(cluster: ScannedCluster, nodes: ClusterNodes, reader: ClusterReader, visitor: KeyVisitor) {
@@ -78,7 +78,8 @@ export class ClusterScan {
       const idle = await this.#idle();
       let addresses = [...this.#cluster.shards.map(({ address }) => address), ...idle];
       for (let round = 0; addresses.length > 0; round++) {
-        if (round === MOST_ROUNDS) throw new Unfinished('The cluster did not come to rest: nothing is proven. Run the audit again.');
+        if (round === MOST_ROUNDS)
+          throw new Unfinished('Slots of the cluster kept moving, so the audit proves nothing. Run the audit again.');
         const most = Math.min(CHECKS_OF_ONE, Math.ceil(CHECKS_IN_ALL / addresses.length));
         await Promise.all(addresses.map((address) => this.#scanNode(address, most)));
         counts.primaries = new Set(this.#cluster.shards.map(({ address }) => nameOf(address))).size;
@@ -133,7 +134,10 @@ export class ClusterScan {
     }
   }
 
-  /** The primaries that serve many slots whose keys are missing. Waits until every missing slot has a primary. */
+  /**
+   * Waits until every slot whose keys are missing has a primary. Gives the primaries that have to be scanned again, because they serve many
+   * such slots.
+   */
   async #toScanAgain(): Promise<NodeAddress[]> {
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -157,7 +161,7 @@ export class ClusterScan {
     }
   }
 
-  /** Why a primary of these addresses cannot be scanned. Undefined: all can be scanned. */
+  /** The reason why a primary at one of these addresses cannot be scanned. Undefined: all can be scanned. */
   async #problemOf(addresses: readonly NodeAddress[]): Promise<Error | undefined> {
     const states = await Promise.allSettled(addresses.map((address) => this.#state(address)));
     for (const state of states) {
@@ -168,7 +172,7 @@ export class ClusterScan {
     return undefined;
   }
 
-  /** Gives the keys of a slot that moved during the scans to the visitor. The scans may have given some of the keys already. */
+  /** Gives the visitor the keys of a slot that moved during the scans. The scans may have given the visitor some of these keys already. */
   async #listSlot(slot: number, tally: Tally): Promise<void> {
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -225,7 +229,7 @@ export class ClusterScan {
     this.#foreign.set(name, known);
   }
 
-  /** Checks that a node that has keys of a slot serves the slot, or that the slot is moving to the node. */
+  /** Checks a node that has keys of a slot: it has to serve the slot, or the slot has to be moving to it. */
   async #checkForeign(slot: number, address: NodeAddress): Promise<Finding[]> {
     try {
       const { reader, state } = await this.#state(address);

@@ -5,7 +5,7 @@ export interface AuditCounts {
   keysInAll: number;
   /** Number of checked accounts, ledgers, entries and so on, by these names. */
   readonly checked: Record<string, number>;
-  /** Number of keys that match no check, by their form: the key with `{…}` for its hash tag and `n` for numbers. */
+  /** Number of keys that match no check, by the form of the keys: a key's name with its hash tag as `{…}` and each number as `n`. */
   readonly unknown: Record<string, number>;
   /** Number of findings so far. */
   drift: number;
@@ -13,7 +13,7 @@ export interface AuditCounts {
   unsettled: number;
   /** Number of primaries of a Cluster that were read. Undefined: one Redis. */
   primaries: number | undefined;
-  /** Sentences that the operator should read although they report no drift. */
+  /** Sentences for the operator about the audit itself. They report no drift. */
   readonly notes: string[];
 }
 

@@ -16,10 +16,10 @@ export function versionAuditor(mark: string): Auditor {
 
 /** Checks that the data has the version that this coinop writes. */
 async function checkVersion(mark: string, probe: Probe): Promise<Finding[]> {
-  // Read together: in a Cluster the two keys may be in two slots.
+  // `together`, not `atomically`, because in a Cluster the two keys may be in two slots.
   const [version, found] = await probe.together(['GET', DATA_VERSION_KEY], ['EXISTS', mark]);
   if (version === String(DATA_VERSION) || (version === null && found === 0)) return [];
   const what = version === null ? 'is missing' : `is "${version as string}"`;
-  const text = `The version of the data ${what}, where this coinop writes ${DATA_VERSION}. Start the service: it upgrades older data.`;
+  const text = `The version of the data ${what}, but this coinop writes version ${DATA_VERSION}. Start the service: it upgrades older data.`;
   return [{ kind: 'wrong_version', subject: `key ${DATA_VERSION_KEY}`, text }];
 }

@@ -1,23 +1,29 @@
 import type { Command, Finding } from './auditor.ts';
 import type { AuditCounts } from './counts.ts';
 
-/** The most findings that are kept until the end of the audit. A further finding is reported at once, unless a kept finding explains it. */
+/**
+ * The most findings that are kept until the end of the audit. When as many are kept, a further finding is reported at once, unless a kept
+ * finding explains it.
+ */
 const MOST_HELD = 10_000;
 
-/** The most commands of one finding. After the operator has run them, the next audit gives the rest. */
+/** The most commands of one finding. If a finding needs more commands, the operator runs these, and the next audit gives the rest. */
 const MOST_COMMANDS = 200;
 
 interface Held {
   readonly finding: Finding;
-  /** The commands of the finding by their JSON: several checks may know different commands against the same drift, or the same command. */
+  /**
+   * The commands of the finding, by the JSON of each command. Several checks may give commands against the same drift: the same command, or
+   * different ones.
+   */
   readonly commands: Map<string, Command>;
   consequences: number;
 }
 
 /**
- * The findings of an audit, which are kept until the end, because a check may find the consequence of a damage before another check finds
- * its cause. At the end each damage is reported once: equal findings are reported as one, and a finding that another finding explains is
- * only counted in the text of its cause.
+ * The findings of an audit, which are kept until the end, because one check may find a consequence before another check finds its cause. At
+ * the end each loss of data is reported once: equal findings are reported as one, and a finding that another finding explains is only
+ * counted in the text of that other finding.
  */
 export class Findings {
   readonly #counts: AuditCounts;

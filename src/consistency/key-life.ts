@@ -3,7 +3,7 @@ import type { Finding, KeyLife, Probe } from './auditor.ts';
 /** The expiry that a mending command gives to a key, in seconds: longer than the life of any key that must expire. */
 const MONTH_SECONDS = 30 * 86_400;
 
-/** Finds a key that will vanish although it must not expire, or a key that will stay for ever although it must expire. */
+/** Finds a key that has an expiry although it must not expire, or that has no expiry although it must expire. */
 export async function checkLife(key: string, life: KeyLife, probe: Probe): Promise<Finding[]> {
   const ttlMs = (await probe.ask('PTTL', key)) as number;
   const subject = `key ${key}`;

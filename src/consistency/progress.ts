@@ -7,7 +7,7 @@ const WIDTH = 24;
 /** Milliseconds between two drawings of the bar. */
 const REDRAW_MS = 200;
 
-/** Milliseconds before the first line if standard error is no terminal, so that a short audit writes no line. */
+/** If standard error is not a terminal, the first line follows after this many milliseconds, so that a short audit writes no line. */
 const FIRST_LINE_MS = 2000;
 
 /** Milliseconds between two later lines. */

@@ -45,7 +45,7 @@ async function checkQueue(
       if (wrong === undefined) continue;
       if (findings.length >= LISTED) more++;
       else if (typeof wrong === 'object') findings.push(wrong);
-      // The due time 0 makes the service remove the entry: it removes an entry without a document once the entry is due.
+      // The due time 0 makes the entry due at once, and the service removes a due entry that has no document.
       else find(wrong, [['ZADD', queue, 'XX', 0, entries[index]!]]);
     }
   }
@@ -54,8 +54,8 @@ async function checkQueue(
 }
 
 /**
- * The finding about a document that its queue does not have. If the queue is empty, the queue is lost: all its documents then have the same
- * finding, with the commands for each.
+ * The finding about a document whose queue has no entry for it. If the queue is empty, the queue is lost: all its documents then have the
+ * same finding, with the commands for each.
  */
 export async function notQueued(
   { queue, member, subject, text }: { readonly queue: string; readonly member: string; readonly subject: string; readonly text: string },
@@ -65,10 +65,20 @@ export async function notQueued(
   const keys = [queue, queueKeyOf(queue, member, CLUSTER_QUEUE_TAGS)];
   const areThere = await probe.together(...keys.map((key): Command => ['EXISTS', key]));
   if (areThere.includes(1)) return [{ kind: 'document_without_queue', subject, text, commands }];
-  return [{ kind: 'lost_queue', subject: `queue ${queue}`, text: 'It holds nothing, and there is work that only it starts.', commands }];
+  return [
+    {
+      kind: 'lost_queue',
+      subject: `queue ${queue}`,
+      text: 'The queue is empty, but there is work that only an entry of this queue starts.',
+      commands,
+    },
+  ];
 }
 
-/** Whether the queue has an entry of a member. Reads the whole queue, because the name of the change in an entry is not known. */
+/**
+ * Whether the queue has an entry of a member. An entry also contains the name of a change, which is not known here, so the whole queue is
+ * read.
+ */
 export async function holds(queue: string, isWanted: (member: string) => boolean, probe: Probe): Promise<boolean> {
   for (const key of queueKeys(queue, CLUSTER_QUEUE_TAGS))
     for await (const page of pages(probe, 'ZSCAN', key)) if (pairsOf(page).some(([entry]) => isWanted(memberOf(entry)))) return true;
@@ -76,8 +86,8 @@ export async function holds(queue: string, isWanted: (member: string) => boolean
 }
 
 /**
- * When an entry is due whose document does not exist, in milliseconds since 1970. Undefined: the document exists, the entry is not in the
- * queue, or the entry is due within `soonMs`, and the service will then remove it.
+ * The time at which an entry without a document is due, in milliseconds since 1970. Undefined if the document exists, if the entry is not
+ * in the queue, or if the entry is due within `soonMs`, because the service will soon remove it.
  */
 export async function dueWithoutDocument(
   { key, entry }: Queued,
@@ -90,8 +100,8 @@ export async function dueWithoutDocument(
 }
 
 /**
- * Checks a document, together with the answer whether its member is in the queue. While the primary of the member's own sorted set was
- * down, the member's entry may have been written to any other sorted set: a finding counts only if it stays when all of them are read.
+ * Checks a document, and whether its member is in the queue. If the primary of the member's own sorted set was down, the member's entry may
+ * have been written to any other sorted set of the queue. So a finding counts only if it remains after all these sorted sets were read.
  * @param queueOf the queue of the document, by the field `owner`
  * @param read the commands that read the document
  */
@@ -113,7 +123,7 @@ export async function checkWithDue(
 }
 
 /**
- * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
+ * Commands whose replies show when a member is due. They work in the data of one Redis and of a Cluster.
  * @param acts names of changes: an entry that `Queue.ahead` wrote before one of these changes also makes the member due
  */
 export function dueCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
@@ -121,8 +131,8 @@ export function dueCommands(name: string, member: string, acts: readonly string[
 }
 
 /**
- * As `dueCommands`, for all sorted sets of a queue: while the primary of the member's own sorted set was down, the member's entry may have
- * been written to any other sorted set.
+ * Like `dueCommands`, but for all sorted sets of a queue: if the primary of the member's own sorted set was down, the member's entry may
+ * have been written to any other sorted set.
  */
 export function dueAnywhereCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
   return dueIn(queueKeys(name, CLUSTER_QUEUE_TAGS), member, acts);

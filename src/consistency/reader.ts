@@ -4,12 +4,15 @@ import { Link } from '../redis/link.ts';
 import type { Reply } from '../redis/resp.ts';
 import type { Command } from './auditor.ts';
 
-/** The most outstanding commands of a reader with the share 1: enough to keep both Redis and the audit busy. */
+/**
+ * The most commands that wait for a reply at the same time if the reader's share is 1. This is enough to keep both Redis and the audit
+ * busy.
+ */
 const OUTSTANDING_AT_FULL_SPEED = 512;
 
 /**
- * The most commands that are sent at a time with a share below 1. Redis runs them in some 0.15 ms, so they delay a request by no more than
- * this.
+ * The most commands that are sent together if the reader's share is below 1. Redis runs them in about 0.15 ms, so they delay a request by
+ * no more than that.
  */
 const BURST = 32;
 
@@ -20,7 +23,8 @@ const BURST = 32;
 const COMMAND_MS = 0.005;
 
 /**
- * The shortest pause, in milliseconds. Shorter pauses are added up until they reach this length, because timers wait whole milliseconds.
+ * The shortest pause, in milliseconds. Shorter pauses are added up until their sum reaches this length, because timers wait whole
+ * milliseconds.
  */
 const SHORTEST_PAUSE_MS = 1;
 
@@ -29,8 +33,8 @@ interface Unit {
   readonly commands: readonly Command[];
   repliesLeft: number;
   /**
-   * The first error among the replies. If Redis refused a transaction, this error has the reason: the last reply only says that Redis
-   * refused it.
+   * The first error among the replies. If Redis refused a transaction, this error has the reason, because the last reply only says that the
+   * transaction was refused.
    */
   failure: Error | undefined;
   resolve(reply: Reply): void;
@@ -117,7 +121,7 @@ export class Reader extends Link {
   }
 
   #enqueue(commands: readonly Command[]): Promise<Reply> {
-    // An audit across a lost connection would prove nothing: Redis may have restarted with other data.
+    // An audit that went on after a lost connection would prove nothing, because Redis may have restarted with other data.
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ commands, repliesLeft: commands.length, failure: undefined, resolve, reject });
@@ -160,7 +164,7 @@ export class Reader extends Link {
     this.#isPausing = true;
     const pausedAt = performance.now();
     await pause(this.#owedMs);
-    // A timer may fire late. The pause was then longer than owed, and the next pause is shorter.
+    // A timer may fire late. If the pause was too long, the next pause is shorter.
     this.#owedMs = Math.max(-SHORTEST_PAUSE_MS, this.#owedMs - (performance.now() - pausedAt));
     this.#isPausing = false;
     this.#schedule();

@@ -12,8 +12,8 @@ import { TypedProbe, type TypedKey } from './wrong-types.ts';
 const PAUSES_MS = [0, 50, 200, 800];
 
 /**
- * The number of findings above which a check that finds drift is repeated once and not four times: there is certainly drift, and the audit
- * should end.
+ * Once the audit has more findings than this, a check that finds drift is repeated once and not four times: there is certainly drift, and
+ * the audit should end soon.
  */
 const FINDINGS_WITH_PAUSES = 1000;
 
@@ -26,7 +26,7 @@ const MOST_UNKNOWN_FORMS = 50;
 export interface AuditOptions {
   readonly auditors: readonly Auditor[];
   readonly reader: AuditReader;
-  /** Reads all keys and gives them to the visitor. Default: scans the one Redis of `reader`. */
+  /** Reads all keys and gives them to the visitor. By default, the single Redis of `reader` is scanned. */
   readonly scan?: ((visitor: KeyVisitor) => Promise<void>) | undefined;
   /** Called with each reported finding, most of them at the end of the audit. */
   readonly found: (finding: Finding) => void;
@@ -40,7 +40,7 @@ export interface AuditOptions {
 const NO_DATA: Finding = {
   kind: 'no_data',
   subject: 'all keys',
-  text: 'Redis has no key: it was emptied, or it is not the Redis or the database of a service.',
+  text: 'Redis has no keys: it was emptied, or it is not the Redis or not the database that the service uses.',
 };
 
 /**
@@ -71,7 +71,7 @@ class Audit implements KeyVisitor {
   readonly #findings: Findings;
   readonly #clock = new RedisClock();
   #working = 0;
-  /** Resolvers of the callers that wait for a check to end. */
+  /** The `resolve` functions of the promises that wait until a check ends. */
   readonly #waiting = new Set<() => void>();
   #error: { reason: unknown } | undefined;
 
@@ -109,7 +109,7 @@ class Audit implements KeyVisitor {
         if (check !== undefined) works.push((probe) => check(parts, probe));
       }
       const typed = readsKey ? undefined : type && { key, type };
-      // This check has no work of its own: the probe only reads the type of the key.
+      // No check reads this key, so an empty check makes the probe read the key's type.
       if (works.length === 0 && typed !== undefined) works.push(async () => undefined);
       if (works.length > 0) this.#startAll(works, tally, typed);
       return;
@@ -178,13 +178,13 @@ class Audit implements KeyVisitor {
     };
     const found = await this.#probed(all, typed, tally);
     if (found?.length === 0) return;
-    // If the probe read a key of the wrong type, it does not know which check read the key. Then all checks are repeated.
+    // If the probe read a key of the wrong type, it does not know which of the checks read that key. Then all checks are repeated.
     const isKnown = found?.length === ofWorks.flatMap((findings) => findings ?? []).length;
     await Promise.all(works.map((work, index) => this.#settle(work, typed, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 
   /**
-   * Repeats a check while it finds drift, and keeps the drift that every run has found.
+   * Repeats a check while it finds drift, a few times at most, and keeps the drift that every run has found.
    * @param foundBefore the drift of the first run; undefined: not known
    */
   async #settle(work: Work, typed: TypedKey | undefined, foundBefore: readonly Finding[] | undefined): Promise<void> {
@@ -194,7 +194,7 @@ class Audit implements KeyVisitor {
     const fewest = foundBefore === undefined ? 2 : 1;
     for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? pausesMs : pausesMs.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
-      // Read the clock each time: Redis's clock may have been set, or a machine with another clock has taken over.
+      // The clock is read each time, because an operator may have set Redis's clock, or a machine with another clock may have taken over.
       await this.readClock();
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
       const again = await this.#probedAgain(work, typed);

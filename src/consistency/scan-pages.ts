@@ -1,11 +1,11 @@
 import type { Probe } from './auditor.ts';
 
-/** Number of items that one command reads: some 0.1 ms of Redis's time. */
+/** Number of items that one command reads, which takes Redis about 0.1 ms. */
 const PAGE = 200;
 
 /**
- * Reads a hash, set or sorted set page by page. HSCAN gives fields with values, SSCAN members, and ZSCAN members with scores. An item that
- * exists during the whole read comes at least once, and may come twice.
+ * Reads a hash, set or sorted set page by page. HSCAN gives fields with values, SSCAN members, and ZSCAN members with scores. It yields
+ * each item that exists during the whole read at least once, and may yield it twice.
  */
 export async function* pages(probe: Probe, command: 'HSCAN' | 'SSCAN' | 'ZSCAN', key: string): AsyncGenerator<string[]> {
   let cursor = '0';

@@ -2,10 +2,10 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, Probe } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
 
-/** Number of keys that one SCAN reads, about: 0.1 ms of Redis's time. */
+/** Number of keys, more or less, that one SCAN reads, which takes Redis about 0.1 ms. */
 const KEYS_A_SCAN = 200;
 
-/** The most checks that run at the same time. The bound limits the memory: a check has a page of entries or two. */
+/** The most checks that run at the same time. This limits the memory, because each check holds one or two pages of entries. */
 const CHECKS_AT_ONCE = 500;
 
 /** Reads Redis for the probes of an audit. */
@@ -15,7 +15,7 @@ export interface AuditReader {
   atomically(commands: readonly Command[]): Promise<Reply[]>;
 }
 
-/** A check of an auditor that has got its arguments, and only needs a probe. */
+/** A check of an auditor whose arguments are bound already, so that it only needs a probe. */
 export type Work = (probe: Probe) => Promise<readonly Finding[] | undefined>;
 
 /** Gets the keys of a scan and checks them. */

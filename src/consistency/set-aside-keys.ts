@@ -10,9 +10,7 @@ export function asideOf(key: string): string {
   return key.replace(/^(\{[^}]*\})?:?/, '$1:aside:');
 }
 
-/**
- * Commands that rename a key, so that no request reads the key. They do not delete it, because the key may be the last evidence of a loss.
- */
+/** Commands that rename a key, so that no request reads it. They do not delete the key, because it may be the last evidence of a loss. */
 export function setAside(key: string): Command[] {
   return [['RENAME', key, asideOf(key)], expiring(key)];
 }
@@ -27,5 +25,5 @@ export function expiring(key: string): Command {
   return ['EXPIRE', asideOf(key), KEPT_SECONDS];
 }
 
-/** Declares the keys that were set aside, so that the audit does not report them as unknown keys. */
+/** Declares the pattern of keys that were set aside, so that the audit does not report them as unknown keys. */
 export const asideAuditor: Auditor = { keys: [{ pattern: /^(?:\{[^}]*\})?:aside:/, counted: 'keys set aside', life: 'ends' }] };

@@ -4,7 +4,7 @@ import { Unsettled, type Command, type Finding, type Probe, type RedisType } fro
 import type { Tally } from './counts.ts';
 import type { AuditReader } from './scan.ts';
 
-/** By command, the type of the key that the command reads, and the reply of Redis for a key that does not exist. */
+/** For each command: the type of the key that it reads, and Redis's reply if the key does not exist. */
 const READS: Readonly<Record<string, readonly [type: RedisType, missing: (words: Command) => Reply]>> = {
   GET: ['string', () => null],
   HEXISTS: ['hash', () => 0],
@@ -48,8 +48,8 @@ interface Gathered {
 }
 
 /**
- * Runs a check once, and finds keys of the wrong type. Such a key reads as if it did not exist, so that the check goes on with the other
- * keys.
+ * Runs a check once, and finds keys of the wrong type. The check gets replies as if such a key did not exist, so that it can go on with the
+ * other keys.
  */
 export class TypedProbe implements Probe {
   readonly #reader: AuditReader;
@@ -104,7 +104,7 @@ export class TypedProbe implements Probe {
       if (!isWrongType(error)) throw error;
     }
     const areWrong = await Promise.all(commands.map((command) => this.#isWrong(command)));
-    // No command reads a key of the wrong type any more, so the type has changed since the transaction.
+    // Now every key has the type that its command reads, so a type has changed since the transaction.
     if (!areWrong.includes(true)) throw new Unsettled('The type of a key changed');
     const right = commands.filter((_, index) => !areWrong[index]);
     const replies = right.length === 0 ? [] : await this.atomically(...right);
@@ -119,7 +119,10 @@ export class TypedProbe implements Probe {
     this.#tally?.count(what, number);
   }
 
-  /** The findings of the check, and a finding for each key of the wrong type. The latter explains each finding that names the key. */
+  /**
+   * The findings of the check, and a finding for each key of the wrong type. A finding of the check that names such a key is a consequence
+   * of the wrong type.
+   */
   found(findings: readonly Finding[]): readonly Finding[] {
     if (this.#wrong === undefined) return findings;
     const wrong = [...this.#wrong.entries()].map(([key, finding]) => ({
@@ -150,7 +153,7 @@ export class TypedProbe implements Probe {
   async #noteType({ key, type }: TypedKey): Promise<boolean> {
     const found = (await this.#reader.ask(['TYPE', key])) as string;
     if (found === type || found === 'none') return false;
-    const text = `Its type in Redis is ${found}, and coinop keeps a ${type} there.`;
+    const text = `Its type in Redis is ${found}, but coinop writes it as a ${type}.`;
     (this.#wrong ??= new Map()).set(key, { kind: 'wrong_type', subject: `key ${key}`, text });
     return true;
   }
@@ -160,7 +163,10 @@ function isWrongType(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE');
 }
 
-/** Tests whether a text names the thing to which a key belongs: `abc` for `{purchase:abc}`, `purchases:due` for `{purchases:due:7}`. */
+/**
+ * Makes a function that tests whether a text names the object to which a key belongs: `abc` for `{purchase:abc}`, `purchases:due` for
+ * `{purchases:due:7}`.
+ */
 function namer(key: string): (text: string) => boolean {
   const [, tag = key] = /\{([^}]+)\}/.exec(key) ?? [];
   const thing = tag.replace(/:\d+$/, '');

@@ -59,7 +59,9 @@ describe('on the data of a private Redis', () => {
     await service.stop();
     const listed = await run(['--list', '3'], { DATA_DIR: dataDir });
     const finding = [
-      expect.stringMatching(/^account \S{22}: The index does not lead from the key "k1" to its entry 1\. \(entry_without_key\)$/),
+      expect.stringMatching(
+        /^account \S{22}: The index does not lead from the idempotency key "k1" to its entry 1\. \(entry_without_key\)$/,
+      ),
       expect.stringMatching(/^ {4}Right: The entries of the ledger are right\..*\.$/),
       expect.stringMatching(/^ {4}Mend: redis-cli HSET '\{\S{22}\}:index:0' -?\d+ 1\. .*\.$/),
     ];
@@ -91,7 +93,7 @@ test('a replica is audited once it has the data of its primary', async () => {
   await expect.poll(() => other.info('replication')).toContain('master_link_status:up');
   const linked = await run([], { REDIS_URL: replica.url });
   expect(linked.code).toBe(1);
-  expect(linked.out).toContain('account nobody: Other keys name it, and neither its fields nor its standing are there. (lost_account)');
+  expect(linked.out).toContain('account nobody: Other keys name it, but its fields and its standing are lost. (lost_account)');
   for (const each of [client, other]) each.disconnect();
   await replica.stop();
   await primary.stop();

@@ -2,16 +2,16 @@ import type { Refusal } from '../../errors.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Metrics } from '../../server/metrics.ts';
 
-/** A caller as whom a connection watches its account, or wants to. */
+/** A caller for whom a connection watches the caller's account, or asks to watch it. */
 export interface WatchingCaller {
   readonly caller: Caller;
-  /** Whether a read has found that the caller may watch the account. */
+  /** True once a read has shown that the caller may watch the account. */
   isChecked: boolean;
   /** Called when the caller may not watch the account any more. */
   readonly lost: (reason: Refusal) => void;
 }
 
-/** The callers as whom the connections of this process watch their accounts. */
+/** The callers whose accounts the connections of this process watch. */
 export class WatchingCallers {
   readonly #ofAccounts = new Map<string, Set<WatchingCaller>>();
   /** The number of reads of watched accounts since the start of the process. */
@@ -30,7 +30,7 @@ export class WatchingCallers {
     if (ofAccount?.size === 0) this.#ofAccounts.delete(accountId);
   }
 
-  /** The callers of an account. Callers of one session are together, because one check serves them all. */
+  /** The callers of an account. Callers with the same session are in one array, because one check serves all of them. */
   of(accountId: string): WatchingCaller[][] {
     return [...Map.groupBy(this.#ofAccounts.get(accountId) ?? [], ({ caller }) => caller.session?.id).values()];
   }

@@ -23,17 +23,17 @@ const readAccount = defineScript({
 });
 
 /**
- * The least milliseconds between two pushes of an account, which is also the longest that a change waits. With the state that a new watcher
- * gets at once, no second has more than four.
+ * The fewest milliseconds between two pushes of an account's state. No change waits longer for its push. A new watcher also gets the state
+ * at once, so a connection gets four pushes a second at most.
  */
 const PUSH_INTERVAL_MS = 340;
 
-/** The error codes after which a caller may watch the account no longer. */
+/** A caller whose check fails with one of these error codes may not watch the account any more. */
 const ENDED: ReadonlySet<string> = new Set(['session_required', 'sign_in_required', 'account_banned', 'account_deleted']);
 
 /**
- * The number of states that this process has made, which is the version of the newest. So the versions that a connection gets rise, even
- * when it goes on to another account.
+ * The number of states that this process has made. The newest state has this number as its version, so the versions that a connection gets
+ * rise, even after it has changed to another account.
  */
 let versions = 0;
 
@@ -70,8 +70,8 @@ class AccountState implements State {
 }
 
 /**
- * The feed of accounts. It reads an account once for each session that watches it, by a script that checks the session too. Redis tells
- * when a key of the script has changed: the ledger, the account, its standing, or the key that exists once the session is signed out.
+ * The feed of accounts. It reads an account once for each session that watches it, with a script that also checks the session. Redis
+ * reports a change of each key of the script: the ledger, the account, its standing, and the key that marks the session as signed out.
  */
 export function accountFeed({ scripts, callers, config, log, now }: AccountFeedOptions): Feed {
   const stateOf = (accountId: string, [balance = '0', ...values]: readonly string[]): AccountState => {
@@ -106,7 +106,7 @@ export function accountFeed({ scripts, callers, config, log, now }: AccountFeedO
       if (found !== undefined) return { state: stateOf(accountId, found), relayed: 0 };
     } catch (error) {
       if (!isKnown) throw error;
-      // WatchedTopics reads the account again after a few seconds.
+      // No retry is needed here: `WatchedTopics` reads the account again after a few seconds.
       log.debug({ reason: (error as Error).message }, 'could not read a watched account');
     }
     return isKnown ? { state: 'same', relayed: 0 } : undefined;

@@ -10,7 +10,7 @@ import { Entitlement } from '../entitlement/model.ts';
 import { SessionToken } from '../sessions/model.ts';
 import type { WatchingCaller } from './callers.ts';
 
-/** How long a connection may watch nothing, in milliseconds. */
+/** How long a connection may stay open without watching an account, in milliseconds. */
 const NAMED_WITHIN_MS = 10_000;
 
 const Hello = z
@@ -45,7 +45,7 @@ export const liveAccount = channel({
         balanceCoins: BalanceCoins,
         debtCoins: DebtCoins,
         entitlement: Entitlement.pick({ state: true, access: true, expiresAt: true }),
-        version: z.number().int().min(1).meta({ description: 'Rises with each message of a connection.' }),
+        version: z.number().int().min(1).meta({ description: 'The version rises with each message of a connection.' }),
       })
       .meta({ description: 'The account as it is now.' }),
   },
@@ -65,11 +65,11 @@ export const liveAccount = channel({
     memory.closesAt = services.monotonic() + NAMED_WITHIN_MS;
     if (caller === undefined) return;
     const refusal = await watchAs(socket, caller, services).catch((error: unknown) => {
-      // The session cannot be sent again on this connection, so the client has to connect again.
+      // The client cannot send a session again on this connection, so it has to connect again.
       memory.closesAt = -Infinity;
       throw error;
     });
-    // A cookie whose session has ended counts as no session, so a hello may follow.
+    // A cookie whose session has ended counts as no session. The client may still send a `hello` with other credentials.
     if (refusal !== undefined && refusal.code !== 'session_required') end(socket, refusal);
   },
   async received(socket, message, services: AccountWatchServices) {
@@ -80,7 +80,7 @@ export const liveAccount = channel({
   },
   checked(socket, { monotonic, now }: AccountWatchServices) {
     const { watching, closesAt, hasFailed } = socket.memory;
-    // A client whose caller the service could not check is not at fault, so it may connect again.
+    // If the service could not check the caller, the client is not at fault, so it may connect again.
     if (watching === undefined && monotonic() >= closesAt)
       socket.end(hasFailed ? closeCodes.goingAway : closeCodes.callerMissing, 'nobody named');
     // The client may have a renewed token by now.
@@ -99,7 +99,7 @@ interface Connection {
   watching: WatchingCaller | undefined;
   /** When the connection closes if it still watches nothing, by the monotonic clock. */
   closesAt: number;
-  /** Whether the last attempt to watch failed, because Redis did not answer. */
+  /** Whether the last attempt to watch failed because Redis did not answer. */
   hasFailed: boolean;
 }
 
@@ -127,7 +127,7 @@ async function watchAs(
       end(socket, reason);
     },
   };
-  // The read for this watcher checks all callers of the account, so the caller has to be among them before the read.
+  // The read for this watcher checks all callers that watch the account, so this caller has to be added before the read.
   watchingCallers.add(watching);
   memory.hasFailed = true;
   let isWatching = false;
@@ -144,7 +144,7 @@ async function watchAs(
   return refusal;
 }
 
-/** Tells the client why its caller may watch no longer, and closes the connection. */
+/** Tells the client why the caller may not watch the account any more, and closes the connection. */
 function end(socket: ChannelSocket<Connection>, reason: Refusal): void {
   socket.refuse(reason);
   socket.end(closeCodes.callerLost, 'the caller may watch no longer');

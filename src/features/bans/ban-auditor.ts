@@ -14,12 +14,15 @@ export const banAuditor: Auditor = {
   keys: [queueCheck(BANS_DUE, wrongOf), { pattern: accountPatterns.standing, check: ([id], probe) => checkIsQueued(id!, probe) }],
 };
 
-/** Checks that the queue holds a banned account whose ban has an end: at that time the service shows the account's data again. */
+/**
+ * Checks that the queue has an entry for an account whose ban has an end. When the ban ends, this entry makes the account's data visible
+ * again.
+ */
 async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
   const { ban, guests, deleted } = await standingIn(id, probe);
   const { until } = ban ?? {};
   if (until === undefined || deleted !== undefined || until < probe.now() + CLOCKS_DIFFER_MS) return [];
-  // An account that was banned under the name of a guest that had moved into it is in the queue under this name.
+  // If an operator banned the account by the id of a guest that had moved into it, the queue has the guest's id.
   const names = [id, ...guests.map((guest) => guest.id)];
   for (const name of names) if (dueAtOf(await probe.together(...dueAnywhereCommands(BANS_DUE, name))) !== undefined) return [];
   if (await holds(BANS_DUE, (member) => names.includes(member), probe)) return [];
@@ -28,11 +31,11 @@ async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
 }
 
 /**
- * Says what is wrong with a member of the queue of bans. An account that is due soon may be there without a ban, because its ban may be
- * about to begin, or may have ended a moment ago. An account that is due later must be banned: it is due at the end of its ban.
+ * Says what is wrong with a member of the queue of bans. A member that is due soon need not be banned, because its ban may be about to
+ * begin, or may have just ended. A member that is due later must be banned, because it is due at the end of its ban.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, standing] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(member, probe)]);
   if (dueAt === null || Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
-  return banAt(standing, probe.now()) === undefined ? `It holds the account ${member}, which is not banned.` : undefined;
+  return banAt(standing, probe.now()) === undefined ? `It has an entry for the account ${member}, which is not banned.` : undefined;
 }

@@ -7,7 +7,10 @@ import { Product } from './product-shape.ts';
 /** The setting COIN_AUTHORITY. It also decides which clients may submit scores that win prizes. */
 export type CoinAuthority = Config['COIN_AUTHORITY'];
 
-/** An app or a game in the catalogue's file. People write the file by hand: an unknown field is a typing error, so the file is refused. */
+/**
+ * An app or a game in the catalogue's file. People write the file by hand, so an unknown field is probably a typing error: the file is
+ * refused.
+ */
 const WrittenEntry = z
   .strictObject({
     ...CatalogueEntry.shape,
@@ -91,8 +94,8 @@ function lineOf({ path, message }: Issue, content: unknown): string {
 }
 
 /**
- * The problem of each id that two entries share. A purchase names its product by the id in its app store, so those ids must differ too. The
- * content may have any shape.
+ * Reports each id that two entries share. A purchase names its product by the product's id in an app store, so the products' ids in a store
+ * must differ too. The content may have any shape.
  */
 function repeatedIds(content: unknown): Issue[] {
   return [
@@ -121,7 +124,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce((at, name) => (typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[name] : undefined), value);
 }
 
-/** The problem of each game in which a client's own score can win coins, although COIN_AUTHORITY says that only servers may give coins. */
+/** Reports each game in which a client's own score can win coins, although COIN_AUTHORITY says that only servers may give coins. */
 function openlyPrized({ apps }: WrittenCatalogue): Issue[] {
   return [...apps.entries()]
     .filter(([, { season, scores }]) => (season?.prizes ?? []).length > 0 && scores !== 'server')

@@ -22,7 +22,7 @@ const DEFAULT_KEPT = 12;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
-/** The encoded reply of an endpoint that lists the catalogue, and its ETag. It changes only when the catalogue's file changes. */
+/** The encoded reply of an endpoint that lists the catalogue, and the reply's ETag. Both change only when the catalogue's file changes. */
 export class Listing {
   readonly body: Encoded;
   readonly etag: string;
@@ -33,7 +33,7 @@ export class Listing {
   }
 }
 
-/** The catalogue as one read of its file gave it, with its replies encoded once. */
+/** The catalogue as one read of its file gave it. The replies that list it are encoded only once. */
 class Edition {
   readonly apps: Listing;
   readonly products: Listing;
@@ -91,7 +91,7 @@ class Edition {
   }
 }
 
-/** The catalogue of CATALOGUE_FILE. Without this setting, the sample in `sample.json`. */
+/** The catalogue of CATALOGUE_FILE. Without this setting, it is the sample in `sample.json`. */
 export class Catalogue {
   readonly #file: WatchedFile<Edition> | undefined;
   readonly #sample: Edition | undefined;
@@ -110,12 +110,12 @@ export class Catalogue {
       this.#file = new WatchedFile({ setting: 'CATALOGUE_FILE', path, parse, changed: () => this.warnOfPrizes(), named: 'catalogue', log });
   }
 
-  /** Problems of CATALOGUE_FILE, for the check of the settings: a line each. */
+  /** The problems of CATALOGUE_FILE, each as a line, for the check of the settings. */
   static problemsOf({ CATALOGUE_FILE, COIN_AUTHORITY }: Pick<Config, 'CATALOGUE_FILE' | 'COIN_AUTHORITY'>): string[] {
     return WatchedFile.problemsOf('CATALOGUE_FILE', CATALOGUE_FILE, parserOf(COIN_AUTHORITY));
   }
 
-  /** The catalogue as the last read of the file gave it. */
+  /** The catalogue as the last successful read of the file gave it. */
   get edition(): Edition {
     return this.#file?.content ?? this.#sample!;
   }
@@ -149,7 +149,7 @@ export class Catalogue {
     return this.edition.seasonsOf(game);
   }
 
-  /** Warns in the log of each game whose prizes any client can win with an invented score. */
+  /** Writes a warning to the log if there are games whose prizes any client can win with an invented score. */
   warnOfPrizes(): void {
     const games = this.edition.openlyPrized;
     if (games.length > 0)

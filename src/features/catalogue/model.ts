@@ -7,7 +7,7 @@ export const GameId = z
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Must be 1 to 64 of a-z, 0-9, _ and -, the first a letter or digit')
   .meta({
     description:
-      'Identifier of a game: its id in the catalogue. Games outside the catalogue work the same, but get no boards with BOARDS=catalogue.',
+      'Identifier of a game: its id in the catalogue. A game outside the catalogue works in the same way, but gets no boards if BOARDS is `catalogue`.',
     example: 'pebble-drop',
   });
 
@@ -51,12 +51,9 @@ const KEEP_RULE = `Must be a whole number from 1 to ${MOST_KEPT}`;
 
 const seasonFields = {
   period: z.enum(['daily', 'weekly', 'monthly']).meta({ description: 'In UTC. A week begins on Monday.' }),
-  payAfterSeconds: z
-    .int(PAY_AFTER_RULE)
-    .min(0, PAY_AFTER_RULE)
-    .max(MOST_PAY_AFTER_SECONDS, PAY_AFTER_RULE)
-    .optional()
-    .meta({ description: 'From the end of the season to its prizes, so that you can check the board. Default: 0.' }),
+  payAfterSeconds: z.int(PAY_AFTER_RULE).min(0, PAY_AFTER_RULE).max(MOST_PAY_AFTER_SECONDS, PAY_AFTER_RULE).optional().meta({
+    description: 'The time between the end of a season and the payment of its prizes, in which you can check the board. Default: 0.',
+  }),
   keep: z
     .int(KEEP_RULE)
     .min(1, KEEP_RULE)
@@ -84,12 +81,12 @@ export const Season = z
 export const CatalogueEntry = z
   .object({
     id: GameId,
-    kind: z.enum(['app', 'game']).meta({ description: 'Only a game has boards, and the fields for games.' }),
+    kind: z.enum(['app', 'game']).meta({ description: 'Only a game has boards, and only a game may have the fields that are for games.' }),
     name: z.string().min(1).max(80).meta({ description: 'As people read it.' }),
     tagline: z.string().max(200).meta({ description: 'One sentence for the list.' }),
     icon: Link.meta({ description: LINK_RULE }),
     url: Link.meta({ description: `The page of the app. ${LINK_RULE}` }),
-    status: z.enum(['live', 'beta', 'soon']).meta({ description: 'Shown to people; the service treats all alike.' }),
+    status: z.enum(['live', 'beta', 'soon']).meta({ description: 'Shown to people. The service treats entries of every status alike.' }),
     platforms: z.array(Platform).meta({ description: 'Where it runs; may be empty.' }),
     features: z.array(z.string().min(1).max(80)).optional().meta({ description: 'Words for the page that shows the catalogue.' }),
     order: z.enum(['asc', 'desc']).optional().meta({
@@ -99,7 +96,7 @@ export const CatalogueEntry = z
       description: 'For games: server if only a server key may submit scores, client if any client may. Default: client.',
     }),
     season: Season.optional().meta({
-      description: 'For games: the board begins again with each period. Left out: one board for all time.',
+      description: 'For games: each period begins with an empty board. If left out, there is one board for all time.',
     }),
     updatedAt: z.iso.datetime({ offset: true }).meta({ description: 'The last change, as an ISO 8601 time with its zone.' }),
   })

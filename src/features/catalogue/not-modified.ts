@@ -7,7 +7,7 @@ export const KNOWN_REPLY =
 
 export const KNOWN_HEADERS = { 'if-none-match': 'One or several ETags of earlier replies, or `*`.' };
 
-/** The Cache-Control header of the catalogue's replies. A minute saves most requests, and a new entry still shows up soon. */
+/** The Cache-Control header of the catalogue's replies. A minute saves most requests, and clients still see a new entry soon. */
 const CACHE_RULE = ['cache-control', 'public, max-age=60'] as const;
 
 /** The reply of a catalogue endpoint: the listing, or 304 if the request names the listing's ETag. */

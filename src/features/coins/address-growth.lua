@@ -1,12 +1,12 @@
--- Adds the numbers of ledger entries that client addresses wrote to their sums of the UTC day.
+-- Counts the ledger entries that client addresses wrote: adds the numbers of a call to the sums of the UTC day, one for each address.
 -- KEYS grown
 -- ARGV entries
 -- Answers done
 --
 -- `entries` is "<address> <entries> <address> <entries> …".
 
--- MOST_ADDRESSES: the busiest addresses that a day keeps. KEPT_SECONDS: two days, because `npm run doctor` shows the sums of today and
--- yesterday.
+-- MOST_ADDRESSES: how many addresses are kept for a day, the busiest ones. KEPT_SECONDS: two days, because `npm run doctor` shows the sums
+-- of today and yesterday.
 local MOST_ADDRESSES = 1000
 local KEPT_SECONDS = 172800
 

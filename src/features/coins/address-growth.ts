@@ -11,7 +11,7 @@ const addressGrowth = defineScript({
   answers: ['done'],
 });
 
-/** How often a process records in Redis how many ledger entries busy addresses wrote, in milliseconds. */
+/** The interval, in milliseconds, at which a process records in Redis how many ledger entries busy client addresses wrote. */
 const EVERY_MS = 60_000;
 
 /** The most addresses that one call records, the busiest first. The next call records the remaining addresses. */

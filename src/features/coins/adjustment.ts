@@ -18,7 +18,7 @@ export const Adjustment = z.object({
     .meta({ description: 'Whole coins to add, negative to remove.', example: 50 }),
   key: CoinKey,
   reason: plainText(MAX_REASON_LENGTH).meta({
-    description: 'Why, for other operators: 1 to 120 characters.',
+    description: 'The reason for the adjustment, for other operators to read: 1 to 120 characters.',
     example: 'lost in the outage of 3 May',
   }),
   by: plainText(64)

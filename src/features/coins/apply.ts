@@ -26,7 +26,8 @@ type OwnedBy = ScriptCaller & { readonly accountId: string };
 type Applied = z.input<typeof CoinOperationReply>;
 
 /**
- * The error codes of an operation. Only a debit may lack coins. Only a credit or a purchase may exceed a limit or lack an install proof.
+ * The error codes of an operation. Only a debit may lack coins. Only for a credit or a purchase can `apply` answer that a limit is exceeded
+ * or that an install proof is missing.
  */
 type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit' | 'integrity_failed');
 
@@ -99,8 +100,8 @@ function appliedWith(balanceAfter: number): Applied {
 }
 
 /**
- * The limits and the retention that the settings give for entries of clients, in the format of `apply.lua`. The text changes only at
- * midnight UTC.
+ * The limits and the retention for entries of clients, as the settings say, in the format of `apply.lua`. The text changes only at midnight
+ * UTC.
  */
 function rulesOfClients({ CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'], now: () => number): string {
   const proofWanted = REQUIRE_INSTALL_PROOF.includes('credit');

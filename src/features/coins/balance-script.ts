@@ -14,5 +14,5 @@ const reading = {
 
 export const balanceScript = defineScript({ ...reading, name: 'coins/balance', prologue: checksCaller });
 
-/** As `balanceScript`, for the service itself, which no ban concerns. */
+/** Reads the balance for the service itself. Unlike `balanceScript`, it works for a banned account too. */
 export const balanceInScript = defineScript({ ...reading, name: 'coins/balance-in' });

@@ -25,18 +25,18 @@ const bookScript = defineScript({
 export interface Booking {
   readonly type: ServiceEntryType;
   /**
-   * Whole coins that the entry adds, from -10^12 to 10^12. A `refund` is negative, or positive if it gives back coins of an earlier refund.
+   * Whole coins that the entry adds, from -10^12 to 10^12. The coins of a `refund` are negative, but positive if it gives back coins of an
+   * earlier refund.
    */
   readonly coins: number;
   /**
    * The parts of the idempotency key after its type: `['pebble-drop', '2026-W48']`, or the name of an app store and the store's id of a
-   * purchase. Printable ASCII; the whole key has at most 255 characters. A key is used once for an account and all guests that move into
-   * it.
+   * purchase. Printable ASCII; the whole key has at most 255 characters. An account and all guests that move into it use a key only once.
    */
   readonly key: readonly string[];
-  /** Whether a banned account gets no entry. It gets no prize, but it does get the coins that it bought. */
+  /** Whether the booking is refused if the account is banned. A banned account gets no prize, but it does get the coins that it bought. */
   readonly refusesBanned: boolean;
-  /** The purchase that the event of this entry names. Only for a `topup` and a `refund`. */
+  /** The purchase that is named in the event about this entry. Only for a `topup` and a `refund`. */
   readonly purchase?: BookedPurchase;
 }
 
@@ -44,7 +44,7 @@ export interface BookedPurchase {
   readonly purchaseId: string;
   readonly store: string;
   readonly productId: string;
-  /** Units of the product: those bought for a `topup`, and all units refunded so far for a `refund`. */
+  /** Units of the product. For a `topup`: the units bought. For a `refund`: all units refunded so far. */
   readonly quantity: number;
 }
 
@@ -80,11 +80,11 @@ export interface BookingsOptions {
  * Books ledger entries that the service itself makes, for bought coins and for prizes.
  *
  * An entry is booked once per idempotency key, even by simultaneous calls, and even if a guest moves into another account after the entry
- * was booked in the guest's ledger. The limits for callers do not apply: caps, install proofs, COIN_AUTHORITY, the daily budget of an
- * address.
+ * was booked in the guest's ledger. The limits on callers do not apply to these entries: caps, install proofs, COIN_AUTHORITY, and the
+ * daily budget of an address.
  *
- * A ledger knows an idempotency key as long as it keeps the entry. With LEDGER_RETENTION_DAYS it deletes old entries and their keys. So a
- * caller that may repeat its work days later has to keep a record, which decides whether the entry was booked.
+ * A ledger knows an idempotency key as long as it keeps the entry. With LEDGER_RETENTION_DAYS it deletes old entries and their keys. So
+ * code that may repeat a booking days later has to keep its own record of whether the entry was booked.
  */
 export class Bookings {
   readonly #options: BookingsOptions;
@@ -110,7 +110,7 @@ export class Bookings {
   /**
    * Books an entry in one round trip. For a guest that moved, the entry goes into the ledger of the account into which the guest moved; an
    * unfinished move is finished first. A missing account is created, but a deleted account is not. With REFUNDS=debt a refund may take the
-   * balance below 0. With REDIS_WAIT_REPLICAS the replicas have the entry.
+   * balance below 0. With REDIS_WAIT_REPLICAS the promise resolves after that number of replicas has the entry.
    * @throws Refusal `store_unavailable` while ledgers may not be written, or if the account is moving for longer than a request waits:
    * nothing was booked
    * @throws Error if Redis is unavailable, or the connection broke: the entry may be booked, and the same call may be repeated
@@ -162,7 +162,7 @@ function mayBook(type: ServiceEntryType, coins: number): boolean {
   return type === 'refund' || coins > 0;
 }
 
-/** The argument `event` of `book.lua`: the purchase for the event of the entry. `features/events/model.ts` parses the event. */
+/** The argument `event` of `book.lua`: the purchase that the event about the entry names. `features/events/model.ts` parses the event. */
 function eventOf(type: ServiceEntryType, purchase: BookedPurchase | undefined): string {
   if (purchase === undefined) return '';
   const { purchaseId, store, productId, quantity } = purchase;

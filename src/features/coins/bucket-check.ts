@@ -32,12 +32,12 @@ export async function checkBucket(id: string, bucket: string, probe: Probe): Pro
     if (deleted !== undefined || target !== undefined) return [];
     // An account that has neither fields nor a standing (the record of moves, bans and deletions) is lost as a whole.
     if ((await probe.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
-    const text = 'Its ledger is lost, and so is its balance: only the index of its entries is left.';
+    const text = 'Its ledger is lost, and its balance with it. Only the index of its entries is left.';
     return [{ kind: 'lost_ledger', subject, text }];
   }
   const entry = ledgerEntry.parse(last);
   if (entry === undefined || isOfLedger(bucket, entry.seq)) return [];
-  const text = `Bucket ${key} belongs to nothing: a ledger of ${entry.seq} entries has ${bucketCount(entry.seq)} buckets.`;
+  const text = `Bucket ${key} belongs to no entries: a ledger of ${entry.seq} entries has ${bucketCount(entry.seq)} buckets.`;
   return [{ kind: 'orphan_bucket', subject, text, commands: setAside(key), explainedBy: [subject] }];
 }
 
@@ -53,6 +53,6 @@ export async function checkGuestBucket(id: string, guest: string, bucket: string
   const why = found === undefined ? 'is none of its guests' : found.isFiled ? 'is filed' : `has ${bucketCount(found.lastSeq)} buckets`;
   const key = bucketName(coinKeys.guestLedger(id, guest), bucket);
   const subject = `account ${id}`;
-  const text = `Bucket ${key} belongs to nothing: ${guest} ${why}.`;
+  const text = `Bucket ${key} belongs to no ledger: ${guest} ${why}.`;
   return [{ kind: 'orphan_bucket', subject, text, commands: setAside(key), explainedBy: [subject] }];
 }

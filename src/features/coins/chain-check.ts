@@ -9,15 +9,15 @@ import { entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE }
 import { isServiceKey } from './service-key.ts';
 
 /**
- * The most entries of one ledger that the audit compares with the purchases that made them, and the most idempotency keys of operators'
- * entries that it keeps for the comparison.
+ * Of one ledger, the audit compares at most this many entries with the purchases that made them. It also keeps at most this many
+ * idempotency keys of operators' entries, to compare them with the operators' records.
  */
 const MOST_BOUGHT = 100_000;
 
 /**
  * Checks that seq, balance and time of the entries of a ledger follow from entry to entry. An entry never changes, and neighbours on one
- * page are neighbours in Redis, so a fault within a page is certain. The class also collects the entries and figures that other checks
- * need.
+ * page are neighbours in Redis, so a contradiction within a page is certainly a fault. The class also collects the entries and figures that
+ * other checks need.
  */
 export class ChainCheck {
   readonly #ledger: string;
@@ -32,10 +32,12 @@ export class ChainCheck {
   #isInOrder = true;
   #withKey = 0;
   #hasMerges = false;
-  /** Whether the last text read was no entry, so that the balance before the next entry is not known. */
+  /** Whether the last text read was not an entry, in which case the balance before the next entry is not known. */
   #isBroken = false;
   #lastText = '';
-  /** The previous entry, if its balance is wrong: its text, and the balance that it would have by the sum. */
+  /**
+   * The previous entry, if its balance is wrong: its text, and the balance that it should have, which is the balance before plus its coins.
+   */
   #wrongSum: { readonly sum: number; readonly text: string } | undefined;
   #prizes: LedgerEntry[] = [];
   #bought: LedgerEntry[] = [];
@@ -63,7 +65,7 @@ export class ChainCheck {
     return { hashes: this.#hashes, oldestRead: this.#first!, newestRead: this.#last, withKey: this.#withKey };
   }
 
-  /** Whether the ledger has an entry of a move, by which a guest brought coins. */
+  /** Whether the ledger has an entry for coins that a guest brought in a move. */
   get hasMerges(): boolean {
     return this.#hasMerges;
   }
@@ -110,10 +112,10 @@ export class ChainCheck {
     if (last !== undefined && entry.at < last.at - CLOCKS_DIFFER_MS)
       this.#kinds.find(
         'wrong_time',
-        `Entry ${entry.seq} is of ${timeText(entry.at)}, and entry ${last.seq} before it of ${timeText(last.at)}.`,
+        `Entry ${entry.seq} has the time ${timeText(entry.at)}, but entry ${last.seq} before it has the time ${timeText(last.at)}.`,
       );
     else if (!(entry.at < this.#newestAt))
-      this.#kinds.find('wrong_time', `Entry ${entry.seq} is of ${timeText(entry.at)}, which is still to come.`);
+      this.#kinds.find('wrong_time', `Entry ${entry.seq} has the time ${timeText(entry.at)}, which is in the future.`);
     if (before + entry.coins !== entry.balance) this.#findSum(entry, before, text);
     else this.#wrongSum = undefined;
     if (entry.balance < MIN_BALANCE || entry.balance > MAX_BALANCE)
@@ -122,7 +124,7 @@ export class ChainCheck {
         `Entry ${entry.seq} has a balance of ${entry.balance}, outside of ${MIN_BALANCE} to ${MAX_BALANCE}.`,
       );
     else if (entry.balance < 0 && entry.coins < 0 && entry.letter !== entryLetters.refund && entry.letter !== entryLetters.merge)
-      this.#kinds.find('wrong_balance', `Entry ${entry.seq} takes the balance to ${entry.balance}, and only a refund may take it below 0.`);
+      this.#kinds.find('wrong_balance', `Entry ${entry.seq} takes the balance to ${entry.balance}, but only a refund may take it below 0.`);
     if (!isOperation(entry))
       this.#kinds.find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
     if (!mayHaveOrigin(entry.letter, entry.origin))
@@ -142,9 +144,9 @@ export class ChainCheck {
   }
 
   /**
-   * The balance before an entry, which is the balance of the previous entry. If retention has deleted the previous entry, or an entry is
-   * missing or in the wrong place, the balance before is not known. The result is then the entry's balance minus the entry's coins, which
-   * agrees with the entry.
+   * The balance before an entry, which is normally the balance of the previous entry. If retention has deleted the previous entry, or an
+   * entry is missing or in the wrong place, the balance before is not known. The result is then the entry's balance minus the entry's
+   * coins, which agrees with the entry.
    */
   #before(entry: LedgerEntry, last: LedgerEntry | undefined, text: string): number {
     const unknown = entry.balance - entry.coins;
@@ -162,8 +164,8 @@ export class ChainCheck {
   }
 
   /**
-   * Records that an entry's balance is not the balance before plus the entry's coins. If the next entry continues from the balance of the
-   * sum, the entry's balance was changed; if it continues from the entry's own balance, the entry's coins were changed.
+   * Records that an entry's balance is not the sum of the balance before and the entry's coins. If the next entry continues from that sum,
+   * the entry's balance was changed. If it continues from the entry's own balance, the entry's coins were changed.
    */
   #findSum(entry: LedgerEntry, before: number, text: string): void {
     const { seq, balance, coins } = entry;

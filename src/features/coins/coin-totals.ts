@@ -14,13 +14,13 @@ export class CoinTotals {
     countBy('coinop_coin_operations_total', 'Coin operations applied, by type of the ledger entry, without replays.', 'operations');
     countBy(
       'coinop_coins_in_total',
-      'Coins that operations brought into accounts, by type of the ledger entry; merges moved them.',
+      'Coins that operations brought into accounts, by type of the ledger entry. Those of type merge came from another account.',
       'coinsIn',
     );
     countBy('coinop_coins_out_total', 'Coins that operations took out of accounts, by type of the ledger entry.', 'coinsOut');
     metrics.gauge({
       name: 'coinop_debt_coins',
-      help: 'Coins that refunds took below a balance of 0 and that were not paid back, since the start. Below 0: older debts were paid.',
+      help: 'Debts that refunds made since the start of the process, in coins, minus the debts that were paid back. Below 0 if older debts were paid.',
       value: () => this.#debtCoins,
     });
   }
@@ -39,8 +39,8 @@ export class CoinTotals {
   }
 
   /**
-   * Counts the coins that a guest took into an account by a move. A guest's debt moves too, except for the part that the account's coins
-   * paid.
+   * Counts the coins that a guest brought into an account in a move. A guest's debt moves too, except for the part that is paid with the
+   * account's coins.
    * @param coins the guest's balance
    */
   merged(coins: number, balanceAfter: number): void {

@@ -8,10 +8,10 @@ import { entryLetters } from './model.ts';
  * - `k<id>`: the server key with this id.
  * - `o<base64url of {"by","reason"}>`: an operator.
  *
- * The origin is not part of the operation: a server that repeats an operation with another server key gets a replay.
+ * The origin is not part of the operation, so a server that repeats an operation with another server key gets a replay.
  */
 export interface EntryOrigin {
-  /** `key:<id>` of a server key, the id of a person, else the operator's name. */
+  /** `key:<id>` of a server key, the id of a person who uses the operator's page, or the operator's name. */
   readonly by: string;
   /** An operator's reason. A server key gives none. */
   readonly reason?: string;

@@ -1,10 +1,10 @@
--- Deletes a ledger and its index, BUCKETS_A_CALL buckets a call. Defines erase_part().
+-- Deletes a ledger and its index, at most BUCKETS_A_CALL buckets of the index in one call. Defines erase_part().
 --
 -- The ledger is deleted after all buckets, because the seq of its last entry gives the number of buckets.
 local BUCKETS_A_CALL = 500
 
--- Deletes buckets of the index, beginning with the number `from_bucket`. Returns the `from_bucket` of the next call, '' after the last
--- call.
+-- Deletes buckets of the index, beginning with the number `from_bucket`. Returns the `from_bucket` of the next call, or '' if no bucket is
+-- left.
 local function erase_part(of_ledger, last_seq, from_bucket)
   local _, buckets = bucket_of(of_ledger, 0, last_seq)
   local first = tonumber(from_bucket)

@@ -1,5 +1,5 @@
--- Checks whether an idempotency key was used for an operation, in the account's ledger or in those of the guests that moved into it. The
--- script also runs for a banned, moved or deleted account.
+-- Checks whether an idempotency key was used for an operation, in the ledger of an account or of a guest that moved into it. The script
+-- also runs for a banned, moved or deleted account.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared secret

@@ -17,8 +17,8 @@ const findKey = defineScript({
 });
 
 /**
- * Whether an idempotency key was used in an account: `used` for this operation, `reused` for another operation, `free` not at all. A
- * concurrent call may use the key right after the check.
+ * Whether an idempotency key was used in an account: `used` for this operation, `reused` for another operation, or `free` if it was not
+ * used. A concurrent call may use the key right after the check.
  * @param operation the letter of the entry's type and the signed coins: `a-30`
  * @throws Refusal `store_unavailable` while the secret of the hashes is not known
  */
@@ -27,7 +27,7 @@ export async function usedKey(
   { operation, key }: { readonly operation: string; readonly key: string },
   { scripts, keySecret }: Pick<Services, 'scripts' | 'keySecret'>,
 ): Promise<'used' | 'reused' | 'free'> {
-  // The operator's tool does not read the secret at its start.
+  // In the operator's tool the secret is not read yet, because the tool does not read it at its start.
   if (!keySecret.isKnown) await keySecret.read();
   const asked = { operation, key, keyHash: keySecret.hashOf(key), secret: keySecret.text };
   const [word] = await scripts.runAs(uncheckedOperatorFor(accountId), findKey, { ledger: coinKeys.ledger(accountId) }, asked);

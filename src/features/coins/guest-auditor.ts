@@ -9,12 +9,12 @@ import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries
 import { coinKeys, entryLetters, filedGuest, type LedgerEntry, ledgerEntry } from './model.ts';
 
 /**
- * The most entries that are read of the small ledger of a guest that is filed with its account (`file_guest` of ledger.lua): more than the
- * 100 entries that such a ledger can have, and the entry of the move.
+ * The most entries that are read of a guest's small ledger that is filed with the account (`file_guest` of ledger.lua). Such a ledger has
+ * at most 100 entries and the entry of the move, so all are read.
  */
 const FILED_ENTRIES = 200;
 
-/** Guests whose ledgers are read in parallel. */
+/** Number of guests whose ledgers are read at the same time. */
 const GUESTS_AT_ONCE = 50;
 
 /** The most attempts to check an account's guests. If a guest moves in during an attempt, the check begins again. */
@@ -32,8 +32,8 @@ export const guestAuditor: Auditor = {
 };
 
 /**
- * Checks that an account with the keys that `file_guest` of ledger.lua writes for small ledgers has a guest with a small ledger.
- * `checkGuests` checks the content of the keys.
+ * Checks an account that has the keys that `file_guest` of ledger.lua writes for small ledgers: at least one of its guests must have a
+ * small ledger. `checkGuests` checks the content of the keys.
  */
 async function checkFiledOwner(id: string, probe: Probe): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
@@ -54,7 +54,8 @@ async function checkGuests(id: string, probe: Probe): Promise<Finding[]> {
   for (let tries = 0; tries < TRIES; tries++) {
     const record = (await probe.ask('GET', standingKey(id))) as string | null;
     const { guests, deleted } = parseStanding(record);
-    // The ledgers of a deleted account may be erased already, while its standing still names the guests: on a Cluster for minutes.
+    // The ledgers of a deleted account may already be erased while its standing still names the guests. On a Cluster this can last for
+    // minutes.
     if (guests.length === 0 || deleted !== undefined) return [];
     const findings = await new GuestsCheck(id, guests, probe).run();
     if ((await probe.ask('GET', standingKey(id))) === record) return findings;
@@ -73,7 +74,7 @@ class GuestsCheck {
   readonly #findings: Finding[] = [];
   /** The ids of guests that already have a finding. */
   readonly #found = new Set<string>();
-  /** The coins that each guest took into the account by its move, by the guest's id. */
+  /** By the id of each guest: the coins that the guest brought into the account in its move. */
   readonly #takenOut = new Map<string, number>();
   readonly #filedEntries = new Map<string, string>();
   readonly #filedKeys = new Map<string, string>();
@@ -106,8 +107,8 @@ class GuestsCheck {
       this.#find('guest_balance', `Its guest ${id} moved, but still has ${last.balance} coins.`);
     if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);
     if (!isFiled) return;
-    // As in `file_guest` of ledger.lua: the time never falls from entry to entry. Of several equal operations with one idempotency key, the
-    // first is filed.
+    // `file_guest` of ledger.lua does the same: it never lets the time fall from entry to entry, and of several equal operations with one
+    // idempotency key it files the first.
     let newest = 0;
     for (const entry of entries) {
       newest = Math.max(newest, entry.at);
@@ -118,7 +119,7 @@ class GuestsCheck {
     }
   }
 
-  /** Checks that the account's ledger has the coins that its guests took with them. */
+  /** Checks that the account's ledger has the coins that its guests brought. */
   async #checkMerges(): Promise<void> {
     const takenIn = new Map<string, number>();
     let isWhole = true;
@@ -136,7 +137,7 @@ class GuestsCheck {
       else if (taken !== coins) this.#findOf(guest, `It took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
     }
     if (!isThere && this.#takenOut.size > 0)
-      return this.#find('lost_ledger', 'Its ledger is lost, and so is its balance: guests brought coins into the account.');
+      return this.#find('lost_ledger', 'Its ledger is lost, and its balance with it, although guests brought coins into the account.');
     // If the ledger does not begin with entry 1, retention may have deleted the entry of the move.
     for (const [guest, coins] of isWhole ? this.#takenOut : [])
       if (!takenIn.has(guest)) this.#findOf(guest, `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);

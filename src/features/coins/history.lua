@@ -7,10 +7,10 @@
 -- Library ledger.lua: guest_ledger
 --
 -- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page begins in each source of entries:
--- - own, guest: a seq. The next page has entries before this seq, of the account's own ledger, and then of each guest whose ledger is too
---   large to be filed (file_guest of ledger.lua).
--- - filed: a member of the sorted set of filed entries (file_guest of ledger.lua). The next page has the entries after this member.
--- - guests: the number of guests at the first page. Entries of guests that moved in later are on no page of this cursor.
+-- - own, guest: a seq. The next page has the entries before this seq. `own` is for the account's own ledger. There is a `guest` for
+--   each guest whose ledger is too large to be filed (file_guest of ledger.lua).
+-- - filed: a member of the sorted set of filed entries (file_guest of ledger.lua). The next page has the filed entries after this member.
+-- - guests: the number of guests at the first page. The pages that this cursor leads to have no entries of guests that moved in later.
 --
 -- An entry of a guest begins with the guest's number.
 
@@ -32,12 +32,13 @@ for number, source in ipairs(sources) do
   source.next = cursor == '' and source.entries or math.min((given[number] or 1) - 1, source.entries)
 end
 
--- Entries that one command reads. Of a single ledger: the page and one entry more, which tells whether another page follows. Of each of
--- many ledgers: few, because most of these ledgers have no entry on the page. Each further read of the same ledger takes twice as many.
+-- Entries that one command reads. If there is only one ledger, the command reads the page and one entry more, which tells whether another
+-- page follows. If there are many ledgers, it reads few entries of each, because most of these ledgers have no entry on the page. Each
+-- further read of the same ledger takes twice as many.
 local chunk_length = math.max(1, math.floor((tonumber(limit) + 1) / #sources))
 
 -- Puts the next entry of a source into `head`, and the entry's time into `at`. Retention may have deleted the oldest entries of the ledger,
--- so an index into the list counts from the newest entry, whose seq is known.
+-- so an index into the list has to count back from the newest entry, whose seq is known.
 local function advance(source)
   if #source.chunk == 0 and source.next > 0 then
     local stop = source.next - source.entries - 1
@@ -49,8 +50,9 @@ local function advance(source)
   else source.next = 0 end
 end
 
--- A heap of the sources that have an entry left. The source with the newest entry is first; among entries of the same time, the source that
--- was added first. With a list, each of hundreds of entries of a page would cost a comparison with up to fifty sources.
+-- A heap of the sources that have an entry left. The source with the newest entry is first. If several have entries of the same time, the
+-- source that was added first comes first. With a plain list, each of the hundreds of entries of a page would have to be compared with up
+-- to fifty sources.
 local heap, left = {}, 0
 local function precedes(one, other) return one.at > other.at or (one.at == other.at and one.rank < other.rank) end
 local function sink(place)
@@ -73,7 +75,7 @@ for rank, source in ipairs(sources) do
 end
 for place = math.floor(left / 2), 1, -1 do sink(place) end
 
--- Goes on to the next entry of the source whose entry was the newest.
+-- Advances the first source of the heap, which had the newest entry, to its next entry.
 local function advance_first()
   advance(heap[1])
   if not heap[1].head then
@@ -86,7 +88,8 @@ local function advance_first()
 end
 
 -- Entries of guests whose small ledgers are filed in one sorted set (file_guest of ledger.lua). A page reads at most CHUNKS chunks of the
--- sorted set: it skips the entries of guests that moved in since the first page, and there may be thousands of such entries.
+-- sorted set. This bound is needed because a page skips the entries of guests that moved in since the first page, and there may be
+-- thousands of such entries.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
 if has_filed_guest(moved_in) and (cursor == '' or guest_count ~= '') then
@@ -145,8 +148,8 @@ end
 local answer = {'page', ''}
 local source = newest()
 while source and #answer < tonumber(limit) + 2 do
-  -- The page has read CHUNKS chunks of filed entries, and has all their entries. Entries of other ledgers may be older than the filed
-  -- entries that were not read, so the next page goes on.
+  -- CHUNKS chunks of filed entries were read, and all their entries are on the page. The page ends here, because filed entries that were
+  -- not read may be newer than the remaining entries of other ledgers.
   if not filed.head and not filed.is_over then break end
   if source == filed then
     answer[#answer + 1] = filed_entry()

@@ -22,8 +22,9 @@ import {
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
 /**
- * Deletes a part of the ledger and the index of a deleted account, or of a guest that moved into an account, which has a copy. `state` is
- * `moved` or `deleted`, `from` the first bucket of this call. Answers erased(the next call's from, '' after the last call), kept.
+ * Deletes a part of the ledger and the index of a deleted account, or of a guest that moved. A copy of the guest's ledger is in the account
+ * that the guest moved into. The ledger is kept if the account's state is not `state`. `from` is the first bucket that this call deletes.
+ * Answers erased(`from` of the next call, or '' if no call is left), kept.
  */
 const eraseScript = defineScript({
   name: 'coins/erase-ledger',
@@ -36,16 +37,19 @@ const eraseScript = defineScript({
   durable: true,
 });
 
-/** Ledger entries on a page of the export: some 60 KB, and 1 ms of Redis's time. */
+/** Ledger entries on a page of the export: about 60 KB, which take Redis 1 ms. */
 const ENTRIES_A_PAGE = 500;
 
 /** Entries on a page of an account with many guests. They are fewer, because each entry of a guest costs a read of the guest's ledger. */
 const ENTRIES_WITH_GUESTS = 100;
 
-/** The number of guests above which an account has many. */
+/** An account with more guests than this counts as an account with many guests. */
 const MANY_GUESTS = 10;
 
-/** The number of ledger entries that cost as much as one read in the bound of an export's page. A page has one page of entries at most. */
+/**
+ * An export's page is bounded by a number of reads, in which this many ledger entries cost as much as one read. A page has one page of
+ * entries at most.
+ */
 const ENTRIES_A_READ = 10;
 
 /** The number of newest entries that an operator sees with the account. */
@@ -71,13 +75,14 @@ const bucket = { type: 'hash', life: 'lasts', counted: 'buckets', whenDeleted: '
 
 /**
  * The coins of an account: the ledger and its index, the ledgers and idempotency keys of the guests that moved in, and the counters of
- * coins credited on a day. The steps of a move copy a guest's ledger into the account; `handOver` only deletes the guest's own ledger.
+ * coins credited on a day. The steps of a move copy a guest's ledger into the account, so `handOver` only has to delete the guest's own
+ * ledger.
  */
 export const coinHolding = {
   name: 'coins',
   keys: [
     { name: 'ledger', type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'handed_over', whenDeleted: 'erased' },
-    // Every index has the bucket 0, so its key shows that the account has an index.
+    // Every index has a bucket 0, so the key of bucket 0 shows whether the account has an index.
     { ...bucket, name: /index:(.*)/, namesAt: () => ['index:0'], whenMoved: 'handed_over' },
     { ...bucket, name: /guest:([^}:]+):index:(.*)/, whenMoved: 'handed_over' },
     { name: /guest:([^}:]+):ledger/, type: 'list', life: 'lasts', counted: 'ledgers', whenMoved: 'handed_over', whenDeleted: 'erased' },
@@ -89,7 +94,8 @@ export const coinHolding = {
       type: 'string',
       life: 'ends',
       texts: { what: 'counter of credits', isRight: (text) => /^\d+$/.test(text), kind: 'wrong_counter', mend: setAside },
-      // Around midnight a counter of the day before or after may exist too: Redis's clock may be set back, or differ after a failover.
+      // Around midnight a counter of the day before or after may exist too, because Redis's clock may be set back, or may differ after a
+      // failover.
       namesAt: (now) => [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now + offset)}`),
       whenMoved: 'goes',
       whenDeleted: 'goes',

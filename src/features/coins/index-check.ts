@@ -9,7 +9,10 @@ import { KEY_SECRET } from './secret-keys.ts';
 /** Buckets that are read in parallel. */
 const BUCKETS_AT_ONCE = 64;
 
-/** The COUNT of each HSCAN of a bucket. Redis ignores it for a small bucket in the compact encoding, and returns the bucket as a whole. */
+/**
+ * The COUNT of each HSCAN of a bucket. If a bucket is small, so that it has the compact encoding, Redis ignores COUNT and returns the whole
+ * bucket.
+ */
 export const FIELDS = 256;
 
 /** The most hashes of an index that the commands of one finding correct. The next audit gives the commands for the rest. */
@@ -23,7 +26,7 @@ const STRANGE_KEPT = 100_000;
 
 /** The idempotency keys of a ledger's entries, as hashes. */
 export interface EntryKeys {
-  /** For each entry the hash of its idempotency key as an unsigned number; NaN for an entry of a move, which is not in the index. */
+  /** For each entry, the hash of its idempotency key as an unsigned number. NaN for an entry of a move, which is not in the index. */
   readonly hashes: number[];
   readonly oldestRead: LedgerEntry;
   readonly newestRead: LedgerEntry;
@@ -37,13 +40,15 @@ export interface EntryKeys {
  */
 export class IndexCheck {
   readonly #ledger: string;
-  /** The hashes of all entries. Once a bucket leads to an entry, the entry's hash h is replaced by −1 − h. */
+  /**
+   * The hashes of all entries. When the check meets the field of a bucket that leads to an entry, it replaces the entry's hash h by −1 − h.
+   */
   readonly #keys: EntryKeys;
   readonly #probe: Probe;
   readonly #kinds: LedgerFindings;
   readonly #use: ReplacedSecretCheck;
   #met = 0;
-  /** Fields of the index that lead to no entry with this hash, or lie in a wrong bucket. */
+  /** Fields of the index that do not lead to an entry with the field's hash, or that are in a wrong bucket. */
   readonly #strange: { hash: string; bucket: number; seq: number; text: string }[] = [];
   /** The seqs of entries whose idempotency keys have the same hash. */
   readonly #sameHash: number[][] = [];
@@ -92,7 +97,7 @@ export class IndexCheck {
     }
   }
 
-  /** Compares a field of a bucket, from a hash to seqs, with the entries. */
+  /** Compares a field of a bucket with the entries. The field's name is a hash, and its value is the seqs of the entries with this hash. */
   #meet(bucket: number, hash: string, text: string): void {
     const parts = text.split(',');
     if (parts.length > 1 && this.#sameHash.length < STRANGE_KEPT) this.#sameHash.push(parts.map(Number));
@@ -142,15 +147,16 @@ export class IndexCheck {
     const without = this.#met < this.#keys.withKey ? this.#withoutKey(oldestSeq) : [];
     const wrong = new Set(strange.map(({ hash }) => Number(hash) >>> 0));
     const pointedAt = new Set(strange.map(({ seq }) => seq));
-    // A key's hash that leads to a wrong entry was found above. It also explains two entries: its own, to which no hash leads, and the wrong one.
+    // A key's hash that leads to a wrong entry was found above. It also explains why no hash leads to the key's own entry, and why none
+    // leads rightly to the wrong entry.
     const unexplained = without.filter(({ seq, own }) => !wrong.has(own) && !pointedAt.has(seq));
     for (const { seq } of unexplained.slice(0, 1)) await this.#findWithoutKey(seq, oldestSeq, unexplained.length);
     this.#putRight(new Set([...unexplained.map(({ own }) => own), ...wrong]), strange, newest);
   }
 
   /**
-   * Whether the first entries of the ledger seem to have been written with another secret: the index leads to each entry up to some point
-   * from a hash that belongs to no idempotency key of the ledger, and to each later entry from its own hash.
+   * Whether the first entries of the ledger seem to have been written with another secret: up to some entry, the index leads to each entry
+   * from a hash that belongs to no idempotency key of the ledger, and to each later entry from the right hash.
    */
   async #isOfOtherSecret(strange: readonly { hash: string; seq: number }[], oldestSeq: number): Promise<boolean> {
     const { hashes, oldestRead } = this.#keys;
@@ -167,7 +173,7 @@ export class IndexCheck {
     return true;
   }
 
-  /** Reports a hash of the index that does not lead to its entry, or lies in a wrong bucket. */
+  /** Reports a hash of the index that does not lead to its entry, or that is in a wrong bucket. */
   #findStrange({ hash, bucket, seq, text }: { hash: string; bucket: number; seq: number; text: string }, newest: LedgerEntry): void {
     const name = `Hash ${hash} in bucket ${bucket}`;
     const known = this.#keys.hashes[seq - this.#keys.oldestRead.seq];
@@ -184,7 +190,7 @@ export class IndexCheck {
       this.#keys.hashes[seq - this.#keys.oldestRead.seq] = -1 - own;
       this.#met++;
     }
-    // If the ledger has doubled during the check, splits of buckets may have moved the hash.
+    // If the ledger's length doubled during the check, splits of buckets may have moved the hash, so nothing is reported.
     if (bucket !== bucketOf(own, newest.seq) && newest.seq < 2 * this.#keys.newestRead.seq)
       return this.#kinds.find('key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(own, newest.seq)}.`);
     const seqs = text.split(',');
@@ -207,7 +213,7 @@ export class IndexCheck {
     const text = await this.#probe.ask('LINDEX', this.#ledger, seq - oldestSeq);
     const entry = typeof text === 'string' ? ledgerEntry.parse(text) : undefined;
     const key = entry?.seq === seq ? ` "${entry.key}"` : '';
-    this.#kinds.find('entry_without_key', `The index does not lead from the key${key} to its entry ${seq}.`);
+    this.#kinds.find('entry_without_key', `The index does not lead from the idempotency key${key} to its entry ${seq}.`);
     this.#kinds.more('entry_without_key', count - 1);
   }
 

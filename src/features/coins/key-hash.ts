@@ -1,12 +1,12 @@
 /**
- * The hash by which the index of a ledger finds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's `hsiphash`), made for
- * hash tables whose keys come from strangers. Which idempotency keys collide depends on a secret, and no answer of the service reveals a
- * collision. `ledger.lua` computes the same hash.
+ * The hash with which the index of a ledger finds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's `hsiphash`), which
+ * was made for hash tables whose keys come from strangers. Which idempotency keys collide depends on a secret, and no answer of the service
+ * reveals a collision. `ledger.lua` computes the same hash.
  *
- * A cheaper hash would let a client fill one bucket. In a sum such as Java's, `Aa` and `BB` collide for every start value: 107,000
- * idempotency keys made of these two texts fill one bucket, and Redis then takes a quarter of a second to split the bucket. In a polynomial
- * modulo a power of two, Thue–Morse texts collide for every factor. For a UUID, HalfSipHash costs less than 0.1 µs more than such a sum
- * (`npm run bench:micro`: "coins: hash of a key").
+ * A cheaper hash would let a client fill one bucket. With a sum such as Java's, `Aa` and `BB` collide for every start value: 107,000
+ * idempotency keys made of these two texts would be in one bucket, and Redis would take a quarter of a second to split it. With a
+ * polynomial modulo a power of two, Thue–Morse texts collide for every factor. For a UUID, HalfSipHash costs less than 0.1 µs more than
+ * such a sum (`npm run bench:micro`: "coins: hash of a key").
  */
 export type KeyHash = (key: string) => number;
 
@@ -17,8 +17,8 @@ const NOT_ASCII = 0x80808080;
 export const SECRET_BYTES = 8;
 
 /**
- * @returns a function that hashes the UTF-8 bytes of a text. All characters of the text must lie below U+0100, as in any idempotency key.
- * The hash is a signed integer of 32 bits, because Redis packs a signed one into five bytes, and an unsigned one into nine.
+ * @returns a function that hashes the UTF-8 bytes of a text. All characters of the text must be below U+0100, as those of any idempotency
+ * key are. The hash is a signed integer of 32 bits, because Redis packs a signed one into five bytes, and an unsigned one into nine.
  */
 export function halfSipHash(secret: Buffer): KeyHash {
   const k0 = secret.readInt32LE(0);

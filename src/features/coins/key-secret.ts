@@ -28,9 +28,9 @@ const makeSecret = defineScript({
 const RETRY_MS = 500;
 
 /**
- * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes the secret, and it never changes. A
- * process runs no coin operation until it knows the secret, because under a wrong hash a used idempotency key would seem new. A process
- * also waits until the data in Redis has the data version that it writes.
+ * The secret of the hashes with which a ledger's index finds an idempotency key. The first process makes the secret, which then never
+ * changes. A process runs no coin operation until it knows the secret, because with a wrong secret a used idempotency key would seem new. A
+ * process also waits until the data in Redis has the data version that this process writes.
  */
 export class KeySecret {
   readonly #redis: Redis | undefined;
@@ -39,14 +39,14 @@ export class KeySecret {
   readonly #guard: DataGuard | undefined;
   readonly #upgrades: readonly Upgrade[];
   #isKnown = false;
-  /** The secret that this process read last, in hexadecimal. It stays set while the secret in Redis is in doubt. */
+  /** The secret that this process read last, in hexadecimal. It stays set even while it is uncertain whether Redis has this secret. */
   #text: string | undefined;
   #hash: KeyHash | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** When the last read began, on the clock of `performance.now()`. */
   #readAt = -Infinity;
   #isClosed = false;
-  /** The message of the last failed read, so that repeated failures are logged once. */
+  /** The message of the last failed read, so that the same failure is logged only once. */
   #lastProblem: string | undefined;
   #problem: string | undefined;
   readonly #readAgain = (): void => void this.read();
@@ -86,14 +86,14 @@ export class KeySecret {
   }
 
   /**
-   * To be called if a script answers `other_data`: Redis has another secret or data version than this process expects. Reads the secret
-   * again; on a single Redis the secret is unknown until then.
+   * To be called if a script answers `other_data`, because Redis has another secret or data version than this process expects. Reads the
+   * secret again. On a single Redis the secret counts as unknown until that read ends.
    * @returns the refusal for the caller of the script, which did nothing
    */
   otherData(): Refusal {
     // If one primary of a Cluster lacks the secret, the other primaries must go on, so the secret stays known. A read of a Cluster's secret
-    // reads the copies of all slots (secret-of-cluster.ts). So at most one read begins in RETRY_MS: while a copy is wrong,
-    // each request for the slot asks for a read.
+    // reads the copies of all slots (secret-of-cluster.ts). That is expensive, and while a copy is wrong, each request for its slot asks
+    // for a read, so at most one read begins in RETRY_MS.
     if (this.#ofCluster === undefined) this.#isKnown = false;
     if (this.#ofCluster !== undefined && performance.now() < this.#readAt + RETRY_MS) this.#readLater();
     else void this.read();
@@ -113,7 +113,7 @@ export class KeySecret {
     }
     try {
       this.#take(this.#redis === undefined ? await this.#ofCluster!.read(this.#text) : await this.#readFrom(this.#redis));
-      // The read may have just written the secret or the copies of slots, which the guard checks.
+      // The guard checks the secret and the copies of slots, and the read may have just written them.
       await this.#guard?.checkAgain();
     } catch (error) {
       const { message } = error as Error;
@@ -159,7 +159,7 @@ export class KeySecret {
   }
 
   /**
-   * To be called before data is written in the layout of this coinop's data version.
+   * To be called before this process writes data in the layout of its own data version.
    * @throws Refusal `store_unavailable` until the data in Redis has this version
    */
   check(): void {
@@ -173,14 +173,15 @@ export class KeySecret {
   }
 
   /**
-   * Reads the secret, or makes it. Atomic: if several processes try, Redis keeps the first one's secret, and all processes get it.
+   * Reads the secret, or makes it. This is atomic: if several processes try, Redis keeps the secret of the first process, and all processes
+   * get that secret.
    * @param hasVersion whether the data has a version. The version is written after the secret, so data with a version had a secret
    * @throws Error if the Redis key holds another text than a secret, or if data with a version has lost a secret that this process never
    * read
    */
   async #readOrMake(redis: Redis, hasVersion: boolean): Promise<string> {
     const found = await readKeySecret(redis);
-    // Under a new secret all used idempotency keys would seem new.
+    // With a new secret all used idempotency keys would seem new.
     if (found === null && hasVersion && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     return found ?? this.#make(redis);

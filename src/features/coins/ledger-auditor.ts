@@ -10,14 +10,15 @@ import { ledgerPatterns } from './ledger-layout.ts';
 import { coinKeys } from './model.ts';
 
 /**
- * Checks each account's ledger against itself and its index, and that each bucket of an index has its ledger.
+ * Checks that the entries of each account's ledger agree with each other and with the ledger's index, and that each bucket of an index
+ * belongs to a ledger.
  * @param checkBought compares ledger entries that purchases made with the records of the purchases
  * @param operated as in `LedgerCheckOptions`
  */
 export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck, operated: Map<string, string>): Auditor {
   /**
-   * The account whose ledger's check reports a missing or malformed secret, so that it is reported once. Without ledgers the secret may be
-   * missing.
+   * The account whose ledger was checked first. Only its check reports a missing or malformed secret, so that the audit reports it once. If
+   * there are no ledgers, the secret may be missing.
    */
   let reporter: string | undefined;
   const use = new ReplacedSecretCheck();

@@ -11,7 +11,7 @@ import { coinKeys, type LedgerEntry, payoutsKey, seasonPayout } from './model.ts
 import type { ReplacedSecretCheck } from './replaced-secret-check.ts';
 
 /**
- * Compares the entries that purchases made in a ledger with the records of the purchases. `adjusted` has the idempotency keys of operators'
+ * Compares the ledger entries that purchases made with the records of these purchases. `adjusted` has the idempotency keys of operators'
  * entries.
  */
 export type BoughtCheck = (
@@ -27,7 +27,7 @@ export interface LedgerCheckOptions {
   readonly hash: KeyHash | undefined;
   readonly checkBought: BoughtCheck;
   readonly use: ReplacedSecretCheck;
-  /** Collects the idempotency keys of entries that operators made, with an account that has such an entry. */
+  /** Collects the idempotency keys of entries that operators made, each with one account that has such an entry. */
   readonly operated: Map<string, string>;
 }
 
@@ -42,8 +42,8 @@ const MOST_OPERATED = 100_000;
  *   check keeps the hash of each entry: 8 bytes an entry.
  *
  * While the check reads, the service may append entries, split buckets, and delete the oldest entries with their keys. The check
- * therefore covers the entries that exist both at its beginning and at its end. A split moves hashes only to a bucket with a
- * higher number, so buckets are read in the order of their numbers.
+ * therefore covers the entries that exist both at its beginning and at its end. A split moves hashes only to a bucket with a higher number,
+ * so the check reads the buckets in the order of their numbers.
  */
 export class LedgerCheck {
   readonly #id: string;
@@ -102,19 +102,19 @@ export class LedgerCheck {
       this.#findings.push(...(await this.#options.checkBought(ledger, bought, adjusted, this.#probe)));
     }
     if (keys === undefined || this.#guest?.isFiled === true) return;
-    // `ledger-auditor.ts` reports a missing secret once, instead of with each ledger.
+    // Without the secret the index cannot be checked. `ledger-auditor.ts` reports a missing secret once, and not for each ledger.
     if (this.#options.hash === undefined) return;
-    // Buckets are read after the entries, so that the hash of each entry read is already in a bucket.
+    // The buckets are read after the entries, so that the hash of each entry that was read is already in a bucket.
     const check = new IndexCheck(this.#ledger, keys, this.#probe, this.#kinds, this.#options.use);
     await check.run(isOnePage ? (bucket as [string, string[]]) : undefined);
   }
 
   /**
    * The state of an account that has a ledger but no fields:
-   * - `gone`: the account was deleted, or is a guest whose move is just deleting the ledger and its index. `moveAuditor` checks that the
+   * - `gone`: the account was deleted, or is a guest whose move is now deleting the ledger and its index. `moveAuditor` checks that the
    *   queue of moves has the guest, and `deletionAuditor` reports data that a deletion left.
    * - `unknown`: the account has no standing (the record of moves, bans and deletions) either.
-   * - `there`: it has a standing, and no move or deletion explains the missing fields.
+   * - `there`: the account has a standing, and no move or deletion explains the missing fields.
    */
   async #ownerWithoutFields(): Promise<'there' | 'gone' | 'unknown'> {
     const record = (await this.#probe.ask('GET', standingKey(this.#id))) as string | null;
@@ -143,7 +143,7 @@ export class LedgerCheck {
         this.#findings.push({
           kind: 'prize_without_payout',
           subject: this.#kinds.subject,
-          text: `Entry ${seq} is a prize of ${coins} coins, and the payout of ${key} is "${text ?? 'missing'}".`,
+          text: `Entry ${seq} is a prize of ${coins} coins, but the payout of ${key} is "${text ?? 'missing'}".`,
           explainedBy: [`season ${season} of board ${game}`],
         });
     }

@@ -3,7 +3,7 @@ import type { Command, Finding } from '../../consistency/auditor.ts';
 /** The most commands that a finding offers. The next audit gives the rest. */
 const MOST_COMMANDS = 100;
 
-/** The findings about one ledger, one of each kind, because one damage often shows at several entries. */
+/** The findings about one ledger, at most one of each kind, because one fault often affects several entries. */
 export class LedgerFindings {
   readonly subject: string;
   readonly #kinds = new Map<string, { readonly text: string; readonly commands: Command[]; more: number }>();
@@ -37,8 +37,8 @@ export class LedgerFindings {
   }
 
   /**
-   * Marks all findings as consequences of a finding about another subject. If the audit has a finding about that subject, it only adds the
-   * number of these findings to it.
+   * Marks all findings as consequences of a finding about another subject. If the audit has a finding about that subject, it only reports
+   * that one, with the number of these findings.
    */
   explainBy(subject: string): void {
     this.#explainedBy = [subject];

@@ -22,14 +22,15 @@ export function bucketOf(hash: number, lastSeq: number): number {
 }
 
 /**
- * Prefix of the idempotency key of the two entries that move a guest's coins into an account. After it comes the id of the account at the
- * other end of the move.
+ * A move of a guest's coins makes two entries, one in the guest's ledger and one in the account's. Their idempotency keys begin with this
+ * prefix, and end with the id of the other of the two accounts.
  */
 export const MERGE_KEY = 'merge:';
 
 /**
  * How an entry of a guest's small ledger is stored with the account (`file_guest` of ledger.lua): its member in the sorted set of filed
- * entries, and its line in the hash of idempotency keys. The line is empty for an entry of a move, which no key finds.
+ * entries, and its line in the hash of idempotency keys. The line is empty for an entry of a move, because such an entry is not found by
+ * its key.
  */
 export function filed(
   { seq, balance, letter, coins }: LedgerEntry,
@@ -64,12 +65,12 @@ export const ledgerPatterns = {
   filed: ['keys:guests', 'ledger:guests', 'ledger:guests:ids'].map(accountKeyPattern),
 };
 
-/** Entries on a page, which one command reads in some 20 µs of Redis's time. */
+/** Entries on a page. One command reads a page, which takes Redis about 20 µs. */
 const PAGE = 128;
 
 /**
- * The number of last entries of a page that the next page reads again. So the pages connect even if retention deletes up to this many
- * entries between the two reads.
+ * The next page begins by reading this number of the last entries of a page again. So the audit misses no entry even if retention deletes
+ * as many entries between the two reads.
  */
 const OVERLAP = 8;
 
@@ -80,7 +81,7 @@ export interface EntryPage {
   readonly isBegin: boolean;
 }
 
-/** Reads a ledger in pages, oldest entry first. A ledger that does not exist has no page. */
+/** Reads a ledger in pages, oldest entry first. If the ledger does not exist, it yields no page. */
 export async function* entryPages(probe: Probe, ledger: string): AsyncGenerator<EntryPage, undefined> {
   let page = (await probe.ask('LRANGE', ledger, 0, PAGE - 1)) as string[];
   if (page.length === 0) return;

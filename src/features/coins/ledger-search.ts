@@ -42,7 +42,7 @@ export async function findEntries(owners: Iterable<string>, keys: readonly strin
     }
     accountIds.add(id);
     wholeSince.push(await new Search(keys, entries, probe, hash).run(id, guests));
-    // If the owner moved during the search, its ledger moved too.
+    // If an account moved during the search, its ledger moved too.
     if ((await standingIn(owner, probe)).target !== standing.target) throw new Unsettled('The account has moved');
   }
   return { entries, accountIds: [...accountIds], hasAllSince: (time) => wholeSince.every((since) => since <= time) };
@@ -73,7 +73,8 @@ class Search {
     if (newest !== undefined) await this.#byIndex(ledger, newest.seq);
     if (guests.some(({ isFiled }) => isFiled)) await this.#filed(id);
     for (const guest of guests) if (!guest.isFiled) await this.#byIndex(coinKeys.guestLedger(id, guest.id), guest.lastSeq);
-    // A new entry changes the buckets of hashes, and the indexes of entries, which are counted from the last entry.
+    // A new entry may change the bucket of a hash. It also changes the index of each entry in the list, because indexes are counted from
+    // the last entry.
     if (this.#missing().length > 0 && (await this.#probe.ask('LINDEX', ledger, -1)) !== texts[1])
       throw new Unsettled('The ledger has changed');
     return oldest === undefined || oldest.seq === 1 ? 0 : oldest.at;

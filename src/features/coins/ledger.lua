@@ -3,17 +3,18 @@
 -- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from
--- its history. A debt, which only refunds make, is a balance below 0. Scripts do not read the origin of an entry.
+-- its history. A balance below 0 is a debt, which only refunds make. Scripts write the origin of an entry, but do not read it.
 --
--- The index finds an entry by its idempotency key. The index consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of an
--- idempotency key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated
--- by commas. The entry itself contains its key, so a lookup is exact. A hash and a seq of a few bytes take a third of the memory of an
--- idempotency key, and less time to write and to find.
+-- The index finds an entry by its idempotency key. The index consists of Redis hashes `{…}:index:0`, `{…}:index:1`, …, which are called
+-- buckets. A bucket maps the hash of an idempotency key to the seq of its entry. If several keys of an account have the same hash, the
+-- value has the seqs of all their entries, separated by commas. Each entry contains its idempotency key, so a lookup compares the whole
+-- key. A hash and a seq take a third of the memory that an idempotency key would take, and less time to write and to find.
 --
--- A bucket is small enough for Redis's listpack encoding. The number of buckets grows with the ledger by linear hashing (Litwin,
--- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
+-- A bucket is small enough for Redis's listpack encoding. The number of buckets grows with the ledger: after every ENTRIES_PER_BUCKET
+-- entries, one bucket is split in two (linear hashing: Litwin, VLDB 1980).
 --
--- The hash of an idempotency key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
+-- The hash of an idempotency key depends on the service's secret (key-hash.ts), so that a client cannot choose many keys that go into one
+-- bucket.
 --
 -- TypeScript gives DATA_VERSION, ENTRIES_PER_BUCKET, MAX_BALANCE and MIN_BALANCE.
 local MOVED_AT_ONCE = 1000 -- hashes that one command moves to another bucket: a call in Lua takes some 8,000 arguments
@@ -21,7 +22,7 @@ local CREDITED_KEPT_SECONDS = 2 * 86400 -- a day's counter of credits is kept fo
 local SMALL_ENTRIES = 100 -- the most entries of a guest's ledger that is filed: filing takes less than a millisecond
 
 -- Whether the data has the version of this coinop and this secret. Redis may have been emptied, or restored from a backup, since the
--- service read the secret. Under a wrong hash a used idempotency key would seem new. One check serves all calls of a batch.
+-- service read the secret. With a wrong secret a used idempotency key would seem new. One check serves all calls of a batch.
 local is_right_data
 local function is_data_of(secret)
   if is_right_data == nil then
@@ -38,8 +39,8 @@ local function whole(number) return string.format('%d', number) end
 local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
 
 -- Returns the Redis key of a moved guest's ledger: '{id}:guest:<guest id>:ledger' beside the account's '{id}:ledger', so both are in one
--- slot. A guest's ledger that is too large for file_guest has an index of its own, whose names `of_account` makes from the ledger's name
--- too.
+-- slot. If a guest's ledger is too large for file_guest, it has its own index. `of_account` makes the names of the buckets from the
+-- ledger's name.
 local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:' .. guest_id .. ':ledger') end
 
 -- Returns the seq of the last entry and the balance.
@@ -61,7 +62,7 @@ local function bucket_of(ledger, hash, entries)
   return of_account(ledger, 'index:' .. bucket), count, power
 end
 
--- HalfSipHash-1-3 of an idempotency key, as in key-hash.ts. The functions of `bit` reduce sums beyond 32 bits.
+-- HalfSipHash-1-3 of an idempotency key, as in key-hash.ts. Sums may exceed 32 bits, because the functions of `bit` use only the lowest 32.
 local function hash_of(secret, key)
   local bxor, rol = bit.bxor, bit.rol
   local function word(text, at)
@@ -96,17 +97,17 @@ end
 -- Returns the entry with this idempotency key in a ledger of `entries` entries, or nil.
 local function entry_of(ledger, key, hash, entries)
   local seqs = redis.call('HGET', (bucket_of(ledger, hash, entries)), hash)
-  -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
+  -- Retention may have deleted the oldest entries, so an index into the list has to count back from the newest entry, whose seq is known.
   for seq in string.gmatch(seqs or '', '%d+') do
     local entry = redis.call('LINDEX', ledger, seq - entries - 1)
     if entry and string.match(entry, '<entry: key>') == key then return entry end
   end
 end
 
--- Finds the operation for which an idempotency key was used in an account: in its ledger of `entries` entries, or in the ledgers of the
--- guests that moved in, because a guest's requests may be repeated for its account. `pattern` matches the operations that count as a
--- replay. Returns the operation and the balance after it; otherwise nil, nil, and whether the key was used for an operation that does not
--- match.
+-- Finds the operation for which an idempotency key was used in an account: in the account's ledger of `entries` entries, or in the ledgers
+-- of the guests that moved in, because a client may repeat a guest's request for the account that the guest moved into. `pattern` matches
+-- the operations that count as a replay. Returns the operation and the balance after it. If there is none, returns nil, nil, and whether
+-- the key was used for an operation that does not match.
 local function used_for(pattern, ledger, entries, key, hash, moved_in)
   local is_reused = false
   local function find_entry(of_ledger, last_seq)
@@ -131,7 +132,7 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
 end
 
 -- Adds the idempotency key of the next entry to the index, unless the index already has the key's hash. Returns whether the key was added.
--- This one command shows that the key is new, and is the first write of most operations.
+-- So one command both shows that the key is new and is the first write of most operations.
 local function claim(ledger, hash, entries)
   return redis.call('HSETNX', (bucket_of(ledger, hash, entries)), hash, whole(entries + 1)) == 1
 end
@@ -157,8 +158,8 @@ local function forget_key(ledger, key, seq, secret, entries)
 end
 
 -- Deletes at most two entries that are older than `kept` milliseconds, with their idempotency keys. Every script that appends an entry
--- calls this function, so ledgers shrink until only younger entries remain. The last entry always stays, because it holds the balance. With
--- a `kept` of 0 entries stay forever.
+-- calls this function, so ledgers shrink until only younger entries remain. The last entry always stays, because it holds the balance. If
+-- `kept` is 0, all entries stay forever.
 local function forget_oldest(ledger, kept, secret, entries)
   if kept == '0' then return end
   local keep_after = now - kept
@@ -193,8 +194,9 @@ local function tell_entry(ledger, seq, balance, operation)
   emit(string.format('c %s %d %d:%d %s', string.sub(ledger, 2, -9), seq + others, seq, balance, operation))
 end
 
--- Appends an entry. If an idempotency key must find the entry, the caller has already added the key to the index. `origin` may be nil or
--- ''. `is_guests`: the ledger is the copy of a guest's ledger, whose events are emitted in the guest's slot.
+-- Appends an entry. The calling script has already added the entry's idempotency key to the index, unless the key need not be found.
+-- `origin` may be nil or ''. `is_guests` is true for the copy of a guest's ledger: it emits no events, because the guest's own slot emits
+-- them.
 local function append(ledger, seq, balance, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
@@ -226,8 +228,8 @@ end
 -- Whether a guest's ledger is short enough to be filed with the account that the guest moves into.
 local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
 
--- Files the small ledger of a guest with the account into which the guest moves: three keys of the account then find the entries of all
--- filed guests, so that hundreds of guests cost the account one lookup. The function writes:
+-- Files the small ledger of a guest with the account into which the guest moves. Three keys of the account then have the entries of all
+-- filed guests, so that one lookup is enough even if the account has hundreds of guests. The function writes:
 -- - `{…}:keys:guests`, a hash: idempotency key → the operations of guests under this key (`filedOperation`).
 -- - `<ledger>:guests`, a sorted set: the entries by time (`filedEntry`).
 -- - `<ledger>:guests:ids`, a hash: the guest's number → the guest (`filedGuest`).
@@ -237,7 +239,8 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local newest = 0
   for index, entry in ipairs(entries) do
     local seq, balance, operation, at, key = string.match(entry, '<entry: seq, balance, letter..coins, at, key>')
-    -- Times must not fall from entry to entry: the order of the ledger must stay, even if a process's clock was set back.
+    -- Times must not fall from entry to entry, because the sorted set has to keep the order of the ledger even if a process's clock was set
+    -- back.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('<filed_entry>', 999 - number, seq)
     entries[index] = {key = key, line = string.format('<filed_operation: letter..coins, balance>', operation, balance)}

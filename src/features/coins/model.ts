@@ -17,7 +17,7 @@ import {
   type Parsed,
 } from '../../redis/text-format.ts';
 
-/** The Redis key of the secret of the hashes, for features whose findings name this key. */
+/** The Redis key of the secret of the hashes of idempotency keys, for features whose findings name it. */
 export { KEY_SECRET } from './secret-keys.ts';
 
 /** The number of ledger entries after which the index of the ledger grows by one bucket. */
@@ -26,7 +26,10 @@ export const ENTRIES_PER_BUCKET = 32;
 /** The highest balance of an account, in coins. */
 export const MAX_BALANCE = 1e12;
 
-/** The lowest balance of an account, in coins. Only refunds of coins that were bought with money take a balance below 0, to a debt. */
+/**
+ * The lowest balance of an account, in coins. Only a refund of coins that were bought with money can take a balance below 0, which is a
+ * debt.
+ */
 export const MIN_BALANCE = -MAX_BALANCE;
 
 const COINS_RULE = 'Must be a whole number from 1 to 1,000,000';
@@ -52,7 +55,7 @@ export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE).meta({ exam
 
 /** The debt of an account. A reply shows it with a `balanceCoins` of 0. */
 export const DebtCoins = z.number().int().min(1).max(-MIN_BALANCE).optional().meta({
-  description: 'Coins that the account owes after a refund. Left out without a debt. Coins that come in pay it first.',
+  description: 'Coins that the account owes after a refund. Left out if there is no debt. Coins that come in pay the debt first.',
   example: 30,
 });
 
@@ -62,7 +65,7 @@ export const SignedBalance = z
   .int()
   .min(MIN_BALANCE)
   .max(MAX_BALANCE)
-  .meta({ description: 'The balance right after the entry. Below 0: a debt.', example: 110 });
+  .meta({ description: 'The balance right after the entry. A balance below 0 is a debt.', example: 110 });
 
 /** The fields of a reply that show a balance of the ledger. */
 export function shownBalance(balance: number): { balanceCoins: number; debtCoins?: number } {
@@ -74,7 +77,10 @@ export const CoinOperationBody = z.object({ installId: OptionalInstallId, coins:
 export const CoinOperationReply = z
   .object({
     balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation. In a replay, the original balance.' }),
-    replayed: z.literal(true).optional().meta({ description: 'The key was used before, and the operation was not applied again.' }),
+    replayed: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'True if the key was used before, so that the operation was not applied again.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
     debtCoins: DebtCoins,
   })
@@ -87,12 +93,15 @@ export const isApplied = ({ replayed }: z.input<typeof CoinOperationReply>): boo
 export type ServiceEntryType = 'topup' | 'refund' | 'prize';
 
 /**
- * The types of ledger entries. A `grant` is a credit by a server key, or by an operator to many accounts. An `adjust` is a correction by an
- * operator.
+ * The types of ledger entries. A `grant` is a credit by a server key, or by an operator who credits many accounts. An `adjust` is a
+ * correction by an operator.
  */
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust' | ServiceEntryType;
 
-/** The letter of each type in a ledger. A single letter, because a ledger of a million entries stores each byte a million times. */
+/**
+ * The letter of each type in a ledger. Each type has a single letter, because a ledger of a million entries stores each byte a million
+ * times.
+ */
 export const entryLetters = {
   credit: 'c',
   purchase: 'p',
@@ -138,7 +147,7 @@ export const seasonPayout = defineFormat('payout', '<accountId> <coins>[ <outcom
   /** The account that won the prize. `-` for a deleted account. */
   accountId: word,
   coins: whole,
-  /** `paid`, or the reason why the prize was not paid. Undefined: the prize is still to be paid. */
+  /** `paid`, or the reason why the prize was not paid. Undefined while the prize is not paid yet. */
   outcome: optional(letters),
 });
 
@@ -165,8 +174,8 @@ export type LedgerEntry = Parsed<typeof ledgerEntry>;
 
 /**
  * A member of the sorted set that has the entries of guests with small ledgers by time (`file_guest` of `ledger.lua`). Read backwards, the
- * set has the order of the history. Among entries of the same time, those of the guest that moved first come first: `turn` is 999 minus the
- * guest's number.
+ * set has the order of the history. Of the entries with the same time, those of the guest that moved first come first, because `turn` is
+ * 999 minus the guest's number.
  */
 export const filedEntry = defineFormat('filed_entry', '<turn><seq>', { turn: padded(3), seq: padded(15) });
 

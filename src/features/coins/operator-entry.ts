@@ -6,7 +6,7 @@ import { operatorFor } from '../../server/identity/caller.ts';
 import { append, rulesOf } from './apply.ts';
 import type { CoinOperationReply } from './model.ts';
 
-/** The services that append an operator's entry. `config` has the service's retention, because each new entry deletes old entries. */
+/** The services that append an operator's entry. `config` is needed for the retention, because each new entry deletes old entries. */
 export type OperatorEntryServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
   Partial<Pick<Services, 'metrics' | 'coinTotals'>> & { readonly config: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'> };
 

@@ -53,7 +53,10 @@ export async function operatorHistory(accountId: string, cursor: string, limit: 
 export interface LedgerFilter {
   readonly type?: EntryType | undefined;
   readonly key?: string | undefined;
-  /** The coins of an entry: with a sign as they are, without one added or removed. */
+  /**
+   * The coins of an entry. A number with a sign matches the entry's coins exactly. A number without a sign matches coins that were added or
+   * removed.
+   */
   readonly coins?: string | undefined;
   /** The `by` of an entry, or `client` for entries that no server key and no operator made. */
   readonly origin?: string | undefined;
@@ -61,7 +64,7 @@ export interface LedgerFilter {
   readonly to?: number | undefined;
 }
 
-/** The entries that a search reads with one script, in 1 ms of Redis's time. */
+/** The number of entries that a search reads with one script, which takes Redis 1 ms. */
 const SEARCHED_AT_ONCE = 500;
 
 /** The most entries that a search reads for one page. */
@@ -92,8 +95,9 @@ export async function searchLedger(accountId: string, filter: LedgerFilter, curs
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * A cursor with which a search for entries before a time begins, found by binary search: else yesterday would be many pages away in the
- * ledger of a busy account. '' for an account with guests, whose ledgers have places of their own in a cursor.
+ * Finds the cursor at which a search for entries before a time begins, with a binary search. Otherwise, in the ledger of a busy account,
+ * the search would read many pages to get to yesterday. '' for an account with guests, because the cursor then has a place for each guest's
+ * ledger too.
  */
 async function cursorBefore(accountId: string, time: number, scripts: CallerScripts): Promise<string> {
   const { nextCursor = '' } = await operatorHistory(accountId, '', 1, scripts);
@@ -120,7 +124,7 @@ export async function operatorGrantKeys(accountId: string, scripts: CallerScript
 
 /**
  * The balance of an account at a time, from the account's own ledger. Coins of a guest that moved in after that time are not included,
- * because the guest had them then. The reply has no `balanceCoins` if retention has deleted the entries of that time.
+ * because the guest still had them at that time. The reply has no `balanceCoins` if retention has deleted the entries of that time.
  */
 export async function balanceAt(accountId: string, at: number, scripts: CallerScripts) {
   const time = new Date(at).toISOString();
@@ -132,7 +136,7 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
 }
 
 /**
- * Facts of an account's ledger, also for a banned, moved or deleted account: the balance, below 0 for a debt, the number of entries that
+ * Facts of an account's ledger, also for a banned, moved or deleted account: the balance (below 0 for a debt), the number of entries that
  * the ledger still has, and the time of the oldest entry.
  */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {

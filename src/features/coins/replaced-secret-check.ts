@@ -1,13 +1,13 @@
 import type { Finding } from '../../consistency/auditor.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
-/** The most ledgers whose names the check keeps. So many ledgers with another secret make the finding certain. */
+/** The most ledgers whose names the check keeps. If this many ledgers have another secret, the finding is certain. */
 const MOST_LEDGERS = 1000;
 
 /**
- * Decides whether the secret of the hashes of idempotency keys was replaced. If it was, each ledger's entries up to one moment have hashes
- * by the old secret, and later entries have hashes by the present one. Damage to indexes looks different: undamaged ledgers have older
- * entries under hashes of the present secret.
+ * Decides whether the secret of the hashes of idempotency keys was replaced. If it was replaced, there is a moment before which all entries
+ * of all ledgers have hashes by the old secret, and after which all have hashes by the present one. If indexes are damaged, there is no
+ * such moment, because undamaged ledgers also have older entries with hashes by the present secret.
  */
 export class ReplacedSecretCheck {
   /** The time of the oldest entry whose hash certainly comes from the present secret. */
@@ -26,7 +26,8 @@ export class ReplacedSecretCheck {
   }
 
   /**
-   * The finding that the secret was replaced, once MOST_LEDGERS ledgers show it. With fewer ledgers, `found` has the finding at the end.
+   * The finding that the secret was replaced, as soon as MOST_LEDGERS ledgers show this. If fewer ledgers show it, `found` has the finding
+   * at the end of the audit.
    */
   get foundEarly(): Finding[] {
     return this.#ledgers.size < MOST_LEDGERS ? [] : this.found;
@@ -39,6 +40,6 @@ export class ReplacedSecretCheck {
 
 /** The finding that the secret was replaced. It is the same wherever the secret is compared, so that the audit reports it once. */
 export function otherSecret(): Finding {
-  const text = 'Older entries were written with another secret: a service would take used idempotency keys for new ones.';
+  const text = 'Older entries were written with another secret, so a service would take used idempotency keys for new ones.';
   return { kind: 'changed_key_secret', subject: `key ${KEY_SECRET}`, text };
 }

@@ -17,13 +17,13 @@ export async function readSecret(probe: Probe): Promise<FoundSecret> {
  */
 export function secretFinding(secret: 'missing' | 'malformed'): Finding {
   const what = secret === 'missing' ? 'is missing' : 'is no secret';
-  const text = `The secret of the ledgers ${what}: no index of a ledger can be checked.`;
+  const text = `The secret of the ledgers ${what}, so the indexes of the ledgers cannot be checked.`;
   return { kind: secret === 'missing' ? 'no_key_secret' : 'bad_key_secret', subject: `key ${KEY_SECRET}`, text };
 }
 
 /**
- * Gives the hash of idempotency keys for one audit. Undefined while Redis has no secret: the first service to start may make it during the
- * audit.
+ * Gives the hash of idempotency keys for one audit. Undefined while Redis has no secret. The first service that starts may make it during
+ * the audit.
  */
 export type HashReader = (probe: Probe) => Promise<KeyHash | undefined>;
 

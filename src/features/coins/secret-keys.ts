@@ -20,7 +20,7 @@ export async function readKeySecret(redis: Redis): Promise<string | null> {
   return text;
 }
 
-/** The secret for code that checks whether the data is complete. That code must not depend on ledgers. */
+/** Describes the secret for code that checks whether the data is complete. That code must not depend on ledgers. */
 export const keySecretKind: DataSecret = {
   key: KEY_SECRET,
   format: SECRET_FORMAT,

@@ -9,7 +9,7 @@ import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
 import { SECRET_BYTES } from './key-hash.ts';
 import { KEY_SECRET, readKeySecret, SECRET_FORMAT } from './secret-keys.ts';
 
-/** Slots whose copies are read or written in one pipeline. */
+/** Number of slots whose copies are read or written in one pipeline. */
 const SLOTS_AT_ONCE = 1000;
 
 const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
@@ -17,17 +17,17 @@ const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
 /** What `DataGuard` knows about the data in Redis. */
 interface GuardedData {
   readonly id: string;
-  /** Whether the data is complete, so that a slot without copies has lost its data. */
+  /** Whether the data is complete. If it is, a slot without copies has lost its data. */
   readonly stands: boolean;
 }
 
-/** The beginnings of the error replies of a node that does not serve a slot, or is moving it. */
+/** How the error replies of a node begin if it does not serve a slot, or is moving the slot. */
 const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
 /**
  * The secret of the hashes of idempotency keys in a Cluster. The first process makes the secret, under the same Redis key as on a single
- * Redis. Each slot has copies of the secret, of the data's version and of the data id. Scripts compare their arguments with the copies of a
- * slot of their node, and so notice a node that lost its data or has other data. When a slot moves to another node, its copies move too.
+ * Redis. Each slot has copies of the secret, of the data's version and of the data id. A script compares its arguments with the copies in a
+ * slot of its node. So it notices if the node has lost its data or has other data. When a slot moves to another node, its copies move too.
  */
 export class SecretOfCluster {
   readonly #cluster: Cluster;
@@ -45,7 +45,7 @@ export class SecretOfCluster {
   }
 
   /**
-   * Reads or makes the secret, and the copies of all slots whose primaries answer.
+   * Reads the secret, or makes it. Also reads the copies of all slots whose primaries answer, and writes those that are missing.
    * @param own the secret that this process knew before. The Cluster may have lost it.
    * @throws Error if no primary that answers has the secret, or a slot has other data
    */
@@ -54,8 +54,9 @@ export class SecretOfCluster {
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     let complete = 0;
     for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') complete += await this.#completeSlots(shard, secret);
-    // The version and the copies in its slot are written last: from then on a slot without copies has lost its data. The version without
-    // the copies in its slot would prove nothing, because data that was imported from a single Redis already has the version.
+    // The version and the copies in the version's slot are written last. They mean that every slot had its copies, so a slot that lacks
+    // them later has lost its data. The version alone would not mean this, because data that was imported from a single Redis already has
+    // the version.
     const homeOfVersion = this.#cluster.shardOf(SLOT_OF_VERSION)?.redis;
     if (complete < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
     await writeCopies(homeOfVersion, [SLOT_OF_VERSION], secret, this.#guarded);
@@ -68,7 +69,7 @@ export class SecretOfCluster {
   }
 
   /**
-   * Writes the missing copies in a primary's slots. Leaves out the slot of the version while the data is not complete.
+   * Writes the missing copies in a primary's slots. While the data is not complete, the slot of the version is left out.
    * @returns the number of the primary's slots that now have all copies. A moving slot may lack some
    */
   async #completeSlots(shard: Shard, secret: string): Promise<number> {
@@ -104,14 +105,14 @@ export class SecretOfCluster {
     const version = await readDataVersion(this.#redisOf(DATA_VERSION_KEY));
     if (version !== null && version !== String(DATA_VERSION))
       throw new Error(`the data has version ${version}: start this coinop once with the data on one Redis, which upgrades it`);
-    // On a first start, the data id is written to Redis before the guard knows it. If the guard knows an id from DATA_DIR that Redis lacks,
-    // Redis may have lost its data.
+    // On the first start of all, the data id is written to Redis before the guard knows it. So if the guard knows an id from DATA_DIR that
+    // Redis lacks, Redis may have lost its data.
     if (version === null && this.#guard?.id !== undefined && (await readId(this.#redisOf(DATA_ID_KEY))) === null)
       throw new Error(`CLUSTERDOWN No primary has ${DATA_ID_KEY}`);
     const home = this.#redisOf(KEY_SECRET);
     const found = await readKeySecret(home);
     if (found !== null) return found;
-    // The primary that should have the secret may have lost its data. Under a new secret all used idempotency keys on the other primaries
+    // The primary that should have the secret may have lost its data. With a new secret all used idempotency keys on the other primaries
     // would seem new.
     const known = own ?? (await this.#findCopy());
     if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
@@ -120,7 +121,9 @@ export class SecretOfCluster {
     return (await home.set(KEY_SECRET, made, 'NX', 'GET')) ?? made;
   }
 
-  /** Throws if the Cluster has ledgers without a secret. Imported data has a secret, unless the data has version 1. */
+  /**
+   * Throws if the Cluster has ledgers without a secret. Data that was imported from a single Redis has a secret, unless it has version 1.
+   */
   async #refuseLedgers(): Promise<void> {
     for (const { redis } of this.#cluster.shards) if (redis.status === 'ready' && (await hasLedgers(redis))) throw dataWithoutVersion();
   }
@@ -180,7 +183,7 @@ async function writeCopies(
   }
   for (const [error] of (await writing.exec()) ?? []) {
     if (isReal(error)) throw error;
-    // An error means that the slot began to move after its copies were read, so the missing ones were not written.
+    // An error means that the slot began to move after its copies were read, so its missing copies were not written.
     if (error === null) complete++;
   }
   return { complete };

@@ -8,18 +8,18 @@ import { KEY_SECRET } from './secret-keys.ts';
 import { otherSecret } from './replaced-secret-check.ts';
 
 /**
- * The number of slots with the same copy of another secret that makes it certain, before the audit ends, that the secret itself was
+ * If this many slots have the same copy and it differs from the secret, it is certain before the audit ends that the secret itself was
  * changed.
  */
 const CERTAIN = 1000;
 
 /**
- * Checks the copies that each slot of a Cluster has of the ledgers' secret, of the data's version and of the data's id, in Redis keys with
- * a tag of the slot (`secret-of-cluster.ts`). A slot may lack its copies until a process writes them. Scripts write `replication:mark`
- * before a WAIT (`script-text.ts`).
+ * Each slot of a Cluster has copies of the ledgers' secret, of the data's version and of the data's id, in Redis keys with a tag of the
+ * slot (`secret-of-cluster.ts`). The auditor checks these copies. A slot may lack its copies until a process writes them. Scripts write
+ * `replication:mark` before a WAIT (`script-text.ts`).
  */
 export function slotCopyAuditor(): Auditor {
-  // There are 16,384 slots, so the secret is read once, and read again only if a copy differs.
+  // There are 16,384 slots, so the auditor reads the secret once, and again only if a copy differs.
   let known: Promise<FoundSecret> | undefined;
   const copies = new Map<string, number>();
   let right = 0;
@@ -40,7 +40,7 @@ export function slotCopyAuditor(): Auditor {
     // An operator may accept the data during the audit: all slots then get a new data id.
     const id = await (knownId = probe.ask('GET', DATA_ID_KEY).then(idOf));
     if (ofSlot === id) return [];
-    return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `Its data id is ${ofSlot}, where ${DATA_ID_KEY} has ${id}.` }];
+    return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `Its data id is ${ofSlot}, but ${DATA_ID_KEY} has ${id}.` }];
   };
   return {
     keys: [
@@ -74,8 +74,8 @@ function idOf(value: Reply): string | undefined {
 }
 
 /**
- * Checks a slot's copy of the secret. Ledgers that were written with another secret have other hashes, so their used idempotency keys would
- * seem new.
+ * Checks a slot's copy of the secret. If ledgers were written with another secret, they have other hashes, so their used idempotency keys
+ * would seem new.
  */
 async function checkSecret(tag: string, probe: Probe): Promise<Finding[]> {
   const secret = await readSecret(probe);

@@ -30,8 +30,8 @@ export const previewScript = defineScript({
 });
 
 /**
- * The highest age of an app store's token that proves a deletion, in milliseconds. Only a recent token proves that the user is present: for
- * an hour after the sign-in an app gets tokens without asking the user.
+ * The highest age of an app store's token that proves a deletion, in milliseconds. Only a recent token proves that the user is present,
+ * because for an hour after a sign-in an app gets tokens without asking the user.
  */
 const FRESH_MS = 10 * 60_000;
 
@@ -101,7 +101,7 @@ export const deleteAccount = endpoint({
     'account_deleted',
   ],
   creates: true,
-  // The deadline is longer than for other requests: the service may have to fetch Google's keys, and to finish a move of the guest.
+  // The deadline is longer than for other requests, because the service may have to fetch Google's keys and to finish a move of the guest.
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/delete -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
   async handle({ body, meta }, services: DeletionServices) {
@@ -126,13 +126,13 @@ export const deleteAccount = endpoint({
  * sign-in of the first one.
  */
 interface Proof {
-  /** Finds the account, and the id of the sign-in that leads to it. A guest's account is its own sign-in. */
+  /** Finds the account, and the id of the sign-in that leads to it. For a guest, this id is the account's own id. */
   readonly find: () => Promise<{ readonly accountId: string; readonly signInId: string }>;
-  /** Whether this user still owns the account of the first call, or owned it until it was deleted. */
+  /** Whether this user owns the account that the first call named, or owned it until it was deleted. */
   readonly owns: (accountId: string, signInId: string) => Promise<boolean>;
   /** Whether a `confirm` is given even if the account does not exist. */
   readonly takesUnknown: boolean;
-  /** The app for which Apple issued the token. Undefined: the proof is no token of Apple's. */
+  /** The app for which Apple issued the token. Undefined if the proof is not a token of Apple's. */
   readonly clientId?: string | undefined;
 }
 
@@ -153,7 +153,7 @@ async function proofOf(
     return { find: async () => ({ accountId, signInId: accountId }), owns: async (id) => id === accountId, takesUnknown: true };
   }
   const { provider, subject, clientId, issuedAt } = await providers.verify(token, 'token');
-  // The second call may send the same token as the first call, so its token may be older by the life of a `confirm`.
+  // The second call may send the same token as the first call, so the token may be older, by the time for which a `confirm` is valid.
   const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
   if (now() - issuedAt > mostMs)
     return refuse('bad_token', {
@@ -166,7 +166,7 @@ async function proofOf(
     async owns(accountId, signInId) {
       const found = await find();
       if (found.accountId === accountId) return true;
-      // The account is deleted, and a later sign-in of the user stands in its place.
+      // If the account is deleted already, the search found the account of a later sign-in of the user.
       const before = Array.from({ length: found.ordinal }, (_, ordinal) => storeAccountIdOf(provider.key, subject, ordinal));
       return before.includes(signInId) && (await settled(accountId, scripts)).word === 'deleted';
     },
@@ -178,7 +178,7 @@ async function proofOf(
 /** The name of the provider whose grants are revoked. */
 const APPLE = 'apple';
 
-/** Revokes at Apple what the user of an account has granted. @returns whether Apple has */
+/** Revokes at Apple the access that the user of an account has granted. @returns whether Apple revoked it */
 async function revoke(
   code: string,
   clientId: string | undefined,
@@ -186,7 +186,7 @@ async function revoke(
   { appleRevocation, config, scripts, now }: DeletionServices,
 ): Promise<boolean> {
   const apple = keyOfProvider(APPLE, config)!;
-  // Read before the deletion takes the list. Nobody may revoke what the user of another account has granted.
+  // The list is read before the deletion removes it. With it the service makes sure that the grant belongs to a user of this account.
   const listed = await readHash(scripts, signInsKey(accountId));
   const owned = new Set([accountId, ...listed.map(([id]) => id)]);
   return appleRevocation.revoke(code, clientId, async (subject) => {

@@ -12,7 +12,7 @@ import { pairsOf } from '../../redis/reply-pairs.ts';
 import { queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 
-/** The auditor that checks that no data of a deleted account is left, and that the index of tombstones has exactly the deleted accounts. */
+/** Checks that no data of a deleted account is left, and that the index of tombstones has all deleted accounts and no others. */
 export function deletionAuditor(holdings: readonly Holding[]): Auditor {
   return {
     keys: [
@@ -35,10 +35,11 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   if (!deleted.isClosed) {
     const isQueued = await holds(DELETIONS_DUE, (member) => member.split(' ')[0] === id, probe);
     if (isQueued || (await standingIn(id, probe)).deleted?.isClosed === true) return [];
-    // Before this time nothing is wrong: a guest is erased with the account that it moved into, and the queue holds that account instead.
+    // Before this time nothing is wrong: the deleted account may be a guest, which is erased with the account that it moved into. The queue
+    // then has an entry for that account instead.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (probe.now() < dueMs) return [];
-    const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;
+    const text = `It was deleted but is not erased yet, and ${DELETIONS_DUE} has no entry that would erase it.`;
     return notQueued({ queue: DELETIONS_DUE, member: id, subject, text }, probe);
   }
   const kept = keyNames(holdings, probe.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
@@ -56,7 +57,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
     (await probe.ask('EXISTS', ...queueKeys(TOMBSTONES, 1))) === 0 &&
     (await probe.ask('EXISTS', queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS))) === 0;
   const commands: Command[] = [['ZADD', TOMBSTONES, deleted.at, id]];
-  const text = 'It does not have accounts that were deleted: a restore would bring them back.';
+  const text = 'It lacks accounts that were deleted: a restore would bring them back.';
   if (areLost) return [{ kind: 'tombstone_without_index', subject: `key ${TOMBSTONES}`, text, commands }];
   return [
     {
@@ -69,8 +70,8 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
 }
 
 /**
- * Checks that each account of the index of tombstones is deleted. An account that is not deleted came back with a restored backup, and its
- * tombstone was not applied again.
+ * Checks that each account of the index of tombstones is deleted. If an account of the index is not deleted, a restored backup has brought
+ * it back, and its tombstone was not applied again.
  */
 async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -89,23 +90,24 @@ async function checkIndex(key: string, probe: Probe): Promise<Finding[]> {
 const LISTED = 100;
 
 /**
- * The fault of an entry of the queue of deletions. A deletion first writes an entry with the name of its change, then marks the account as
- * deleted, and then writes the member itself. The service removes the entry once the account is erased, or if the account was not deleted.
+ * Says what is wrong with an entry of the queue of deletions. A deletion first writes an entry with the name of its change, then marks the
+ * account as deleted, and then writes an entry that is only the member. The service removes the entry once the account is erased, or if the
+ * account was not deleted.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | Finding | undefined> {
   const [id = '', at] = member.split(' ');
   const [dueAt, { deleted }] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(id, probe)]);
   if (dueAt === null || deleted?.isClosed === false) return undefined;
   const isSoon = Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS;
-  // A restore writes members with the time of a deletion, which are due at once.
+  // A restore writes members that contain the time of a deletion. These members are due at once.
   if (isSoon && (deleted !== undefined || entry !== member || at !== undefined)) return undefined;
   if (deleted === undefined && at !== undefined) return doomed(id, { key, entry, member }, Number(dueAt));
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 
 /**
- * The finding about a member with the time of a deletion that no restore can have written. At the member's time the service would delete
- * the account.
+ * The finding about a member that contains the time of a deletion, but that a restore cannot have written. The service would delete the
+ * account when the member is due.
  */
 function doomed(id: string, { key, entry }: Queued, dueAt: number): Finding {
   const text = `The queue ${key} holds "${entry}", which deletes the account at ${timeText(dueAt)}.`;

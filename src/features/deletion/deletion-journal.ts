@@ -43,10 +43,10 @@ export interface DeletionJournalOptions extends HoldingServices {
   readonly log: Logger;
 }
 
-/** How long after a deletion began the queue takes over the unfinished steps, in milliseconds. Most steps take some milliseconds. */
+/** How long after the beginning of a deletion the queue takes over unfinished steps, in milliseconds. Most steps take some milliseconds. */
 const TAKE_OVER_MS = 10_000;
 
-/** The longest time that a request waits until all data is erased, in milliseconds. The account is closed before. */
+/** The longest time for which a request waits until all data is erased, in milliseconds. The account is closed before. */
 const ERASE_MS = 5000;
 
 /** How long a process may work on one account of the queue, in milliseconds. A ledger of a million entries takes some hundred scripts. */
@@ -69,7 +69,7 @@ export class DeletionJournal {
   }
 
   /**
-   * Deletes an account. When this resolves, no request acts for the account any more, on any process, and its data is erased. If erasing
+   * Deletes an account. When the promise resolves, no process serves requests for the account any more, and its data is erased. If erasing
    * takes longer than ERASE_MS, the data is erased soon after.
    * @param by who deletes the account. Only an operator can delete a banned account
    * @throws Refusal `account_deleted`, `account_banned`, `sign_in_required`, `store_unavailable`; nothing was deleted
@@ -96,7 +96,7 @@ export class DeletionJournal {
     if (at !== undefined) await this.#mark(accountId, Number(at), 'backup');
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
-    // The member without a time continues the work.
+    // An entry without a time continues the work.
     await this.#journal.bring(accountId, nextAt);
     return undefined;
   }
@@ -132,8 +132,8 @@ export class DeletionJournal {
     await indexTombstoneOf({ accountId, at }, scripts);
     const guests = parseGuests(movedIn).guests.map(({ id }) => id);
     const steps = new IndependentSteps();
-    // The guests are erased before the account. A move may hand over a score at the same time: the score is then found on one side or the
-    // other, and not missed on both.
+    // The guests are erased before the account. If a move hands over a score at the same time, this order finds the score either in the
+    // guest or in the account, and does not miss it in both.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
       await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => steps.at(this.#eraseGuest(id, accountId, at))));
     for (const { erase } of holdings) if (erase !== undefined) await steps.at(erase({ accountId, owners, guests }, this.#options));
@@ -149,10 +149,11 @@ export class DeletionJournal {
     return isLast ? undefined : lateAt;
   }
 
-  /** Deletes a guest that moved into a deleted account: marks the guest as deleted, and erases what is left of it. */
+  /** Deletes a guest that moved into a deleted account: marks the guest as deleted, and erases the guest's remaining data. */
   async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
     let refusal = await this.#mark(guestId, at, accountId);
-    // The guest came with an account that was merged into the deleted one a moment ago, and still names that account.
+    // The guest belonged to another account, which was merged into the deleted account a moment ago. The guest's record still names that
+    // other account.
     const state = refusal?.code === 'forbidden' ? await standingOf(guestId, this.#options.scripts) : undefined;
     if (state?.word === 'moved') {
       await settled(state.target, this.#options.scripts);
@@ -166,7 +167,10 @@ export class DeletionJournal {
     else await this.#erase(guestId, [guestId, accountId]);
   }
 
-  /** Erases the accounts that processes left when they died. On a Cluster it also erases each deleted account a last time. */
+  /**
+   * Starts the queue, which erases the accounts that processes left unfinished when they died. On a Cluster it also erases each deleted
+   * account a last time.
+   */
   takeOver(): DueQueue {
     return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#options.log);
   }

@@ -8,8 +8,8 @@ type PurchaseOfAccount = NonNullable<SubscriptionFacts['purchases']>[number];
 export interface Explanation {
   readonly entitlement: z.output<typeof Entitlement>;
   /**
-   * Sentences for an operator: one for each purchase, then those about the report, the gift, the trial and the result. Product ids in them
-   * come from the app store.
+   * Sentences for an operator: first one for each purchase, then sentences about the report, the gift, the trial and the result. Product
+   * ids in them come from the app store.
    */
   readonly because: readonly string[];
 }
@@ -17,12 +17,12 @@ export interface Explanation {
 interface Rules {
   readonly now: number;
   readonly trialDays: number;
-  /** The setting SUBSCRIPTION_REPORTS: with `ignore` an app's report does not count. */
+  /** The setting SUBSCRIPTION_REPORTS. If it is `ignore`, an app's report does not count. */
   readonly reports: 'accept' | 'ignore';
 }
 
 /**
- * Explains the entitlement of an account. `entitlementOf` decides; the sentences show the facts behind the decision.
+ * Explains the entitlement of an account. `entitlementOf` computes the entitlement, and the sentences show the facts behind the result.
  * @param facts with the app's report, even if SUBSCRIPTION_REPORTS is `ignore`
  */
 export function explainEntitlement(facts: EntitlementFacts, { now, trialDays, reports }: Rules): Explanation {
@@ -91,13 +91,13 @@ function conclusionOf({ state, expiresAt, source: given }: z.output<typeof Entit
     case 'subscribed':
       return `So it is subscribed, by ${given === 'gift' ? 'a gift' : source === 'store' ? 'a purchase' : 'a report'}, and has access${end}.`;
     case 'grace':
-      return `So it is in grace: a payment failed, the app store still grants access, and it has access${end}.`;
+      return `So it is in grace: a payment failed, but the app store still grants access. It has access${end}.`;
     case 'trial':
       return `So it is on trial, and has access${end}.`;
     case 'expired':
       return `So it is expired: it had access, and has none now.${expiresAt === undefined ? '' : ` The last access ended at ${minuteText(Date.parse(expiresAt))}.`}`;
     case 'none':
-      return 'So its state is none: it has no access, and a purchase or a trial never gave it any.';
+      return 'So its state is none: it has no access, and never had access by a purchase or a trial.';
   }
 }
 

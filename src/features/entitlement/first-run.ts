@@ -18,7 +18,7 @@ export const firstRun = endpoint({
   operationId: 'recordFirstRun',
   caller: 'required',
   summary: "Records the app's first run, once, on the server's clock.",
-  description: 'Later calls change nothing and answer with the time of the first. The call starts no trial.',
+  description: 'Later calls change nothing, and answer with the time of the first call. The call starts no trial.',
   body: z.object({ installId: OptionalInstallId }),
   reply: z.object({ firstRunAt: FirstRunAt }),
   example: `curl -s $base/v1/entitlement/first-run -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,

@@ -13,7 +13,9 @@ export const entitlementHolding = {
   name: 'first run',
   fields: [firstRunFields, giftFields],
   exported: {
-    shape: { gift: Gift.optional().meta({ description: 'Access that people who run the service gave, also after its end.' }) },
+    shape: {
+      gift: Gift.optional().meta({ description: 'Access that the people who run the service gave. It is listed even after its end.' }),
+    },
     firstPage: ({ fields }) => giftOf(fields),
   },
   shown: {
@@ -22,7 +24,7 @@ export const entitlementHolding = {
       entitlement: Entitlement,
       gift: Gift.extend({ by: z.string(), reason: z.string() })
         .optional()
-        .meta({ description: 'Access that an operator gave, also after its end.' }),
+        .meta({ description: 'Access that an operator gave. It is listed even after its end.' }),
     },
     show({ fields }, { now, config: { TRIAL_DAYS, SUBSCRIPTION_REPORTS } }) {
       const facts = entitlementFactsOf(valuesOf(fields, entitlementFields), SUBSCRIPTION_REPORTS);

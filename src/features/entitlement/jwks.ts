@@ -5,7 +5,7 @@ import { PublishedKey } from './proof-keys.ts';
 
 /**
  * How long caches may keep the set, in seconds. The set changes only when an operator rotates keys. A new key must be published for this
- * long before it signs, so a longer time would slow every rotation down.
+ * long before the service signs with it, so a longer time would make every rotation slower.
  */
 const MAX_AGE_SECONDS = 300;
 

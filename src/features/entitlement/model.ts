@@ -31,7 +31,7 @@ export const Entitlement = z.object({
 });
 
 /**
- * Decides the entitlement of an account, from its arguments alone; no other code decides it. The state is the first in this list that
+ * Computes the entitlement of an account, from its arguments alone. No other code computes it. The state is the first in this list that
  * holds:
  * - `subscribed`, `grace`: by the subscription (the app store's state if there is one, else a report), or by access that an operator gave
  * - `trial`: by the start of the account's trial
@@ -43,8 +43,8 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
   const trial = trialOf(facts.trialStartedAt, now, trialDays);
   const firstRunAt = isoTime(facts.firstRunAt);
   const gift = facts.giftEndsAt !== undefined && now < facts.giftEndsAt ? isoTime(facts.giftEndsAt) : undefined;
-  // A gift counts unless a subscription ends later; a subscription without an end lasts longer than any gift. A gift comes before a
-  // subscription in grace.
+  // A gift counts unless a subscription ends later. A subscription without an end lasts longer than any gift. If the subscription is in
+  // grace, the gift counts in any case.
   const isGift =
     gift !== undefined && !(subscription.subscribed && subscription.state !== 'grace' && (subscription.expiresAt ?? gift) >= gift);
   if (isGift) {
@@ -55,7 +55,8 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
     return { state: subscription.state === 'grace' ? 'grace' : 'subscribed', access: true, expiresAt: subscription.expiresAt, firstRunAt };
   }
   if (trial.active) return { state: 'trial', access: true, expiresAt: trial.expiresAt, firstRunAt };
-  // Only a purchase with an expiry was paid, and so gave access. A report that has ended is ignored, because nobody verified it.
+  // Only a purchase with an expiry was paid, so only such a purchase ever gave access. A report that has ended is ignored, because nobody
+  // verified it.
   const paid = (facts.purchases ?? []).map((purchase) => purchase.expiresAt).filter((end) => end !== undefined);
   const given = [trial.expiresAt === undefined ? undefined : Date.parse(trial.expiresAt), facts.giftEndsAt];
   const ends = [...paid, ...given.filter((end) => end !== undefined)];
@@ -64,8 +65,8 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
 }
 
 /**
- * When the entitlement will change next although no fact changes, in milliseconds since 1970: the end of a trial or of access. Infinity:
- * never.
+ * The time at which the entitlement will change by itself, because a trial or an access ends, in milliseconds since 1970. Infinity if it
+ * never will.
  */
 export function nextChangeOf(facts: EntitlementFacts, now: number, trialDays: number): number {
   const { expiresAt: trialEnd } = trialOf(facts.trialStartedAt, now, trialDays);
@@ -76,7 +77,7 @@ export function nextChangeOf(facts: EntitlementFacts, now: number, trialDays: nu
   return Math.min(...later);
 }
 
-/** The latest of the ends that are in the past. A subscription that is on hold or paused may end in the future. */
+/** The latest of the ends that are in the past. Some ends may be in the future, as that of a subscription that is on hold or paused. */
 function latestPast(ends: readonly number[], now: number): string | undefined {
   const latest = Math.max(...ends.filter((end) => end <= now));
   return latest === -Infinity ? undefined : new Date(latest).toISOString();
@@ -84,7 +85,10 @@ function latestPast(ends: readonly number[], now: number): string | undefined {
 
 export const firstRunFields = heldFields('earlier', 'firstRunAt');
 
-/** Fields of the account's hash about access that an operator gave: its end, when it was given, the operator and the reason. */
+/**
+ * Fields of the account's hash about access that an operator gave: the end of the access, the time of the gift, the operator and the
+ * reason.
+ */
 export const giftFields = heldFields('later', 'giftEndsAt', 'giftGivenAt', 'giftBy', 'giftReason');
 
 /** The fields of the account's hash that `entitlementFactsOf` needs. */

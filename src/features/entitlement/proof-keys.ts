@@ -31,8 +31,9 @@ export const PublishedKey = z
  * setting, all processes share them, and they rotate with the session keys. HKDF (RFC 5869) is one-way: neither the public nor the private
  * key reveals the secret that signs sessions.
  *
- * The first key signs; all keys are published. A verifier may have an old copy of the set. To rotate without a gap, add the new key last,
- * wait until caches have dropped the old set (MAX_AGE_SECONDS in `jwks.ts`), then move the new key to the front.
+ * The first key signs; all keys are published. A verifier may have an old copy of the key set. So that every proof can be verified during a
+ * rotation, add the new key last, wait until caches have dropped the old set (MAX_AGE_SECONDS in `jwks.ts`), then move the new key to the
+ * front.
  */
 export class ProofKeys {
   readonly signing: { readonly kid: string; readonly privateKey: KeyObject };
@@ -50,7 +51,7 @@ function keyPairOf(secret: Buffer): { x: string; y: string; privateKey: KeyObjec
   const scalar = firstScalar((counter) => Buffer.from(hkdfSync('sha256', secret, '', `coinop:entitlement-proof:${counter}`, 32)));
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(scalar);
-  // The point is the byte for "uncompressed", then x and y of 32 bytes each (SEC 1, section 2.3.3).
+  // The point consists of a byte that means "uncompressed", then x and y of 32 bytes each (SEC 1, section 2.3.3).
   const point = pair.getPublicKey();
   const x = point.toString('base64url', 1, 33);
   const y = point.toString('base64url', 33);
@@ -62,8 +63,8 @@ function keyPairOf(secret: Buffer): { x: string; y: string; privateKey: KeyObjec
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
 /**
- * The first candidate that is a valid private key. About one candidate in 2^32 is invalid and skipped, as FIPS 186-5, appendix A.2.2,
- * requires: with candidates taken modulo ORDER, some keys would be more likely than others.
+ * The first candidate that is a valid private key. About one candidate in 2^32 is invalid and is skipped, as FIPS 186-5, appendix A.2.2,
+ * requires. If candidates were taken modulo ORDER instead, some keys would be more likely than others.
  */
 export function firstScalar(candidate: (counter: number) => Buffer): Buffer {
   for (let counter = 0; ; counter++) {

@@ -4,21 +4,21 @@ import { LruCache } from '../../server/lru-cache.ts';
 import type { ProofKeys } from './proof-keys.ts';
 
 /**
- * The header `typ` of a proof. Verifiers compare it, so that no other JWT is taken for a proof, and no proof for another JWT (RFC 8725,
- * section 3.11).
+ * The header `typ` of a proof. Verifiers compare it, so that they do not take another JWT for a proof, or a proof for another JWT (RFC
+ * 8725, section 3.11).
  */
 export const PROOF_TYPE = 'entitlement+jwt';
 
 /**
- * The claim `iss` of a proof: a constant, and not PUBLIC_URL. PUBLIC_URL is the site that QR codes lead to, and when it changes, proofs
- * that apps have must stay valid. The signing key identifies the service.
+ * The claim `iss` of a proof. It is a constant, and not PUBLIC_URL, the site that QR codes lead to: if PUBLIC_URL changes, the proofs that
+ * apps have must stay valid. The signing key identifies the service.
  */
 export const PROOF_ISSUER = 'coinop';
 
 /** How long a proof is valid, in seconds. A proof cannot be revoked: after a refund it still shows the purchase for up to a day. */
 const PROOF_LIFE_SECONDS = 86_400;
 
-/** How long an account's last proof is returned again, in seconds. So a proof may be this old, and may end this much sooner. */
+/** For how many seconds an account's last proof is returned again. So a proof may already be this old when an app gets it. */
 const KEPT_SECONDS = 60;
 
 /** The most accounts whose last proof is kept: about 2 MB of memory. */
@@ -32,7 +32,7 @@ interface Proven {
 }
 
 interface Kept {
-  /** The text of the statements that the proof makes about the account. */
+  /** The statements of the proof about the account, as one text. */
   readonly fact: string;
   /** When the proof was signed, in seconds since 1970. */
   readonly issuedAt: number;
@@ -41,8 +41,8 @@ interface Kept {
 
 /**
  * Makes signed proofs of entitlements (compact JWS, ES256), which apps verify offline. The last proof of an account is kept for a minute,
- * unless the entitlement changes: a signature takes 38 µs, more than the rest of the request. jose takes as long on the event loop, and as
- * long again on a thread.
+ * unless the entitlement changes, because a signature takes 38 µs, more than the rest of the request. With jose, a signature takes as long
+ * on the event loop, and as long again on a thread.
  */
 export class Proofs {
   readonly #keys: ProofKeys;
@@ -61,7 +61,7 @@ export class Proofs {
   }
 
   /**
-   * Makes or returns the proof of an entitlement. A proof expires no later than the access that it shows. The caller has to check first
+   * Makes or returns the proof of an entitlement. A proof of access expires no later than the access itself. The caller has to check first
    * whether the account may get a proof.
    * @param at milliseconds since 1970, by this machine's clock: apps compare the times in a proof with their own clocks
    */
@@ -69,7 +69,7 @@ export class Proofs {
     const issuedAt = Math.floor(at / 1000);
     const fact = `${state} ${access} ${expiresAt}`;
     const kept = this.#kept.get(accountId);
-    // If the clock was set back, the time of the kept proof is in the future, and a new proof is made.
+    // If the clock was set back, the time of the kept proof may be in the future. A new proof is made then.
     if (kept?.fact === fact && kept.issuedAt <= issuedAt && issuedAt < kept.issuedAt + KEPT_SECONDS) return kept.proof;
     const endsAt = access && expiresAt !== undefined ? Math.floor(Date.parse(expiresAt) / 1000) : Infinity;
     const exp = Math.min(issuedAt + PROOF_LIFE_SECONDS, endsAt);
@@ -79,7 +79,7 @@ export class Proofs {
     return proof;
   }
 
-  /** The signature of a JWS (RFC 7518, section 3.4): its two numbers one after the other, not in DER. */
+  /** The signature of a JWS (RFC 7518, section 3.4), which consists of its two numbers one after the other, and not of DER. */
   #signatureOf(text: string): Buffer {
     return sign('sha256', Buffer.from(text), { key: this.#keys.signing.privateKey, dsaEncoding: 'ieee-p1363' });
   }

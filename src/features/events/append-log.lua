@@ -4,11 +4,12 @@
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers appended(position after them) changed(the last element in the log from that outbox)
 --
--- When a lease runs out, two relays may run for a moment. The slower one finds that the log has a later element of the outbox than `seen`,
--- and appends nothing.
+-- When a relay's lease runs out, two relays may run for a moment. The slower relay finds that the log has a later element of the outbox
+-- than `seen`, and appends nothing.
 --
--- Positions only rise, so that every event appended later comes after the cursors of all readers. The log therefore jumps ahead: by GAP
--- positions after a restore or after other data was accepted, and to the next chunk after a failover that lost events known to the relay.
+-- Positions must only rise, so that every event that is appended later comes after the cursors of all readers. So after a restore, or after
+-- an operator accepted other data, the log jumps ahead by GAP positions. After a failover that lost events known to the relay, it jumps
+-- ahead to the next chunk.
 local GAP = 1000000000
 local before, next_text, data = unpack(redis.call('HMGET', state, 'from:' .. source, 'next', 'data'))
 if (before or '') ~= seen then return {'changed', before or ''} end
@@ -27,11 +28,11 @@ local function write()
   lines = {}
 end
 for line in string.gmatch(entries, '[^\n]+') do
-  -- If a failover lost the end of a chunk, the chunk is not filled up: otherwise one position would have named two different events.
+  -- If a failover lost the end of a chunk, the chunk is not filled up, because a position of a lost event must not name another event.
   lines[#lines + 1] = line
   next = next + 1
-  -- An event that tells that an account was deleted: readers get the account's earlier events without data, and a sweep removes the data
-  -- from the log (forget-events.lua).
+  -- After the event that an account was deleted, readers get the account's earlier events without data, and a sweep removes the data from
+  -- the log (forget-events.lua).
   local account = string.match(line, '^d %S+ (%S+)')
   if account then redis.call('ZADD', forgotten, position_text(next), account) end
   if next % CHUNK_LENGTH == 0 then write() end

@@ -12,7 +12,7 @@ while dropped < tonumber(most) do
   redis.call('UNLINK', chunk_key(state, tonumber(chunk)))
   redis.call('ZREM', chunks, chunk)
   dropped = dropped + 1
-  -- Once the last chunk is dropped, the next event has to begin a new chunk, because the first entry of a chunk has the chunk's first
+  -- If the newest chunk is dropped, the next event has to begin a new chunk, because the first entry of a chunk must have the chunk's first
   -- position.
   local next, readable = unpack(redis.call('HMGET', state, 'next', 'readable'))
   local following = (tonumber(chunk) + 1) * CHUNK_LENGTH

@@ -5,7 +5,7 @@ import { coinKeys, entryLetters, ledgerEntry, type LedgerEntry } from '../coins/
 import { checkChunk, checkChunks, checkState } from './log-check.ts';
 import { CHUNK_LENGTH, eventKeys, parseEvent, UnknownEvent, type EventRecord } from './model.ts';
 
-/** The size of the sample: CHUNKS newest chunks of the log, and MOST_ACCOUNTS accounts with events in these chunks. */
+/** The size of the sample: the newest CHUNKS chunks of the log, and at most MOST_ACCOUNTS accounts with events in these chunks. */
 const CHUNKS = 5;
 const MOST_ACCOUNTS = 200;
 
@@ -13,8 +13,8 @@ const MOST_ACCOUNTS = 200;
 const NEWEST_ENTRIES = 200;
 
 /**
- * Checks that the log of events has all its chunks and the right end, and compares the newest events with a sample of their accounts: each
- * event `coins.changed` has its ledger entry, each entry has its event, and the numbers of an account's events have no gaps.
+ * Checks that the log of events has all its chunks and the right end. For some accounts of the newest events it also checks that each event
+ * `coins.changed` has its ledger entry, that each entry has its event, and that the numbers of the account's events have no gaps.
  */
 export const eventAuditor: Auditor = {
   keys: [
@@ -35,7 +35,7 @@ export const eventAuditor: Auditor = {
 
 interface Sample {
   /**
-   * Ledger entries from this time on must have their events in `events`, and the numbers of events after this time have no gaps. In
+   * Ledger entries from this time on must have their events in `events`, and the numbers of events after this time must have no gaps. In
    * milliseconds since 1970.
    */
   readonly from: number;
@@ -56,7 +56,7 @@ async function checkEvents(probe: Probe): Promise<Finding[]> {
   const ofAccounts: Finding[] = [];
   for (const [accountId, own] of [...byAccount].slice(0, MOST_ACCOUNTS)) {
     const found = await new AccountCheck(accountId, own, from, probe).run();
-    // One damage of an account or of the log shows at several events.
+    // If an account or the log is damaged, several of its events are wrong for the same reason.
     if (found !== undefined) ofAccounts.push({ ...found, explainedBy: [`account ${accountId}`, ...causes] });
   }
   return [...wrong, ...findings, ...ofAccounts];
@@ -85,7 +85,7 @@ async function readSample(probe: Probe): Promise<Sample> {
     const subject = `key ${eventKeys.chunk(Number(newest[place]))}`;
     if (unreadable.length > 0) findings.push({ kind: 'unreadable_event', subject, text });
   }
-  // If the log has no older chunks, the sample has all events since the service ran with EVENTS=on.
+  // If the log has no chunks older than the sample, the sample has all events since the service began to run with EVENTS=on.
   const hasOlder = lost !== -1 || ((await probe.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
   const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
   return {
@@ -121,9 +121,9 @@ class AccountCheck {
     const lines = (await this.#probe.ask('LRANGE', coinKeys.ledger(this.#id), -NEWEST_ENTRIES, -1)) as string[];
     const [createdAt, others] = await this.#probe.fields(accountKey(this.#id), 'createdAt', 'events');
     const { target, moving, deleted } = await standingIn(this.#id, this.#probe);
-    // The keys of an account that moves or is deleted are deleted one after the other.
+    // While an account moves or is deleted, its keys disappear one after the other, so its events cannot be checked.
     if (createdAt === null || (target ?? moving ?? deleted) !== undefined) return undefined;
-    // If the ledger is lost, its index or its purchases tell of the loss.
+    // If the ledger is lost, the checks of its index or of its purchases report the loss.
     if (lines.length === 0 && this.#events.some(({ data }) => data.entryId !== undefined)) return undefined;
     const entries = new Map(lines.flatMap((line) => ledgerEntry.parse(line) ?? []).map((entry) => [entry.seq, entry]));
     const most = Math.max(0, ...entries.keys()) + Number(others ?? 0);
@@ -141,13 +141,13 @@ class AccountCheck {
       told.add(seq);
       const entry = entries.get(seq);
       const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
-      // A guest's last event tells of its move, and the entry of the move is in the ledger of the account into which the guest moved.
+      // A guest's last event is about its move. The entry of that event is in the ledger of the account into which the guest moved.
       if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
-      return { kind: 'event_without_entry', text: `The event ${id} tells of the entry ${seq}, and the ledger has no such entry.` };
+      return { kind: 'event_without_entry', text: `The event ${id} is about the entry ${seq}, but the ledger has no such entry.` };
     }
     for (const { seq, at } of entries.values())
       if (at > this.#from && at < this.#probe.now() - CLOCKS_DIFFER_MS && !told.has(seq))
-        return { kind: 'entry_without_event', text: `The log of events does not tell of the entry ${seq} of its ledger.` };
+        return { kind: 'entry_without_event', text: `The log has no event about the entry ${seq} of its ledger.` };
     return undefined;
   }
 
@@ -156,18 +156,18 @@ class AccountCheck {
     const ids = new Set<string>();
     let before: EventRecord | undefined;
     for (const event of this.#events) {
-      // After a failover the log may have events a second time, with the same ids.
+      // After a failover the log may have some events twice, with the same ids.
       if (ids.has(event.id)) continue;
       ids.add(event.id);
       const number = event.number!;
-      // Numbers come again after the account was set back or its ledger was lost, which other checks report.
+      // Numbers are used again after the account was set back or its ledger was lost. Other checks report that.
       const follows = before === undefined || Date.parse(before.at) < this.#from || number <= before.number! + 1;
       if (follows && number <= most && !(number < Number(event.data.entryId ?? 1))) {
         before = event;
         continue;
       }
-      const what = follows ? `its account has had ${most} events` : `the event before it the number ${before!.number}`;
-      return { kind: 'wrong_event_number', text: `Its event ${event.id} has the number ${number}, and ${what}.` };
+      const what = follows ? `its account has had ${most} events` : `the event before it has the number ${before!.number}`;
+      return { kind: 'wrong_event_number', text: `Its event ${event.id} has the number ${number}, but ${what}.` };
     }
     return undefined;
   }

@@ -48,18 +48,20 @@ export interface EventPage {
   readonly events: EventRecord[];
   /** The position of each event of the page. A read from this position gives the event again. */
   readonly positions: readonly Position[];
-  /** The position at which the next page begins. With `types` it also passes events of other types. */
+  /**
+   * The position at which the next page begins. If `types` was given, the position is also after the events of other types that were read.
+   */
   readonly next: Position;
-  /** Whether the page ends with the last readable event of the log. False: further events can be read at once. */
+  /** Whether the page ends with the last readable event of the log. If false, further events can be read at once. */
   readonly isEnd: boolean;
 }
 
 /** A page of events of some accounts, newest first. */
 export interface BackPage {
   readonly events: readonly EventRecord[];
-  /** The number of entries of the log that were read, of all accounts. */
+  /** The number of entries of the log that were read, including those of other accounts. */
   readonly looked: number;
-  /** When the oldest entry that was read happened, as ISO 8601. Undefined: no entry was read. */
+  /** The time of the oldest entry that was read, as ISO 8601. Undefined: no entry was read. */
   readonly since: string | undefined;
   /** The value of `before` for the next page. 0: the log has no older events. */
   readonly next: Position;
@@ -67,9 +69,9 @@ export interface BackPage {
 
 export interface EventReader {
   /**
-   * Reads events in the order of the log. One call reads a bounded number of entries: its page may have fewer than `limit` events, or none,
-   * although the log has more.
-   * @param after a position of an earlier page, 0 for the oldest event. If the events there were dropped, the page begins with the oldest
+   * Reads events in the order of the log. One call reads a bounded number of entries, so its page may have fewer than `limit` events, or
+   * none, although the log has more. @param after a position of an earlier page, 0 for the oldest event. If the events there were dropped,
+   * the page begins with the oldest
    * event
    * @param limit 1 to 1,000
    * @param types only events of these types. Default: all
@@ -79,14 +81,14 @@ export interface EventReader {
   read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
   /**
    * Reads events of accounts backwards. The log has no index by account, because an index would make each credit slower. One call reads a
-   * bounded number of entries: its page may have fewer than `limit` events, or none, although the log has more.
+   * bounded number of entries, so its page may have fewer than `limit` events, or none, although the log has more.
    * @param before a position of an earlier page, or of `positionAfter`. Default: the end of the log
    * @throws Error if Redis is unavailable
    */
   readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage>;
   /**
-   * A position after all events that happened before a time, in milliseconds since 1970. Some later events may have positions before it
-   * too.
+   * Gives a position that is after all events from before a time (milliseconds since 1970). Some events from after that time may have
+   * positions before it too.
    */
   positionAfter(time: number): Promise<Position>;
   /** The position of the oldest event in the log. */
@@ -96,8 +98,8 @@ export interface EventReader {
   /** Whether a process relays events into the log, or did so in the last minute. */
   isRelayed(): Promise<boolean>;
   /**
-   * A position before all events that happened at a time or later, in milliseconds since 1970. Some earlier events may have positions after
-   * it too, because clocks differ.
+   * Gives a position that is before all events from a time (milliseconds since 1970) or later. Some events from before that time may have
+   * positions after it too, because clocks differ.
    */
   positionAt(time: number): Promise<Position>;
   /** Resolves once the log may have events after a position, after `waitMs` milliseconds, or when the signal aborts. Never rejects. */
@@ -115,21 +117,24 @@ export interface EventLogOptions {
 /** The most entries that one script reads. To read them blocks Redis for some 3 ms. */
 const MOST_ENTRIES_READ = 2000;
 
-/** The most scripts that run for a page backwards, which thus reads 20,000 entries. Other scripts run in between. */
+/** The most scripts that run for one page of `readBack`. So a page reads 20,000 entries at most. Other scripts run in between. */
 const BACK_READS = 10;
 
-/** How often readers that wait check the log, in milliseconds. A message on the channel is lost if the connection breaks. */
+/**
+ * How often readers that wait check the log, in milliseconds. Checks are needed because a message on the channel is lost if the connection
+ * breaks.
+ */
 const POLL_INTERVAL_MS = 2000;
 
 /**
- * How far `positionAt` goes back before the time, in milliseconds. Events are in the order of their times, except for the delay of the
- * relay and differences between clocks.
+ * `positionAt` gives the position of a time that is this much earlier, in milliseconds. Events are in the order of their times, except for
+ * the delay of the relay and differences between clocks.
  */
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * How far `positionAfter` goes beyond the time, in milliseconds, for the delay of the relay. On a busy log a whole minute, as for
- * `positionAt`, would use up the entries that a page reads.
+ * `positionAfter` gives the position of a time that is this much later, in milliseconds, because of the delay of the relay. A whole minute,
+ * as for `positionAt`, would be too much: on a busy log it would use up the entries that a page reads.
  */
 const RELAY_TAKES_MS = 2000;
 
@@ -199,8 +204,8 @@ export class EventLog implements EventReader {
   }
 
   /**
-   * Handles a read beyond the end of the log. A failover may have lost the events there. Moves the end of the log to the reader's position,
-   * so that the reader misses no later event.
+   * Handles a read beyond the end of the log. A failover may have lost the events there. So the end of the log is moved to the reader's
+   * position, and the reader misses no later event.
    */
   async #readAhead(after: Position, messages: number): Promise<EventPage> {
     const [word] = await this.#options.scripts.run(skipAhead, { state: keys.state }, { position: after, most: MOST_AHEAD });
@@ -287,8 +292,8 @@ export class EventLog implements EventReader {
   }
 
   /**
-   * Records the end of the log as a reply gave it, unless a message arrived since `messages` messages. The end may be lower than before,
-   * because a restore sets the log back.
+   * Records the end of the log that a script replied, unless a message has arrived since this process had received `messages` messages. The
+   * end may be lower than before, because a restore sets the log back.
    */
   #ends(position: Position, messages: number): void {
     if (messages === this.#messages) this.#readable = position;

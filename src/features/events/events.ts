@@ -5,7 +5,10 @@ import { limitParameter, WaitSeconds } from '../../server/http/endpoint.ts';
 import { AheadOfLog, type EventPage, type EventReader, type Position } from './event-log.ts';
 import { Event, EVENT_TYPES, type EventType } from './model.ts';
 
-/** The most scripts that a request without `wait` runs for one page. With rare `types` they read 10,000 events. */
+/**
+ * The most scripts that a request without `wait` runs for one page. If events of the wanted `types` are rare, these scripts read 10,000
+ * events.
+ */
 const MOST_READS = 5;
 
 const TYPES_RULE = `Must be types of events, separated by commas: ${EVENT_TYPES.join(', ')}`;

@@ -4,8 +4,8 @@
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers none swept done
 --
--- A sweep goes through the log once, up to `sweepEnd`, which was the end of the log when the sweep began. If an account is deleted during
--- the sweep, its deletion event comes after `sweepEnd`, and the next sweep removes the account's data.
+-- A sweep goes through the log once, up to `sweepEnd`, which was the end of the log when the sweep began. If an account is deleted during a
+-- sweep, its deletion event comes after `sweepEnd`, so the next sweep removes the account's data.
 if redis.call('EXISTS', forgotten) == 0 then return {'none'} end
 local sweep_end, swept_to, next = unpack(redis.call('HMGET', state, 'sweepEnd', 'sweptTo', 'next'))
 if not sweep_end then

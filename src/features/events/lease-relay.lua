@@ -4,12 +4,12 @@
 -- Library lease.lua: leased_by, set_lease
 -- Answers yours(the position after the last event, the position after the last readable event, the position of the oldest event) others
 if (leased_by(state, lease_ms) or holder) ~= holder then return {'others'} end
--- During a pause without a relay, processes may have run with EVENTS=off. `onSince` is the end of the last such pause: the audit expects an
+-- If no relay ran for some time, processes may have run with EVENTS=off. `onSince` is the end of the last such time. The audit expects an
 -- event only for ledger entries since then.
 local PAUSE_MS = 60000
 local lease_end = redis.call('HGET', state, 'leaseEnd')
 if not lease_end or lease_end + PAUSE_MS < tonumber(now) then redis.call('HSET', state, 'onSince', now) end
--- The field `next` tells the operator's commands that a log exists.
+-- The operator's commands see from the field `next` that a log exists.
 redis.call('HSETNX', state, 'next', '0')
 set_lease(state, holder, lease_ms)
 local next, readable = unpack(redis.call('HMGET', state, 'next', 'readable'))

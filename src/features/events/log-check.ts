@@ -5,7 +5,7 @@ import { CHUNK_LENGTH, eventKeys, type EventRecord } from './model.ts';
 
 /** Checks of the audit that the parts of the log of events agree: its state, the list of its chunks, and the chunks. */
 
-/** Checks that each chunk that the log names is there. */
+/** Checks that each chunk that the log lists exists. */
 export async function checkChunks(probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   for await (const page of pages(probe, 'ZSCAN', eventKeys.chunks)) {
@@ -14,25 +14,25 @@ export async function checkChunks(probe: Probe): Promise<Finding[]> {
     for (const chunk of chunks.filter((_, index) => areThere[index] === 0)) {
       const key = eventKeys.chunk(Number(chunk));
       const [isThere, listed] = await probe.together(['EXISTS', key], ['ZSCORE', eventKeys.chunks, chunk]);
-      const text = `The log names this chunk, and its events are lost: readers skip them.`;
+      const text = `The log lists this chunk, but its events are lost: readers skip them.`;
       if (isThere === 0 && listed !== null) findings.push({ kind: 'lost_events', subject: `key ${key}`, text });
     }
   }
   return findings;
 }
 
-/** Checks that the log names a chunk that is there. */
+/** Checks that a chunk that exists is in the log's list. */
 export async function checkChunk(chunk: number, probe: Probe): Promise<Finding[]> {
   const { chunks } = eventKeys;
   const [isThere, listed] = await probe.together(['EXISTS', eventKeys.chunk(chunk)], ['ZSCORE', chunks, chunk]);
   if (isThere === 0 || listed !== null) return [];
-  const text = 'It lacks chunks of events that are there: the service does not drop them, and readers may skip them.';
+  const text = 'It does not list some chunks that exist: the service does not drop them, and readers may skip them.';
   return [{ kind: 'chunk_not_listed', subject: `key ${chunks}`, text, commands: [['ZADD', chunks, chunk, chunk]] }];
 }
 
 /**
- * Checks that the state of the log is not older than its events. Otherwise the next event would get a position that another event had, and
- * the relay would append events once more.
+ * Checks that the state of the log is not older than its events. If it were older, the next event would get a position that another event
+ * had, and the relay would append events a second time.
  * @param last the newest event
  */
 export async function checkState(last: EventRecord | undefined, probe: Probe): Promise<Finding[]> {
@@ -44,7 +44,7 @@ export async function checkState(last: EventRecord | undefined, probe: Probe): P
     { kind: 'events_set_back', subject: `key ${eventKeys.state}`, text, commands },
   ];
   if (!(Number(next ?? 0) >= end))
-    return find(`By it the log ends at position ${next as string | null}, and its events end at ${end}.`, [
+    return find(`It says that the log ends at position ${next as string | null}, but the events end at ${end}.`, [
       ['HSET', eventKeys.state, 'next', end],
     ]);
   if (last === undefined) return [];
@@ -52,5 +52,5 @@ export async function checkState(last: EventRecord | undefined, probe: Probe): P
   // A single Redis has one outbox, without a tag.
   const relayed = await probe.fields(eventKeys.state, `from:{${tag}}`, ...(tag === '0' ? ['from:'] : []));
   const isBehind = relayed.every((begin) => parseInt(begin ?? '0', 10) < parseInt(time, 36) - CLOCKS_DIFFER_MS * 1000);
-  return isBehind ? find(`It does not know that the log has the event ${last.id} and events before it.`) : [];
+  return isBehind ? find(`It lacks the record that the log has the event ${last.id} and events before it.`) : [];
 }

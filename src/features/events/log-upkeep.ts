@@ -23,7 +23,7 @@ const forgetEvents = defineScript({
 /** The most chunks that one step drops. Redis unlinks a chunk in a few microseconds. */
 const DROPPED_AT_ONCE = 20;
 
-/** Milliseconds between two steps. A step each second suffices, because no service fills DROPPED_AT_ONCE chunks in a second. */
+/** Milliseconds between two steps. One step each second is enough, because no service fills DROPPED_AT_ONCE chunks in a second. */
 const DROP_MS = 1000;
 
 /**
@@ -50,7 +50,7 @@ export class LogUpkeep {
     this.#options = options;
   }
 
-  /** Drops old chunks of the log, and sweeps one chunk for data of deleted accounts, each if its interval is over. */
+  /** Drops old chunks of the log, and removes data of deleted accounts from one chunk. Does each of these only if its interval is over. */
   async step(): Promise<void> {
     const { scripts, config, now } = this.#options;
     const { state, chunks, forgotten } = eventKeys;

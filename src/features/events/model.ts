@@ -3,26 +3,28 @@ import { toldSubscription } from '../../accounts/purchase-lines.ts';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 
-/** The Redis keys of the log of events. They share a hash tag, so that one script can append events, and all events have one order. */
+/** The Redis keys of the log of events. They share a hash tag, so that a script can change all of them, and all events have one order. */
 export const eventKeys = {
   /**
-   * A hash. `next`: the position after the last event. `readable`: the position after the last event that the replicas of
-   * REDIS_WAIT_REPLICAS have; readers get only events before it. `data`: the id of the data when the log was last written. `onSince`: since
-   * when events have been relayed without a pause. `from:<tag>`: the beginning of the last element of the outbox with this tag that the log
-   * has.
+   * A hash. `next`: the position after the last event. `readable`: the position after the last event that as many replicas have as
+   * REDIS_WAIT_REPLICAS says. Readers get only events before this position. `data`: the id of the data when the log was last written.
+   * `onSince`: the time since which events have been relayed without a pause. `from:<tag>`: how the last element begins that the log has
+   * from the outbox with this tag.
    */
   state: '{events}:state',
   /** A sorted set: the number of each chunk, which is also its score. */
   chunks: '{events}:chunks',
-  /** A list for each chunk: the events whose positions begin with `chunk * CHUNK_LENGTH`. */
+  /** A list for each chunk: CHUNK_LENGTH events, of which the first has the position `chunk * CHUNK_LENGTH`. */
   chunk: (chunk: number) => `{events}:chunk:${chunk}`,
-  /** A sorted set: deleted accounts whose events still have data in the log, by the position of their deletion event. */
+  /**
+   * A sorted set: deleted accounts whose events still have data in the log. The score of an account is the position of its deletion event.
+   */
   forgotten: '{events}:forgotten',
 };
 
 /**
- * Prefix of the Redis keys of events that a script decided in another slot than the account's. A key says that the event was emitted in
- * the account's slot, and expires after a day.
+ * Prefix of Redis keys for events that result from a script in another slot than the account's. Such a key marks the event as emitted in
+ * the account's slot. It expires after a day.
  */
 export const forwardedKey = (accountId: string): string => keyOfAccount(accountId, 'told:');
 
@@ -33,12 +35,12 @@ export const EVENTS_CHANNEL = 'events';
 export const CHUNK_LENGTH = 1000;
 
 /**
- * How many positions the log jumps ahead after a restore: more than the number of events since any backup. So a cursor further ahead than
- * this is no cursor of the log. append-log.lua has the same figure.
+ * How many positions the log jumps ahead after a restore: more than the number of events since any backup. So if a cursor is further ahead
+ * than this, it is not a cursor of this log. append-log.lua has the same figure.
  */
 export const MOST_AHEAD = 1_000_000_000;
 
-/** The letter of each type of events, with which an event begins in an outbox and in the log. */
+/** The letter of each type of event. In an outbox and in the log, an event begins with this letter. */
 const letters = {
   'coins.changed': 'c',
   'purchase.granted': 'g',
@@ -81,11 +83,10 @@ const Data = z
       .enum(ENTRY_TYPES)
       .optional()
       .meta({ description: `${ofCoins}the type of the ledger entry.` }),
-    coins: z
-      .number()
-      .int()
-      .optional()
-      .meta({ description: 'Coins that the entry adds, below 0 if it removes them; of a purchase: coins that it gave or took.' }),
+    coins: z.number().int().optional().meta({
+      description:
+        'For a ledger entry: the coins that it adds, below 0 if it removes coins. For a purchase: the coins that it gave or took.',
+    }),
     balanceAfterCoins: SignedBalance.optional(),
     purchaseId: z
       .string()
@@ -139,7 +140,7 @@ export const Event = z
     id: z.string().meta({ description: 'Unique. An event has the same id in this list and in a webhook.', example: 'hoiulqkme8-0-0' }),
     type: z.enum(EVENT_TYPES),
     at: z.iso.datetime(),
-    accountId: z.string().optional().meta({ description: 'Left out if the event concerns no single account.' }),
+    accountId: z.string().optional().meta({ description: 'Left out if the event is not about one account.' }),
     number: z.number().int().optional().meta({ description: 'Rises by one with each event of the account.', example: 3 }),
     data: Data,
   })

@@ -3,7 +3,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { eventKeys } from './model.ts';
 
-/** Tells the relay which outboxes have new events. `tags` are those of the outboxes, separated by blanks. */
+/** Tells the relay which outboxes have new events. `tags` are the tags of these outboxes, separated by blanks. */
 const hintOutboxes = defineScript({
   name: 'events/hint-outboxes',
   lua: `announce('outboxes', tags)
@@ -15,20 +15,20 @@ const hintOutboxes = defineScript({
 
 const OUTBOXES_CHANNEL = 'outboxes';
 
-/** How long tags of outboxes are collected for one message, in milliseconds. A busy process then sends some fifty messages a second. */
+/** How long a process collects tags of outboxes for one message, in milliseconds. So a busy process sends about fifty messages a second. */
 const HINT_MS = 20;
 
 /**
- * Tells the relay, in this or another process, which outboxes have new events. A hint only saves time: the relay also reads all outboxes in
- * turn, and so finds events of a process that was killed before its hint.
+ * Tells the relay, in this or another process, which outboxes have new events. Such a message only saves time. The relay also reads all
+ * outboxes in turn, so it finds the events of a process that was killed before it could send a message.
  *
- * A single Redis has one outbox, which the relay always reads. A Cluster has 16,384 outboxes, and most are empty.
+ * A single Redis has one outbox, which the relay always reads. A Cluster has 16,384 outboxes, of which most are empty.
  */
 export class OutboxNews {
   readonly #scripts: () => ScriptRunner;
   readonly #tags = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** Gives the relay of this process the tags of outboxes with new events. Undefined while this process does not relay. */
+  /** Passes the tags of outboxes with new events to the relay of this process. Undefined while this process does not relay. */
   #relays: ((tags: Iterable<string>) => void) | undefined;
 
   /** @param scripts gives the runner of scripts, which does not exist yet when this class is constructed */
@@ -65,7 +65,7 @@ export class OutboxNews {
     this.#timer = undefined;
     const tags = [...this.#tags].join(' ');
     this.#tags.clear();
-    // If the hint is lost, the relay finds the events when it next reads all outboxes.
+    // If the message is lost, the relay finds the events when it next reads all outboxes.
     this.#scripts()
       .run(hintOutboxes, { state: eventKeys.state }, { tags })
       .catch(() => {});

@@ -8,8 +8,8 @@ local at = math.min(readable, tonumber(before) or readable)
 local answer, searched, oldest = {'page', '', '', ''}, 0, ''
 local ids, is_owner = {}, {}
 for id in string.gmatch(owners, '%S+') do ids[#ids + 1], is_owner[id] = id, true end
--- Whether a chunk may have events of the accounts. Most chunks have none, and one search through a whole chunk takes a third of the time of
--- a search in each entry.
+-- Whether a chunk may have events of the accounts. Most chunks have no such event, and a search through the text of a whole chunk takes a
+-- third of the time of a search in each entry.
 local function names_owner(entries)
   local text = table.concat(entries, '\n')
   for _, id in ipairs(ids) do
@@ -34,7 +34,7 @@ while at > 0 and wanted > 0 and searched < budget do
       local told, account = string.match(entry, '^(%S+ %S+ (%S+) %S+)')
       oldest, searched = entry, searched + 1
       if is_owner[account] then
-        -- As in read-log.lua, an event of a deleted account is returned without its data.
+        -- Like read-log.lua, this script returns an event of a deleted account without its data.
         answer[#answer + 1] = redis.call('ZSCORE', forgotten, account) and told or entry
         wanted = wanted - 1
         if wanted == 0 then at = first + from + index - 1 break end

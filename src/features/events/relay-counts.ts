@@ -1,6 +1,6 @@
 import type { Metrics } from '../../server/metrics.ts';
 
-/** Figures of the relay of events, for the metrics. Only the process that relays reports the gauges. */
+/** Figures about the relay of events, for the metrics. Only the process that relays reports the figures about the outboxes and the log. */
 export class RelayCounts {
   relayed = 0;
   isHolder = false;
@@ -9,7 +9,7 @@ export class RelayCounts {
   /** The number of elements that waited in the outboxes when they were last read. */
   waiting = 0;
   lagSeconds = 0;
-  /** The number of positions from the oldest event of the log to the end. */
+  /** The number of positions from the oldest event of the log to the log's end. */
   kept = 0;
 
   constructor(metrics: Metrics) {
@@ -28,6 +28,10 @@ export class RelayCounts {
       metrics.gauge({ name, help, aggregator: 'max', value: () => (this.isHolder ? value() : undefined) });
     ofRelay('coinop_events_outbox_batches', 'Batches of events that wait in the outboxes.', () => this.waiting);
     ofRelay('coinop_events_lag_seconds', 'Age of the oldest event that waits in an outbox.', () => this.lagSeconds);
-    ofRelay('coinop_events_log_events', 'Events in the log, about: positions from the oldest one to the end.', () => this.kept);
+    ofRelay(
+      'coinop_events_log_events',
+      'About the number of events in the log: the positions from the oldest event to the end.',
+      () => this.kept,
+    );
   }
 }

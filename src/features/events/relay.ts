@@ -33,8 +33,8 @@ const appendLog = defineScript({
 });
 
 /**
- * Lets readers see the events before a position, and announces the position to every process. The relay runs this script once the replicas
- * of REDIS_WAIT_REPLICAS have the events, because a failover must not lose an event that a reader has seen.
+ * Lets readers see the events before a position, and announces the position to every process. The relay runs this script after as many
+ * replicas have the events as REDIS_WAIT_REPLICAS says, because a failover must not lose an event that a reader has seen.
  */
 const makeReadable = defineScript({
   name: 'events/make-readable',
@@ -47,9 +47,9 @@ const makeReadable = defineScript({
 });
 
 /**
- * Emits, once, an event of an account that a script in another slot decided. This script runs in the account's slot, which numbers the
- * account's events. A relay repeats this call if an earlier relay died before it had appended the whole element of the outbox to the log.
- * `id` is the event's as it was decided.
+ * Emits an event of an account, only once, after a script in another slot has caused it. This script runs in the account's slot, because
+ * only there the account's events get their numbers. A relay repeats this call if an earlier relay died before it had appended the whole
+ * element of the outbox to the log. `id` is the id that the event got in the other slot.
  */
 const forwardEvent = defineScript({
   name: 'events/forward-event',
@@ -77,10 +77,10 @@ const leaseRelay = defineScript({
 /** The most elements that the relay takes from an outbox with one script. An element has 1 to 64 events. */
 const ELEMENTS_AT_ONCE = 512;
 
-/** The most bytes that the relay takes from an outbox with one script: some 2,000 events, which Redis appends in 1 to 2 ms. */
+/** The most bytes that the relay takes from an outbox with one script: about 2,000 events. Redis appends them to the log in 1 to 2 ms. */
 const BYTES_AT_ONCE = 131_072;
 
-/** The number of outboxes of a Cluster that the relay reads in parallel, so that the calls share a few commands. */
+/** The number of outboxes of a Cluster that the relay reads at the same time, so that the calls share a few Redis commands. */
 const OUTBOXES_AT_ONCE = 256;
 
 /** Milliseconds between two reads of the outboxes while they have new events. */
@@ -95,12 +95,12 @@ const LEASE_MS = 4000;
 /** Milliseconds after which a process renews its lease, or tries again to get the lease. */
 const RENEW_MS = 1000;
 
-/** The wait after a failed read, in milliseconds, because Redis is down or a slot is being moved. */
+/** How long the relay waits after a failed read, in milliseconds. A read fails when Redis is down or a slot is being moved. */
 const RETRY_MS = 200;
 
 /**
- * The number of outboxes of a Cluster that one sweep reads, in turn: a process may die before it sends a hint about its events. The sweeps
- * read all outboxes within 13 s.
+ * The number of outboxes of a Cluster that one sweep reads. Sweeps are needed because a process may die before it tells the relay of its
+ * events. The sweeps read all outboxes within 13 s.
  */
 const SWEPT_AT_ONCE = 128;
 
@@ -131,16 +131,16 @@ interface Element {
  *
  * For each outbox there are four steps. `take-outbox.lua` reads the elements that the log lacks. `append-log.lua` appends their events to
  * the log, unless another relay has done so meanwhile. `makeReadable` lets readers see the events. The next `take-outbox.lua` drops the
- * elements from the outbox. The first two scripts wait for the replicas of REDIS_WAIT_REPLICAS, so that no failover undoes a step on which
- * the next one relies. A relay may die between two steps: the log has the beginning of the last appended element of each outbox, so the
- * next relay neither loses nor repeats an event.
+ * elements from the outbox. The first two scripts wait for as many replicas as REDIS_WAIT_REPLICAS says, so that a failover cannot undo a
+ * step on which the next step relies. If a relay dies between two steps, the next relay neither loses nor repeats an event, because the
+ * log's state has the beginning of the last appended element of each outbox.
  */
 export class Relay {
   readonly #options: RelayOptions;
   readonly #counts: RelayCounts;
   readonly #upkeep: LogUpkeep;
   readonly #holder = randomBytes(9).toString('base64url');
-  /** By tag of an outbox: the `begin` of the outbox's last element that the log has. */
+  /** For each outbox, by its tag: the `begin` of its last element that the log has. */
   readonly #last = new Map<string, string>();
   /** Tags of outboxes that may have new events. */
   readonly #tags = new Set<string>();
@@ -215,7 +215,7 @@ export class Relay {
     }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
     this.#counts.kept = Number(next) - Number(oldest);
-    // An earlier holder of the lease died between `append-log.lua` and `makeReadable`.
+    // If the two differ, an earlier holder of the lease died between `append-log.lua` and `makeReadable`.
     if (next !== readable) await this.#show(Number(next));
     if (!this.#isHolder) await this.#begin();
   }
@@ -247,7 +247,7 @@ export class Relay {
     return this.#options.scripts.isOnCluster;
   }
 
-  /** Relays the events of outboxes that have some. @returns milliseconds until the outboxes are read again */
+  /** Moves the events of all outboxes that have events into the log. @returns milliseconds until the outboxes are read again */
   async #poll(): Promise<number> {
     if (!this.#isCluster) this.#tags.add('');
     else if (performance.now() > this.#sweptAt + SWEEP_MS) {
@@ -263,7 +263,7 @@ export class Relay {
     return performance.now() < this.#newsAt + 1000 ? BUSY_POLL_MS : IDLE_POLL_MS;
   }
 
-  /** Finds outboxes with events among those of some slots. */
+  /** Finds the outboxes with events among the outboxes of some slots. */
   async #sweep(slot: number, count: number): Promise<void> {
     const tags = Array.from({ length: count }, (_, index) => tagOf(slot + index));
     const counts = await Promise.allSettled(tags.map((tag) => read(this.#options.scripts, 'LLEN', `${tag}${OUTBOX}`)));
@@ -305,11 +305,11 @@ export class Relay {
       const args = { last: seen, limit: ELEMENTS_AT_ONCE, limitBytes: BYTES_AT_ONCE };
       const [, left, ...texts] = await this.#options.scripts.run(takeOutbox, { outbox: `${tag}${OUTBOX}` }, args);
       if (texts.length === 0) return undefined;
-      // The outbox is read once more: that call drops these elements, and takes further ones.
+      // The tag is added so that the outbox is read once more: that call drops these elements, and takes further ones.
       this.#tags.add(tag);
       return { tag, seen, left: Number(left), elements: texts.map((text) => parseElement(text, tag)) };
     } catch (error) {
-      // The outboxes of other primaries must not wait for a primary that is down, so the error goes no further.
+      // The error is not thrown, because the outboxes of other primaries must not wait for a primary that is down.
       this.#tags.add(tag);
       this.#options.log.debug({ reason: (error as Error).message, outbox: tag }, 'an outbox could not be read; the relay tries again');
       return undefined;
@@ -342,7 +342,9 @@ export class Relay {
   }
 }
 
-/** An event of an account in another slot: `?` takes the place of the event's number, which only the account's slot can give. */
+/**
+ * An event of an account in another slot. It has a `?` in place of its number, because only a script in the account's slot can number it.
+ */
 const ELSEWHERE = /^(\w) (\S+) (\S+) \? (.*)$/;
 
 function parseElement(text: string, tag: string): Element {

@@ -1,4 +1,5 @@
--- Moves the end of the log ahead to a reader's position that the log does not reach, because a failover may have lost the events before it.
+-- If a reader's position is beyond the end of the log, a failover may have lost the events before it. Moves the end of the log ahead to
+-- that position.
 -- KEYS state
 -- ARGV position, most (positions that the log may jump)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text

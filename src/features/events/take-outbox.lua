@@ -3,7 +3,7 @@
 -- ARGV last (the begin of this outbox's last element in the log, or ''), limit, limit_bytes
 -- Answers taken(number of elements left after these, element …)
 --
--- The log has the element that begins with `last`, and all elements before it. This element is missing once it was dropped, or if a
+-- The log has the element that begins with `last`, and all elements before it. The outbox lacks this element after it was dropped, or if a
 -- failover without REDIS_WAIT_REPLICAS has set the outbox back. After such a failover the log gets some events again, with the same ids.
 local MOST_KEPT = 64 -- most elements that the log has and the outbox keeps, because each drop waits for the disk
 local elements = redis.call('LRANGE', outbox, 0, limit + MOST_KEPT - 1)

@@ -21,11 +21,11 @@ export const factsScript = defineScript({
 
 /**
  * The number of reads after which a page ends. A read gets a board, a room or a purchase, or finds out whether a set is empty. Each read is
- * a call of a script, which costs some 20 µs of this process and 10 µs of Redis. An account may have taken seats in thousands of rooms.
+ * a call of a script, which takes this process about 20 µs and Redis 10 µs. An account may have taken seats in thousands of rooms.
  */
 const MOST_READS = 25;
 
-/** The time after which a page ends, in milliseconds: a request has 2 s. The next page continues. */
+/** The time after which a page ends, in milliseconds, because a request may take 2 s in all. The next page continues. */
 const MOST_MS = 1000;
 
 /** The endpoint of the export. @param holdings the holdings whose data the export has, in the order of its pages */
@@ -55,7 +55,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
     reply: z.object({
       accountId: AccountId,
       ...shape,
-      nextCursor: z.string().optional().meta({ description: 'For the next page. Left out on the last one.', example: 'e16' }),
+      nextCursor: z.string().optional().meta({ description: 'The cursor of the next page. The last page has none.', example: 'e16' }),
     }),
     example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,
     handle: async (call, services: HoldingServices) => (await exportPage(call, contents, services)) as never,
@@ -65,7 +65,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
 interface Contents {
   /** The holdings whose data an export has. */
   readonly holdings: readonly Holding[];
-  /** The lists that are too long for the first page, one for each holding that has such a list, in the order of the export. */
+  /** The lists that may be too long for the first page, in the order of the export. Each holding has one such list at most. */
   readonly paged: readonly ExportPages[];
 }
 

@@ -11,19 +11,19 @@
 -- Library purchase-lines.lua: join_lines
 -- Answers accepted refused void incomplete(ledger, entries in its copy) other_data
 --
--- This script alone decides a move, because only the account's slot has the account's bounds. It decides once: an accepted guest has a line
--- in the account's standing (the record of moves, bans and deletions), and a refused move has its reason in `record`. A later call for the
--- same move gets the same answer, whatever the bounds are by then.
+-- Only this script accepts or refuses a move, because only the account's slot has the account's bounds. It does so once: if it accepts a
+-- guest, it writes a line into the account's standing (the record of moves, bans and deletions), and if it refuses a move, it writes the
+-- reason into `record`. A later call for the same move gets the same answer, even if the bounds have changed.
 --
--- A small ledger is filed with the account's own ledger (file_guest of ledger.lua), where one lookup serves all filed guests. A large
--- ledger costs a lookup of its own, so an account takes few of them.
+-- A small ledger is filed with the account's own ledger (file_guest of ledger.lua), where one lookup searches the ledgers of all filed
+-- guests. Each large ledger takes a further lookup, so an account accepts few guests with a large ledger.
 --
--- A guest may itself be an account with guests and sign-ins, which moves in with all of them (a merge), or a sign-in that was never used.
--- `joined` then is JSON, {guests: [{id, lastSeq, entries, isFiled}], signIns: [[id, entry, provider's name]]}, else ''. The copy of the first
--- guest's ledger is `{…}:move:<move>.1:ledger`.
+-- The guest may also be an account with guests and sign-ins, which moves in with all of them (a merge), or a sign-in that was never used.
+-- In these cases `joined` is JSON, {guests: [{id, lastSeq, entries, isFiled}], signIns: [[id, entry, provider's name]]}, otherwise ''. The
+-- copy of the first guest's ledger is `{…}:move:<move>.1:ledger`.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
--- The guests of a deleted account are listed too, while the account is being erased.
+-- While a deleted account is being erased, `moved_in` still has its guests.
 local account_state, _, generation, moved_in = standing_of(standing)
 local has_line = has_guest(moved_in, guest_id)
 local state = string.match(redis.call('GET', record) or '', '^%S+')
@@ -49,13 +49,13 @@ for _, guest in ipairs(brings.guests) do
 end
 local target_seq, target_balance = tail(ledger)
 local refusal
--- The account accepted this guest by an earlier move, but Redis then lost the freeze, so the guest went on for itself. If it moved again,
--- the coins that it has earned since would be lost, and the coins that it brought would count twice. So the guest is refused. The audit
--- reports it as half_move.
+-- The account accepted this guest in an earlier move, but Redis then lost the freeze of the guest, so a client could use the guest again.
+-- If it moved again, the coins that it has earned since would be lost, and the coins that it brought would count twice. So the guest is
+-- refused. The audit reports it as half_move.
 if has_line then refusal = 'not_a_guest'
 elseif account_state == 'deleted' then refusal = 'account_deleted'
 elseif account_state == 'banned' then refusal = 'account_banned'
--- The account itself moves or has moved into another account.
+-- The account itself is moving, or has moved, into another account.
 elseif account_state ~= 'open' then refusal = 'account_moved'
 elseif guest_count + #brings.guests >= MAX_GUESTS or (large_new > 0 and large_count + large_new > MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
 elseif coins + target_balance > MAX_BALANCE or coins + target_balance < MIN_BALANCE then refusal = 'balance_limit' end
@@ -65,7 +65,7 @@ if refusal then
 end
 
 -- No line after this one refuses the guest.
--- Gives the copy of a ledger, and of its index, the names that they have in the account.
+-- Renames the copy of a ledger and of its index to the names that they have in the account.
 local function take_copy(copy, of_guest, entries_seq, has_index)
   if redis.call('EXISTS', copy) == 0 then return end
   redis.call('RENAME', copy, of_guest)
@@ -93,21 +93,22 @@ if coins ~= 0 then
   append(ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
 end
 
--- The guest's credits of the day are added to the account's, even past the account's daily cap: a new install must not bring a new cap.
+-- The guest's credits of the day are added to the account's credits of the day, even past the account's daily cap. Otherwise each new
+-- install would bring a new cap.
 if credited_today ~= '0' then
   redis.call('INCRBY', credited, credited_today)
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
 end
 
--- Each group of fields is {rule, name, value, …}. The first field of a group decides which values of the whole group stay
--- (accounts/merge-rules.ts).
+-- Each group of fields is {rule, name, value, …}. The first field of a group decides whether the account keeps its values of the whole
+-- group or gets the guest's (accounts/merge-rules.ts).
 for _, group in ipairs(cjson.decode(fields)) do
   local rule, name, brought = group[1], group[2], group[3]
   local held = redis.call('HGET', account, name)
   if brought ~= '' and rule == 'purchase_lines' then
     local joined = join_lines(held or '', brought, tonumber(now), of_account(ledger, 'purchases'))
     redis.call('HSET', account, name, joined)
-    -- The account gets the guest's subscriptions, so an event tells of each. put-line.lua emits the events of later changes.
+    -- The account gets the guest's subscriptions, so the script emits an event about each. put-line.lua emits the events of later changes.
     for line in string.gmatch(joined, '[^\n]+') do
       if not string.find('\n' .. (held or '') .. '\n', '\n' .. line .. '\n', 1, true) then
         local state, ends, product = string.match(line, '<line: state, ends, product>')

@@ -5,12 +5,13 @@
 -- Answers copied(entries in the copy) closed
 --
 -- `lines` has "<hash of the idempotency key, or -> <entry>\n" for each entry, and `last_seq` is the seq of the ledger's last entry. The
--- chunk is ignored unless it begins where the copy ends: several processes may copy at the same time, and each continues where the answer
--- says.
+-- chunk is ignored unless it begins where the copy ends, because several processes may copy at the same time. Each process continues at the
+-- position in the answer.
 if redis.call('GETRANGE', record, 0, 4) ~= 'open ' then return {'closed'} end
 local length = redis.call('LLEN', staged)
 if length ~= tonumber(position) then return {'copied', whole(length)} end
--- The record of a move that has begun to copy is kept for long: the guest is frozen, and some process will finish the move.
+-- Once copying has begun, the record of the move is kept for a long time, because the guest is frozen and some process will finish the
+-- move.
 redis.call('EXPIRE', record, kept_seconds)
 
 local entries = {}

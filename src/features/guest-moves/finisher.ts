@@ -25,9 +25,9 @@ import {
 
 export interface MoveOptions extends HoldingServices {
   readonly holdings: readonly Holding[];
-  /** The secret of the hashes of idempotency keys, as `KeySecret` of coins has it. */
+  /** The secret of the hashes of idempotency keys (`KeySecret` of the feature coins). */
   readonly keySecret: { readonly text: string; hashOf(key: string): number; otherData(): Refusal };
-  /** Names the provider of a sign-in for events. Left out: its key is its name. */
+  /** Gives the name of a sign-in's provider, for events. If left out, the provider's key is its name. */
   readonly providerName?: (key: string) => string;
   readonly log: Logger;
 }
@@ -45,7 +45,7 @@ interface FrozenMove {
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
-  /** What moves with an account that is merged, or with a sign-in that is added. Undefined for a guest. */
+  /** The guests and sign-ins that move with an account that is merged, or the sign-in that is added. Undefined for a guest. */
   readonly brings: Brought | undefined;
   /** The fields of the guest that an account may take over, as JSON for `add-guest-to-account.lua`. */
   readonly fields: string;
@@ -54,7 +54,7 @@ interface FrozenMove {
 /** The guests and the sign-ins that move with an account. */
 interface Brought {
   readonly guests: readonly (MovedGuest & { readonly entries: number })[];
-  /** The id, the entry in the list of sign-ins, and the provider's name of each. */
+  /** For each sign-in: its id, its entry in the list of sign-ins, and the name of its provider. */
   readonly signIns: readonly (readonly [id: string, entry: string, provider: string])[];
 }
 
@@ -62,11 +62,12 @@ interface Brought {
 const KEPT_SECONDS = 86_400;
 
 /**
- * The most moves of one guest in a row that `finish` follows, and the most copies that a decision makes if earlier ones were incomplete.
+ * The most moves of one guest that `finish` handles one after the other. Also the most times that the ledgers are copied because the copies
+ * were incomplete.
  */
 const MOST_ROUNDS = 20;
 
-/** The number of guests of a merged account that follow it at the same time. */
+/** The number of a merged account's guests that are changed at the same time. */
 const GUESTS_AT_ONCE = 20;
 
 /** Finishes the move of a frozen guest, or takes the move back. Several processes may do so at the same time. */
@@ -142,7 +143,7 @@ export class MoveFinisher {
 
   /** Copies the ledgers and lets the account decide. @returns `thawed` if another process has taken the move back meanwhile */
   async #decide(move: FrozenMove): Promise<'accepted' | 'refused' | 'void' | 'thawed'> {
-    // The guest's own ledger is the last: after it, nothing is read of the guest before the account decides.
+    // The guest's own ledger is copied last, so that nothing else of the guest is read between this copy and the account's decision.
     const ledgers = ledgersOf(move);
     const positions = ledgers.map(() => 0);
     for (let round = 0; round < MOST_ROUNDS + ledgers.length; round++) {
@@ -157,8 +158,8 @@ export class MoveFinisher {
   }
 
   /**
-   * Copies a ledger from a position on. The last read, of an empty chunk, also shows that the guest is still frozen just before the account
-   * decides: a failover may have lost the freeze.
+   * Copies a ledger from a position on. The last read gets an empty chunk. It also shows that the guest is still frozen just before the
+   * account decides, because a failover may have lost the freeze.
    */
   async #copy(move: FrozenMove, ledger: CopiedLedger, from: number): Promise<'copied' | 'thawed'> {
     const { scripts, keySecret } = this.#options;
@@ -200,8 +201,8 @@ export class MoveFinisher {
   }
 
   /**
-   * Lets the guests of a merged account follow it: each leads to the new account in one step from now on. Then deletes what the merged
-   * account has of them, because the new account has a copy.
+   * Makes the guests of a merged account point directly to the account that it was merged into. Then deletes the merged account's data
+   * about these guests, because the other account has a copy.
    */
   async #letFollow({ guestId, target, brings }: FrozenMove): Promise<void> {
     const { scripts, holdings, log } = this.#options;
@@ -211,7 +212,7 @@ export class MoveFinisher {
       for (let round = 0; round < MOST_ROUNDS; round++) {
         const args = { from: guestId, to: target.accountId };
         const [word] = await scripts.run(followAccount, { standing: standingKey(id) }, args);
-        // The merged account has accepted the guest, and nobody has closed it yet.
+        // The merged account has accepted the guest, but the guest's move is not finished yet.
         if (word === 'moving') await this.finish(id);
         else if (word === 'followed') return;
         else {
@@ -235,23 +236,25 @@ export class MoveFinisher {
     const [word] = await scripts.run(markGuestMoved, { standing: standingKey(guestId) }, args);
     if (word === 'closed') return;
     const { word: state } = await standingOf(guestId, scripts);
-    // Another process closed the guest. Since then its account may have been deleted, and the guest with it.
+    // Another process has finished the guest's move. Since then the account may have been deleted, and the guest with it.
     if (state === 'moved' || state === 'deleted') return;
-    // Redis lost the freeze after the account had accepted the guest. Only the guest has the data that it wrote since, so the guest stays.
+    // Redis lost the freeze after the account had accepted the guest. Only the guest has the data that was written to it since then, so the
+    // guest stays as it is.
     log.error(
       { guestId, accountId: target.accountId, moveId },
       'an account has accepted a guest that is not frozen any more: npm run audit',
     );
   }
 
-  /** Deletes the copies, then thaws the guest: once the guest is thawed, no process searches for the copies. */
+  /** Deletes the copies of the ledgers, and then thaws the guest. After the thaw no process would find the copies. */
   async #takeBack(move: FrozenMove): Promise<void> {
     const { scripts } = this.#options;
     const { guestId, moveId } = move;
     for (const { copy, seq } of ledgersOf(move)) {
       for (let from = '0'; from !== '';) {
         const [word, next] = await scripts.run(deleteCopy, copy, { lastSeq: seq, from });
-        // Redis lost the account's refusal, so the account may still accept the copy. It has to decide again before the guest thaws.
+        // Redis lost the account's refusal, so the account may still accept the copy. The account has to decide again before the guest may
+        // be thawed.
         if (word === 'open') return;
         from = next!;
       }
@@ -276,14 +279,14 @@ export class MoveFinisher {
     return mayArrive;
   }
 
-  /** The guest's values as JSON, group by group, with the rule of each group. @param values in the order of `#names` */
+  /** The guest's values of the groups of fields, each group with its rule, as JSON. @param values in the order of `#names` */
   #brought(values: readonly string[]): string {
     let next = 0;
     return JSON.stringify(this.#fields.map(({ names, merge }) => [merge, ...names.flatMap((name) => [name, values[next++]!])]));
   }
 }
 
-/** A ledger that a move copies: the guest's own, then those of its guests, in the order of `Brought.guests`. */
+/** A ledger that a move copies: the ledger of the guest, or of one of the guests that had moved into it. */
 interface CopiedLedger {
   readonly name: string;
   readonly copy: { readonly record: string; readonly staged: string };

@@ -1,4 +1,4 @@
--- Lets a guest follow its account into another account: the guest then leads to that account in one step.
+-- After the account that a guest moved into has itself moved into another account, makes the guest point directly to that other account.
 -- KEYS standing
 -- ARGV from (the account that the guest moved into), to
 -- Library standing.lua: standing_of

@@ -9,14 +9,15 @@
 -- Answers frozen movable not_a_guest from_pairing used not_its_sign_in other_data
 if not is_data_of(secret) then return {'other_data'} end
 local kind = string.sub(store, 1, 1)
--- A sign-in that was never used has no account. Somebody may have used it since the service looked.
+-- A sign-in that was never used has no account. Since the service read its state, somebody may have signed in with it.
 if kind == '+' then
   if redis.call('EXISTS', account) == 1 or moved_in ~= '' then return {'used'} end
--- Whoever holds a token of the sign-in may merge the account, and only for as long as the account has the sign-in.
+-- Anybody who has a token of the sign-in may merge the account, but only while the account has the sign-in.
 elseif kind == '-' then
   if not has_sign_in(string.match(account, '^{.-}'), sign_in_id) then return {'not_its_sign_in'} end
 elseif redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
--- With a pairing's session, the claimant of the pairing chose the guest, and so the trial, purchases and reports that would move.
+-- If the caller has a pairing's session, the claimant of the pairing chose the guest, and with it the trial, purchases and reports that
+-- would move.
 if from_pairing == '1' then return {'from_pairing'} end
 if move_id == '' then return {'movable'} end
 

@@ -1,7 +1,7 @@
 import type { Holding } from '../../accounts/holdings.ts';
 import { moveAuditor } from './move-auditor.ts';
 
-/** The records of moves into the account, and the copies of guests' ledgers that moves under way make. */
+/** The records of moves into the account, and the copies of guests' ledgers that exist during a move. */
 export const guestMoveHolding = {
   name: 'guest-moves',
   keys: [

@@ -1,5 +1,5 @@
--- Marks a guest as moved, once its account has accepted it, if the guest is still frozen for this move. From then on the guest's sessions
--- have ended, and background work (queues, purchases) goes on for the account.
+-- Marks a guest as moved, once its account has accepted it, if the guest is still frozen for this move. This ends the guest's sessions.
+-- Background work about the guest (queues, purchases) then goes on for the account.
 -- KEYS standing
 -- ARGV move_id, target_id, names (of the keys to delete, separated by blanks)
 -- Library standing-changes.lua: is_frozen, mark_moved

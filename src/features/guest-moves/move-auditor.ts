@@ -12,8 +12,8 @@ import { moveKeys } from './model.ts';
 const LATEST_DUE_MS = 70_000;
 
 /**
- * Checks moves of guests: a guest that is moving, or that left data behind, is in the queue, and each copy of a guest's ledger belongs to
- * an open move.
+ * Checks moves of guests: the queue must have each guest that is moving or that left data behind, and each copy of a guest's ledger must
+ * belong to an open move.
  */
 export const moveAuditor: Auditor = {
   keys: [
@@ -30,8 +30,8 @@ export const moveAuditor: Auditor = {
 
 /**
  * Checks that a member of the queue names a move that may still need work: the move is open, or its guest is frozen or has moved. The queue
- * removes any other member at its next check. So a member without such a move is a finding only if it is due later than a new move would
- * be.
+ * removes any other member at its next check. So a member without such a move is a finding only if its due time is later than that of a
+ * move that begins now.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [guest = '', target = '', move = ''] = member.split(' ');
@@ -42,7 +42,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   )) as (string | null)[];
   if (dueAt === null || leadsTo(parseStanding(record!), target) || state?.startsWith('open ') === true) return undefined;
   if (Number(dueAt) < probe.now() + LATEST_DUE_MS) return undefined;
-  return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
+  return `It has an entry for the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
 /** Checks that the queue has a guest that is moving, or that has moved and still has scores or a ledger. */
@@ -52,18 +52,18 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   const into = target ?? moving?.target;
   if (into === undefined) return [];
   if (target !== undefined && (await probe.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
-  // Any entry of the guest finishes its work, also one that names an account that has merged into another one since. The queue has only the
-  // moves of the last minute.
+  // Any entry of the guest is enough to finish its move, even an entry that names an account which has since merged into another one. The
+  // queue is short, because it has only the moves of the last minute.
   if (await holds(moveKeys.unfinished, (member) => member.startsWith(`${guest} `), probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but the queue ${moveKeys.unfinished} has no entry for its move.`;
-  // The queue finishes the move of a guest that has moved whatever the id of the move is.
+  // For a guest that has moved, the queue finishes the work whatever move id the member names.
   const member = `${guest} ${into} ${moveId}`;
   return notQueued({ queue: moveKeys.unfinished, member, subject: `account ${guest}`, text }, probe);
 }
 
-/** Checks the two accounts of a move that the account's record of the move calls accepted. */
+/** Checks the two accounts of a move if the record of the move says that the account accepted it. */
 async function checkRecord(id: string, move: string, probe: Probe): Promise<Finding[]> {
   const record = (await probe.ask('GET', moveKeys.record(id, move))) as string | null;
   const [, guest] = /^accepted (\S+) /.exec(record ?? '') ?? [];
@@ -71,7 +71,7 @@ async function checkRecord(id: string, move: string, probe: Probe): Promise<Find
 }
 
 /**
- * Checks that the standing of an accepted guest names the account, and that the account's standing names the guest, until both accounts are
+ * Checks that the standing of an accepted guest names the account, and that the account's standing names the guest, unless they are
  * deleted. A tombstone is never removed.
  */
 async function checkAccepted(id: string, guest: string, probe: Probe): Promise<Finding[]> {
@@ -83,14 +83,14 @@ async function checkAccepted(id: string, guest: string, probe: Probe): Promise<F
   const leads = guestStanding.deleted !== undefined || leadsTo(guestStanding, id);
   if (isNamed && leads) return [];
   const what = [...(isNamed ? [] : ['it does not name the guest']), ...(leads ? [] : ['the guest does not lead to it'])].join(', and ');
-  const text = `It took in the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
+  const text = `It accepted the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
   const both = [`account ${id}`, `account ${guest}`];
   return [{ kind: 'half_move', subject: `account ${id}`, text, explainedBy: both }];
 }
 
 /**
- * Checks that a copy of a guest's ledger belongs to an open move: when the move ends, the copy becomes part of the account, or is deleted
- * before the guest thaws.
+ * Checks that a copy of a guest's ledger belongs to an open move. When a move ends, its copy becomes part of the account, or is deleted
+ * before the guest is thawed.
  */
 async function checkStaged(id: string, move: string, key: string, probe: Probe): Promise<Finding[]> {
   const record = (await probe.ask('GET', moveKeys.record(id, move))) as string | null;

@@ -31,13 +31,14 @@ const TAKE_OVER_MS = 10_000;
 const HELP_MS = 1500;
 
 /**
- * The queue checks a guest once more LATE_MS after its move, for data that arrived after the move. In the queue's member for this check,
- * LATE takes the place of the move's id.
+ * The queue checks a guest once more LATE_MS after its move, for data that arrived after the move. For this check, the queue's member has
+ * LATE in place of the move's id.
  */
 const LATE = 'late';
 
 /**
- * The time after which an open move whose guest is not frozen becomes void, in seconds. The freeze follows the opening within milliseconds.
+ * The time after which an open move whose guest is not frozen becomes void, in seconds. The guest is frozen within milliseconds after the
+ * move is opened.
  */
 const OPEN_SECONDS = 30;
 
@@ -45,14 +46,14 @@ const OPEN_SECONDS = 30;
  * Moves all that a guest has into a store account.
  *
  * A move is a journal of steps. Each step touches the guest's slot or the account's slot, and can be repeated. Redis has all data that a
- * step needs, so any process can finish the move or take it back (docs/decisions/moves-as-a-journal.md). The request that began the move
- * finishes it, or a later request of the guest, or the queue.
+ * step needs, so any process can finish the move or take it back (docs/decisions/moves-as-a-journal.md). The move is finished by the
+ * request that began it, by a later request of the guest, or by the queue.
  */
 export class MoveJournal {
   readonly #options: MoveOptions;
   readonly #journal: Journal;
   readonly #finisher: MoveFinisher;
-  /** The moves that this process is finishing, by the guest's id. Requests of a frozen guest share the work. */
+  /** The moves that this process is finishing, by the guest's id. Several requests of a frozen guest wait for the same promise. */
   readonly #finishing = new Map<string, Promise<string | undefined>>();
 
   constructor(options: MoveOptions) {
@@ -62,15 +63,15 @@ export class MoveJournal {
   }
 
   /**
-   * Begins a move and finishes it. If the process dies or the request times out, another request or the queue finishes the move. When the
-   * client then repeats its sign-in, the guest has moved.
+   * Begins a move and finishes it. If the process dies or the request times out, another request or the queue finishes the move. If the
+   * client then repeats its sign-in, it finds that the guest has moved.
    * @param signInId for an account that is merged: its sign-in whose token the request has
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */
   async begin(guest: Caller, target: MoveTarget, signInId = ''): Promise<Moved> {
     const { scripts } = this.#options;
     const guestId = guest.accountId;
-    // Most refusals are found by this call, before anything is written.
+    // This call finds most reasons to refuse the move, before anything is written.
     const told = await this.#freeze(guest, target, '', signInId);
     if (told !== 'movable') return { moved: false, reason: told as NotMovedReason };
 
@@ -79,7 +80,8 @@ export class MoveJournal {
     const record = moveKeys.record(target.accountId, moveId);
     // The move is opened before it is queued, because the queue drops a move that is not open and whose guest has not moved.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
-    // An account has more data under its name than a guest, and its own guests may still hand theirs over to it.
+    // An account has more data under its name than a guest, and the guests that moved into it may still hand over data to it. So it gets
+    // the late check in any case.
     if (target.store === '-') await this.#journal.bring(`${guestId} ${target.accountId} ${LATE}`, this.#options.now() + LATE_MS);
     const { decision, done } = await this.#journal.begin(
       member,
@@ -114,7 +116,7 @@ export class MoveJournal {
     const movedInto = await afterWrites(this.#finish(guest.accountId));
     const [outcome, ...figures] = await afterWrites(this.#recordOf(target.accountId, moveId));
     if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
-    // Redis lost the record of the move, so the guest was thawed. It moves at the next sign-in.
+    // Redis lost the record of the move, so the guest was thawed. The guest moves at the user's next sign-in.
     if (outcome !== 'accepted') throw refuse('store_unavailable', { retryAfterMs: 1000 });
     const [created, coins, generation, after] = figures;
     const balances = { coins: Number(coins), balanceAfter: Number(after) };
@@ -122,11 +124,12 @@ export class MoveJournal {
   }
 
   /**
-   * Finishes or takes back the move of a frozen guest.
-   * @throws Error if the move is still under way after HELP_MS; the work on it goes on
+   * Finishes the move of a frozen guest, or takes it back. @throws Error if the move is still under way after HELP_MS; the work on it goes
+   * on
    */
   async help(guestId: string): Promise<void> {
-    // Work that is under way may have read the guest before it was frozen. The caller then finds the guest still moving, and calls again.
+    // A promise that is already there may belong to work that read the guest before it was frozen. The caller then finds the guest still
+    // moving, and calls again.
     const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
     await within(HELP_MS, finishing, () => {
       throw new Error('the move of the guest takes longer');
@@ -139,8 +142,8 @@ export class MoveJournal {
    */
   async work(member: string): Promise<number | undefined> {
     const [guestId, targetId, moveId] = member.split(' ') as [string, string, string];
-    // The state of the move is read before the guest is read: a move that is open now may still freeze the guest, so it has to stay in the
-    // queue.
+    // The state of the move is read before the guest is read. If the move is open now, it may still freeze the guest, so it has to stay in
+    // the queue.
     const state = moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
     const movedInto = await this.#finish(guestId);
     if (movedInto !== undefined) await this.#handOver(guestId, movedInto, moveId === LATE);
@@ -160,7 +163,7 @@ export class MoveJournal {
     return (await this.#recordOf(targetId, moveId))[0];
   }
 
-  /** The state of a move, `void` without a record, and the figures of its outcome. `open-move.lua` has the format. */
+  /** The state of a move (`void` if it has no record), and the figures of its outcome. `open-move.lua` has the format. */
   async #recordOf(targetId: string, moveId: string): Promise<[state: string, ...figures: string[]]> {
     const [record = ''] = await read(this.#options.scripts, 'GET', moveKeys.record(targetId, moveId));
     const [state, _guestId, ...figures] = record.split(' ');
@@ -171,8 +174,8 @@ export class MoveJournal {
   async #freeze(guest: Caller, target: MoveTarget, moveId: string, signInId: string): Promise<string> {
     const { scripts, keySecret, now } = this.#options;
     const { accountId } = guest;
-    // A pairing's session proves that somebody claimed the pairing, and not that the holder has the install. A move is as final as a
-    // deletion, so such a session may not move the guest.
+    // A pairing's session only proves that somebody claimed the pairing. It does not prove that the caller has the install. A move is as
+    // final as a deletion, so such a session may not move the guest.
     const fromPairing = guest.session?.kind === 'pairing' ? 1 : 0;
     const keys = { account: accountKey(accountId), ledger: coinKeys.ledger(accountId) };
     const args = {

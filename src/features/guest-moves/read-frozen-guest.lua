@@ -1,4 +1,4 @@
--- Reads the move of a guest, and the data of the guest, besides its ledger, that the account needs.
+-- Reads the move of a frozen guest, and the data of the guest that the account needs, except for the ledger.
 -- KEYS account, ledger, standing
 -- ARGV fields (names, separated by blanks)
 -- Library standing.lua: standing_of

@@ -4,8 +4,8 @@
 -- Library standing-changes.lua: is_frozen
 -- Answers entries(entry …) thawed
 --
--- After the end of the ledger the chunk is empty. The bounds keep this script, its answer and copy-guest-ledger.lua within some
--- milliseconds.
+-- After the end of the ledger the chunk is empty. The chunks are bounded, so that this script, the transfer of its answer and
+-- copy-guest-ledger.lua take a few milliseconds.
 local MOST_ENTRIES, MOST_BYTES = 500, 65536
 if not is_frozen(standing, move_id) then return {'thawed'} end
 local answer, bytes = {'entries'}, 0

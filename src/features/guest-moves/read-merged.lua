@@ -1,4 +1,4 @@
--- Reads what an account brings beside its ledger and its fields when it moves into another account: its guests and its sign-ins.
+-- Reads the guests and the sign-ins of an account that moves into another account. They move too, as its ledger and its fields do.
 -- KEYS standing
 -- ARGV move_id
 -- Library standing.lua: standing_of

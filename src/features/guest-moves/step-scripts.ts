@@ -7,10 +7,10 @@ import { defineScript } from '../../redis/script.ts';
 import { eraseLibrary, ledgerLibrary } from '../coins/model.ts';
 
 /**
- * The scripts of a guest's move. Each script touches keys of one hash tag: the guest's (freezeGuest, readFrozenGuest, readGuestLedger,
- * thawGuest, markGuestMoved), or those of the account that the guest moves into (openMove, copyGuestLedger, addGuestToAccount,
- * deleteCopy, revokeMove). Each may be repeated, also by several processes at once. `./move-journal.ts` and `./finisher.ts` run them in
- * order; docs/decisions/moves-as-a-journal.md says why.
+ * The scripts of a guest's move. Each script uses only keys of the guest (freezeGuest, readFrozenGuest, readGuestLedger, thawGuest,
+ * markGuestMoved), or only keys of the account that the guest moves into (openMove, copyGuestLedger, addGuestToAccount, deleteCopy,
+ * revokeMove). Each script may run several times, even in several processes at once. `./move-journal.ts` and `./finisher.ts` run the
+ * scripts in the order that docs/decisions/moves-as-a-journal.md explains.
  */
 
 const file = (name: string): URL => new URL(`${name}.lua`, import.meta.url);

@@ -1,4 +1,4 @@
--- Thaws a guest whose move was refused or is void, if the guest is still frozen for this move.
+-- After a move was refused or became void, thaws its guest, if the guest is still frozen for this move.
 -- KEYS standing
 -- ARGV move_id
 -- Library standing-changes.lua: is_frozen, thaw

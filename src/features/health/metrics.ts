@@ -11,7 +11,7 @@ export const metrics = endpoint({
   description:
     'Requests by route template and status, refusals by code, latencies, Redis latency by script, event-loop lag, coins by type, accounts created. ' +
     'No secrets, no identifiers. With METRICS_PORT the service answers there instead of here. ' +
-    'The service encodes the metrics at most once a second: requests in between get the same text.',
+    'The service encodes the metrics at most once a second, so requests within a second get the same text.',
   reply: z.object({}),
   mediaType: 'text/plain; version=0.0.4; charset=utf-8',
   probe: true,

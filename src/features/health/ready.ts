@@ -8,16 +8,16 @@ export const ready = endpoint({
   path: '/ready',
   operationId: 'getReadiness',
   caller: 'none',
-  summary: 'Tells whether this process should get traffic.',
+  summary: 'Tells a load balancer whether this process should get traffic.',
   description:
     '503 while Redis does not answer, while it has other data than the service knows, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains. ' +
     'On a Redis Cluster 200 while any primary serves; `degraded` then says what is wrong with the others.',
   reply: z.object({
     service: z.string().meta({ example: 'coinop' }),
-    degraded: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'Primaries of a Redis Cluster that do not serve, and slots without a primary. Left out if there are none.' }),
+    degraded: z.array(z.string()).optional().meta({
+      description:
+        'The primaries of a Redis Cluster that do not serve requests, and the slots that no primary serves. Left out if there are none.',
+    }),
     coinAuthority: z.string().meta({
       description: 'Who can mint coins, in one line: the word of COIN_AUTHORITY (`client` or `server`), a colon, and what it means.',
       example: 'server: only server keys with the scope coins, and operators, can mint coins',

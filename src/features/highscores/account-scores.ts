@@ -79,8 +79,8 @@ export const forgetPayouts = defineScript({
 
 /**
  * Removes the entries of a deleted account from all boards that the account's set of boards names, with their archives and seasons. Removes
- * the account's id from the prizes of seasons. The set of boards stays: on a Cluster a score may arrive after the deletion, and the next
- * call removes that score.
+ * the account's id from the prizes of seasons. The set of boards stays, because on a Cluster a score may arrive after the deletion. The
+ * next call removes that score.
  * @param guests the ids of guests that moved into the account: a prize may have the id of a guest
  */
 export async function removeScores(accountId: string, guests: readonly string[], scripts: ScriptRunner): Promise<void> {
@@ -97,8 +97,8 @@ export async function removeScores(accountId: string, guests: readonly string[],
 }
 
 /**
- * Hides the entries of a banned account on all boards and seasons, or shows these entries again. Archives are not changed, because only
- * operators see archives. An entry that was hidden when a reset of its board archived the entry stays hidden in the archive.
+ * Hides the entries of a banned account on all boards and seasons, or makes them visible again after the ban. Archives are not changed,
+ * because only operators see archives. If an entry was hidden when a reset archived its board, the entry stays hidden in the archive.
  */
 export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
   const games = await read(scripts, 'SMEMBERS', boardKeys.ofAccount(accountId));
@@ -107,16 +107,16 @@ export async function hideScores(accountId: string, isHidden: boolean, scripts: 
     for (const { keys } of [boardOf(game), ...(await seasonsOf(game, scripts))])
       await scripts.run(hideEntry, { ...keys, version }, { game, accountId, isHidden: isHidden ? 1 : 0 });
   };
-  // An account may be on thousands of boards, so many boards are changed together: calls in one turn of the event loop share a Redis
-  // command.
+  // An account may be on thousands of boards. Many boards are changed at the same time, because calls in one turn of the event loop share a
+  // Redis command.
   for (let start = 0; start < games.length; start += BOARDS_AT_ONCE)
     await Promise.all(games.slice(start, start + BOARDS_AT_ONCE).map(hideOn));
 }
 
-/** The number of boards on which entries are hidden, shown or moved at the same time: about a millisecond of Redis. */
+/** The number of boards on which entries are hidden, made visible or moved at the same time, which takes Redis about a millisecond. */
 const BOARDS_AT_ONCE = 50;
 
-/** The number of accounts that one call of `forget-payouts.lua` removes from payouts: less than a millisecond of Redis. */
+/** The number of accounts that one call of `forget-payouts.lua` removes from payouts, which takes Redis less than a millisecond. */
 const ACCOUNTS_AT_ONCE = 100;
 
 /** Changes the name on all entries of an account, in archives and seasons too. @returns the number of entries with a new name */
@@ -170,7 +170,7 @@ export const OwnScore = BoardEntry.omit({ rank: true })
       .number()
       .int()
       .optional()
-      .meta({ description: 'The number of the archive with this entry. Left out for the current board.' }),
+      .meta({ description: 'The number of the archive that has this entry. Left out for the current board.' }),
     season: z.string().optional().meta({ description: 'The season of the board. Left out for the board of all time.' }),
   })
   .meta({
@@ -179,8 +179,8 @@ export const OwnScore = BoardEntry.omit({ rank: true })
   });
 
 /**
- * The number of boards, archives and seasons after which a call of `scoresPage` begins no further game. All archives and seasons of a game
- * are read in one call, even if they are more.
+ * After a call of `scoresPage` has read this number of boards, archives and seasons, it does not begin another game. It reads all archives
+ * and seasons of a game, even if they exceed the number.
  */
 const TABLES_A_CALL = 20;
 
@@ -201,7 +201,7 @@ export async function scoresPage(
     return { cursor: next!, members };
   });
   const { members: games, behind } = page;
-  // The boards are read before their archives, for the reason that `boardsWith` gives.
+  // The boards are read before their archives. The comment of `boardsWith` gives the reason.
   const standing = await Promise.all(games.map((game) => ownScores(game, boardOf(game), accountId, scripts)));
   const others = await Promise.all(games.map((game) => otherBoardsOf(game, scripts)));
   let [end, tables] = [0, 0];
@@ -230,10 +230,10 @@ async function ownScores(
 }
 
 /**
- * Moves a guest's entries to the account that the guest moved into, in archives and seasons too. If guest and account both have an entry on
- * a board, the better entry stays.
- * For each board the board is first added to the account's set of boards, then the entry moves, then the board is removed from the guest's
- * set. So a call that was interrupted can be repeated, and at any time one of the two sets names the board of each entry.
+ * Moves a guest's entries to the account that the guest moved into, in archives and seasons too. If both the guest and the account have an
+ * entry on a board, the better entry stays.
+ * For each board, the function first adds the board to the account's set of boards, then moves the entry, and then removes the board from
+ * the guest's set. So a call that was interrupted can be repeated, and at any time one of the two sets names the board of each entry.
  * @param isLast `false`: the guest's set keeps its boards, because an entry of the guest may still arrive
  * @returns whether the guest's set of boards is not empty
  */
@@ -259,15 +259,15 @@ export async function moveScores(
       isHidden ||= moved === 'moved_hidden';
       return true;
     };
-    // The board comes before its archives, for the reason that `boardsWith` gives. If the account was deleted, the move ends: the deletion
-    // removes the guest's entries too.
+    // The board comes before its archives. The comment of `boardsWith` gives the reason. If the account was deleted, nothing more is moved,
+    // because the deletion removes the guest's entries too.
     if (!(await hand(boardOf(game)))) return !isLast;
     const others = await otherBoardsOf(game, scripts);
     for (let start = 0; start < others.length; start += BOARDS_AT_ONCE)
       if ((await Promise.all(others.slice(start, start + BOARDS_AT_ONCE).map(hand))).includes(false)) return !isLast;
     if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
-  // A ban of the account that began or ended during the move may have missed the moved entries, so the queue of bans checks the account
+  // If a ban of the account began or ended during the move, it may have missed the moved entries. So the queue of bans checks the account
   // again.
   if (games.length > 0 && (isHidden || (await standingOf(accountId, scripts)).word === 'banned'))
     await new Queue(BANS_DUE, scripts, true).bring(accountId, 0);

@@ -1,14 +1,16 @@
 import { readHash } from '../../redis/reads.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
-/** The keys of a board that only changes by operators create. All have the board's hash tag. */
+/** The Redis keys of a board that exist only if an operator has changed the board. All have the board's hash tag. */
 export const operatedBoardKeys = {
   /** A hash: the record of each archive of the board by its number, in JSON: `{at, by, reason, entries, droppedAt?}`. */
   archives: (game: string) => `{board:${game}}:archives`,
-  /** The sorted set of scores and the hash of players of an archive, in the formats of the board's own. */
+  /** The sorted set of scores and the hash of players of an archive. Their formats are those of the board's keys. */
   archivedScores: (game: string, number: number) => `{board:${game}}:archive:${number}:scores`,
   archivedPlayers: (game: string, number: number) => `{board:${game}}:archive:${number}:players`,
-  /** A set: the ids of accounts whose entries on the board an operator removed. The accounts' sets of boards still name the board. */
+  /**
+   * A set: the ids of accounts whose entries on the board an operator removed. The sets of boards of these accounts still name the board.
+   */
   removed: (game: string) => `{board:${game}}:removed`,
 };
 
@@ -18,11 +20,11 @@ export interface ArchiveRecord {
   readonly by: string;
   readonly reason: string;
   readonly entries: number;
-  /** When an operator deleted the entries of the archive. Undefined: the archive still has its entries. */
+  /** The time at which an operator deleted the entries of the archive. Undefined while the archive has its entries. */
   readonly droppedAt: number | undefined;
 }
 
-/** The record of an archive from its text. Undefined for a text that no version of the service writes. */
+/** The record of an archive from its text. Undefined if no version of the service writes such a text. */
 export function parseArchive(text: string): ArchiveRecord | undefined {
   try {
     const { at, by, reason, entries, droppedAt } = JSON.parse(text) as Record<string, unknown>;

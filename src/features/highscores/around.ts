@@ -32,7 +32,7 @@ export const aroundScript = defineScript({
   readOnly: true,
 });
 
-/** The number of entries on each side of the caller's entry if the request does not say. */
+/** The number of entries on each side of the caller's entry if the request names no limit. */
 const ENTRIES_EACH_SIDE = 10;
 
 /** The most entries on each side that a request may ask for. */

@@ -7,10 +7,10 @@ import { ALL_TIME, BoardEntry, boardKeys, parseEntries } from './model.ts';
 
 export const BestScore = BoardEntry.omit({ rank: true }).extend({
   game: GameId,
-  rank: z.number().int().optional().meta({ description: 'Left out: the entry is hidden, because the account is banned.', example: 3 }),
+  rank: z.number().int().optional().meta({ description: 'Left out if the entry is hidden because the account is banned.', example: 3 }),
 });
 
-/** The account's best score on the board of all time of each of `games`. Includes entries that a ban hides. */
+/** For each of `games`, the account's best score on the game's board of all time. Includes entries that a ban hides. */
 export async function bestScores(
   accountId: string,
   games: readonly string[],

@@ -71,15 +71,15 @@ export const boardAuditor: Auditor = {
 };
 
 /**
- * Each process compares the board's version with the version that it knows. The time is higher than any version that a process knows, so
- * all processes read the board again.
+ * Commands that make all processes read the board again, because each process compares the board's version with the version that it knows.
+ * The new version is the time, which is higher than any version that a process knows.
  */
 function newVersion(key: string, now: number): Command[] {
   return [['SET', key, now]];
 }
 
 /**
- * Checks that the account is a player on each board that its set of boards names, and that the board hides the entry of a banned account.
+ * Checks that the account is a player on each board that its set of boards names, and that these boards hide its entries if it is banned.
  */
 async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -118,8 +118,13 @@ async function withoutPlayer(id: string, game: string, probe: Probe): Promise<Fi
   const commands = setMemberAside(boardKeys.ofAccount(id), game);
   const [players, scores] = await probe.together(['EXISTS', boardKeys.players(game)], ['EXISTS', boardKeys.scores(game)]);
   if (players === 0 && scores === 0)
-    return { kind: 'lost_board', subject: `board ${game}`, text: 'Sets of accounts name it, and it has no entries.', commands };
-  const text = `Its set names the board ${game}, which does not have it as a player.`;
+    return {
+      kind: 'lost_board',
+      subject: `board ${game}`,
+      text: 'The sets of boards of some accounts name it, but it has no entries.',
+      commands,
+    };
+  const text = `Its set of boards names the board ${game}, but the board has no entry of it.`;
   return { kind: 'board_without_player', subject: `account ${id}`, text, commands, explainedBy: [`board ${game}`] };
 }
 
@@ -132,9 +137,9 @@ async function playerIdOn(game: string, accountId: string, probe: Probe): Promis
 }
 
 /**
- * Whether an unfinished move explains that the account's set of boards names a board without an entry of the account. `moveScores` adds the
+ * Whether an unfinished move is the reason why the account's set names a board on which the account has no entry. `moveScores` adds the
  * board to the account's set before the guest's entry arrives, and removes the board from the guest's set after the entry has left.
- * `moveAuditor` checks that the queue of moves holds the guest.
+ * `moveAuditor` checks that the queue of moves has an entry for the guest.
  */
 async function isHandedOver(id: string, game: string, probe: Probe): Promise<boolean> {
   const { target, guests, deleted } = await standingIn(id, probe);
@@ -148,7 +153,7 @@ async function isHandedOver(id: string, game: string, probe: Probe): Promise<boo
 
 /**
  * Whether an operator removed the account's entry from the board, or reset the whole board. If an operator deleted the entries of an
- * archive, any account may have had an entry in that archive, so the answer is then yes.
+ * archive, the answer is yes, because any account may have had an entry in that archive.
  */
 async function wasTakenOff(id: string, game: string, probe: Probe): Promise<boolean> {
   const { removed, archives, archivedPlayers } = operatedBoardKeys;
@@ -168,8 +173,8 @@ async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
     const record = parseArchive(text);
     if (record === undefined || record.droppedAt !== undefined) continue;
     const entries = (await probe.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
-    const differs = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
-    // Fewer entries than the record says are no finding: moves of guests and deletions of accounts remove entries.
+    const differs = `Its archive ${number} has ${entries} entries, but the record of the archive says ${record.entries}.`;
+    // Fewer entries than the record says are no finding, because moves of guests and deletions of accounts remove entries.
     if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject: `board ${game}`, text: differs });
   }
   return findings;
@@ -179,6 +184,8 @@ async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
 async function checkArchived(game: string, number: number, probe: Probe): Promise<Finding[]> {
   if ((await probe.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
   const isLost = (await probe.ask('EXISTS', operatedBoardKeys.archives(game))) === 0;
-  const text = isLost ? 'The records of its archives are lost, and their entries are there.' : `Its archive ${number} has no record.`;
+  const text = isLost
+    ? 'The records of its archives are lost, but the entries of the archives exist.'
+    : `Its archive ${number} has no record.`;
   return [{ kind: 'orphan_archive', subject: `board ${game}`, text }];
 }

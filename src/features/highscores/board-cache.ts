@@ -5,7 +5,7 @@ import { LruCache } from '../../server/lru-cache.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
 import { boardKeys, gameOf, parseEntries, seasonIn } from './model.ts';
 
-/** The highest age of a cached top ten in milliseconds, counted from the call of Redis that read the list. */
+/** The highest age of a cached top ten, in milliseconds since the process sent the script that read the list. */
 const FRESH_MS = 100;
 
 /** The most boards in the cache, about 3 KB each. If there are more, the board used least recently is dropped. */
@@ -13,14 +13,14 @@ const BOARDS_AT_HAND = 1000;
 
 /**
  * How long a board's slot must have been on its primary before submissions are answered, in milliseconds. On a Cluster a slot may move to
- * another primary. A process that does not know of the new primary yet gets no message about a submission. After this time the process's
- * cached list, which it read before the slot moved, is no longer fresh.
+ * another primary. Until a process knows of the new primary, it gets no messages about submissions there. After this time, the list that
+ * the process cached before the slot moved is no longer fresh.
  */
 export const SETTLING_MS = FRESH_MS;
 
-/** The two texts of a top ten that answers contain. */
+/** The two texts that answers contain for a top ten. */
 export interface ListText {
-  /** The entries of the list, as a JSON array. */
+  /** The list's entries, as a JSON array. */
   readonly text: string;
   /** The JSON text `,"season":{…}` with the list's season; '' for a list of a board of all time. */
   readonly season: string;
@@ -34,17 +34,20 @@ interface Top {
   /** The version of the board's top ten (`submit.lua`). Two lists with the same version and the same order are equal. */
   readonly version: string;
   readonly order: ScoreOrder;
-  /** Until when readers may get this list, as a time of `performance.now()`. */
+  /** The time until which readers may get this list, on the clock of `performance.now()`. */
   readonly freshUntil: number;
 }
 
 /**
- * The cached state of a board. A message about a change of the board replaces the object, so that the result of an earlier read is not
- * cached.
+ * The cached state of a board. When a message about a change of the board arrives, a new object replaces this one, so that the result of an
+ * earlier read is not cached.
  */
 class Board {
   top: Top | undefined;
-  /** The answer of a read that is still running. Until `joinUntil`, a time of `performance.now()`, further readers get the same answer. */
+  /**
+   * The answer of a read that is still running. Further readers get the same answer until the time `joinUntil`, on the clock of
+   * `performance.now()`.
+   */
   reading: Promise<Encoded> | undefined;
   joinUntil = 0;
 
@@ -54,8 +57,8 @@ class Board {
 }
 
 /**
- * The state of the subscription to a board's channel. If the subscription is lost, a new object replaces this one: a confirmation that
- * arrives after that has no effect.
+ * The state of the subscription to a board's channel. If the subscription is lost, a new object replaces this one, so that a confirmation
+ * that arrives later has no effect.
  */
 interface Hearing {
   state: 'none' | 'asked' | 'confirmed';
@@ -70,27 +73,27 @@ class Held {
 /**
  * The cache of top tens. A process reads each top ten from Redis about ten times a second, even if many clients read or submit. The cache
  * also has the list's version. A submission sends the version to Redis, and gets the list only if the version has changed. If the version
- * is the same, Redis reads no list, and the process parses and encodes no list: this saves 5 µs of Redis and 8 µs of the process.
+ * is the same, Redis reads no list, and the process parses and encodes no list. This saves Redis 5 µs and the process 8 µs.
  *
  * A reader's list includes every submission that was answered before the request:
  *
- * 1. Submissions to this process: its scripts run on one connection, and their answers arrive in the order in which the scripts ran
- *    (`ScriptRunner`). So the last list that arrived is the newest, and if a read has no answer yet when a submission is answered, the script
- *    of the read ran after the submission's script. On a Cluster the scripts of submissions whose callers are on different primaries may
- *    overtake each other: of two fresh lists, the cache keeps the list with the higher version.
- * 2. Submissions to another process: Redis publishes each change of a top ten on the board's channel, and the other process answers
- *    its client once the message is written (`submit.ts`). The message replaces the `Board`. Later readers do not join an earlier
- *    read, and the results of earlier reads and submissions are not cached.
- * 3. Both at once: if a message about the board arrives while a submission of this process is running, the answer of the submission drops
- * all
- *    lists that were read since the message, because these lists may lack the submission's score.
+ * 1. Submissions to this process: the scripts of a process run on one connection, and their answers arrive in the order in which the
+ *    scripts ran (`ScriptRunner`). So the last list that arrived is the newest. And if a submission is answered while a read has no answer
+ *    yet, the script of the read ran after the submission's script. On a Cluster the scripts of submissions whose callers are on different
+ *    primaries may overtake each other, so of two fresh lists the cache keeps the list with the higher version.
+ * 2. Submissions to another process: Redis publishes each change of a top ten on the board's channel, and the other process answers its
+ *    client once the message is written (`submit.ts`). When the message arrives, a new `Board` replaces the old one. So later readers do
+ *    not join an earlier read, and the results of earlier reads and submissions are not cached.
+ * 3. Both at once: if a message about the board arrives while a submission of this process is running, the process drops all lists that
+ *    were read since the message when the submission is answered, because these lists may lack the submission's score.
  *
  * A list is cached only while the process is subscribed to the board's channel, and only if the process requested the list after the
  * subscription was confirmed. The subscription begins at the second use of a board in the cache, so a board that is used once needs no
  * subscription. If the subscription is lost, the cached list is dropped.
  *
- * Only a read makes a list fresh. An answer that the version is unchanged does not, because an operator's edit of the data in Redis does
- * not change the version, nor does a process whose catalogue gives the game the other order. Answers show such a change within `FRESH_MS`.
+ * Only a read makes a list fresh. An answer that the version is the same does not, because some changes leave the version as it is: an
+ * operator may edit the data in Redis, or the catalogue of another process may give the game the other order. Answers contain such a change
+ * within `FRESH_MS`.
  */
 export class BoardCache {
   /** The random name that this process publishes on the boards' channels, so that it can ignore its own messages. */
@@ -113,7 +116,7 @@ export class BoardCache {
     subscriber.on('message', (channel, publisher) => {
       if (publisher === this.publisher) return;
       const game = gameOf(channel);
-      // `peek`: submissions to other processes must not keep a board in the cache that this process does not use.
+      // `peek`, because submissions to other processes must not keep a board in the cache that this process does not use.
       const held = game === undefined ? undefined : this.#boards.peek(game);
       if (held !== undefined) held.board = new Board();
     });
@@ -142,7 +145,8 @@ export class BoardCache {
   read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: string, ...words: string[]]>): Promise<Encoded> {
     const { board, hearing } = this.#use(game);
     const freshUntil = freshUntilOf(hearing);
-    // Readers must not get the result of a finished read: its list may be older than the cached list, and a failure is not shared.
+    // Later readers must not get the result of a finished read, because its list may be older than the cached list, and it may be a
+    // failure.
     const ended = (): void => {
       if (board.reading === reading) board.reading = undefined;
     };
@@ -163,7 +167,8 @@ export class BoardCache {
   }
 
   /**
-   * Begins a call whose answer needs the list: a submission, or a read of an account's own entry. To be called before the script is sent.
+   * Begins a call whose answer contains the list: a submission, or a read of an account's own entry. To be called before the script is
+   * sent.
    * @param isApart whether the script is sent on another connection than reads of lists, so that its answer may overtake their answers
    */
   call(game: string, order: ScoreOrder, isApart = false): BoardCall {
@@ -175,15 +180,15 @@ export class BoardCache {
     const isCounted = hearing.state === 'confirmed';
     return {
       known: known?.version ?? '',
-      // The script counted this process among the listeners if the process was subscribed all the time. If the subscription was confirmed
-      // or lost during the call, nobody knows whether the script counted this process.
+      // If this process was subscribed during the whole call, the script counted it among the listeners. If the subscription was confirmed
+      // or lost during the call, it is not known whether the script counted this process.
       others: (listeners) => listeners - (isCounted && held.hearing === hearing ? 1 : 0),
       listOf: (words) => {
         if (known !== undefined && words[2] === known.version) return known.list;
         const read = topOf(game, order, words, freshUntil);
         const present = this.#boards.peek(game);
         if (present?.board === board) {
-          // Further readers must not get the result of a running read that Redis may have done before this script.
+          // A read that is still running may have run in Redis before this script, so further readers must not get its result.
           if (isApart) present.board = new Board(board.top);
           if (!isOlder(read, board.top)) present.board.top = read;
         } else if (present !== undefined) present.board = new Board();
@@ -194,8 +199,8 @@ export class BoardCache {
 
   /**
    * Resolves at the end of this turn of the event loop, when the process has handled all data that had arrived at the start of the turn. A
-   * reader waits for this moment: the message about an earlier submission may have arrived before the reader's request, but be handled
-   * after it in the same turn.
+   * reader has to wait for this, because in one turn the message about an earlier submission may be handled after the reader's request,
+   * although it arrived before.
    */
   heard(): Promise<void> {
     this.#turn ??= new Promise((resolve) => {
@@ -213,9 +218,9 @@ export class BoardCache {
   }
 
   /**
-   * Lets readers of this turn of the event loop share one read of a board that is not cached yet. The read is sent at the end of the turn
-   * (`ScriptBatches`), so its list includes all submissions that were answered before the requests of these readers. Otherwise each of many
-   * readers would read the board.
+   * Makes the readers of this turn of the event loop share one read of a board that is not cached yet, so that not each of many readers
+   * reads the board. The read is sent at the end of the turn (`ScriptBatches`), so its list includes all submissions that were answered
+   * before the requests of these readers.
    */
   #shareUntilSent(board: Board, reading: Promise<Encoded>): void {
     board.joinUntil = Infinity;
@@ -260,7 +265,7 @@ type BoardSubscriptions = Pick<Subscriptions, 'on' | 'subscribe' | 'unsubscribe'
 
 /** A running submission, or a running read of an account's own entry. */
 export interface BoardCall {
-  /** The version of the cached list that the answer may use; '' if the cache has no fresh list. */
+  /** The version of the cached list that the answer may use, or '' if the cache has no fresh list. */
   readonly known: string;
   /**
    * The list for the answer. To be called as soon as the script's answer arrives, because the cache keeps the list of the last call.
@@ -277,11 +282,11 @@ export interface BoardCall {
 
 /** Whether a list that has just arrived is older than the cached list. */
 function isOlder(read: Top, cached: Top | undefined): boolean {
-  // Only a fresh cached list is compared: if the counter of versions in Redis is lost, new lists have lower versions.
+  // The versions are compared only while the cached list is fresh. If Redis loses the counter of versions, new lists have lower versions.
   return cached !== undefined && performance.now() < cached.freshUntil && Number(read.version) < Number(cached.version);
 }
 
-/** Until when a list that is requested now is fresh. 0: the list must not be cached. */
+/** The time until which a list that is requested now is fresh. 0: the list must not be cached. */
 function freshUntilOf({ state }: Hearing): number {
   return state === 'confirmed' ? performance.now() + FRESH_MS : 0;
 }

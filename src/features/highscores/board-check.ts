@@ -9,10 +9,10 @@ import { boardKeys, seasonKeys } from './model.ts';
 /** The most players with a foreign id that the audit reports for a board. */
 const LISTED = 5;
 
-/** The most players, scores and texts of each kind that a check of one board keeps in memory, to check or report them at the end. */
+/** The most players and the most scores that a check of one board keeps in memory, to check or report them at the end. */
 const SUSPECTS = 10_000;
 
-/** The keys of a board or of a season, and how findings name the board. */
+/** The Redis keys of a board or of a season, and the name of the board in findings. */
 interface Tables {
   readonly subject: string;
   readonly scores: string;
@@ -41,7 +41,7 @@ export const seasonTables = (game: string, season: string): Tables => ({
 export function foreignPlayer({ subject, players }: Tables, id: string, record: string, owner?: string): Finding {
   const { accountId = '' } = playerEntry.parse(record) ?? {};
   const commands: Command[] = owner === undefined ? [] : [['HSET', players, id, owner + record.slice(accountId.length)]];
-  const text = `The player ${id} is said to be the account ${accountId}, which has another id there.`;
+  const text = `The record of the player ${id} names the account ${accountId}, which has another player id on this board.`;
   return { kind: 'foreign_player', subject, text, commands };
 }
 
@@ -53,7 +53,7 @@ export async function checkHasPlayers({ subject, scores, players }: Tables, prob
 
 /**
  * Checks a board. Reads all players and then all scores, and keeps 64 bits of each member in memory to find scores without a player.
- * Clients submit scores at the same time, so the check reads each suspect again before it reports the suspect.
+ * Clients submit scores at the same time, so the check reads the data of each suspect again before it reports the suspect.
  */
 export class BoardCheck {
   readonly #game: string;
@@ -78,13 +78,13 @@ export class BoardCheck {
 
   async run(): Promise<Finding[]> {
     const secret = (await this.#probe.ask('GET', boardKeys.secret(this.#game))) as string | null;
-    // Secret and counter of arrivals belong to the board of all time, and all its seasons use them.
+    // The secret and the counter of arrivals belong to the board of all time, but its seasons use them too.
     const isOfBoard = { subject: `board ${this.#game}` };
     if ((secret ?? '') === '')
       this.#findings.push({
         kind: 'no_board_secret',
         ...isOfBoard,
-        text: 'It has players, but not the secret of which their ids are made.',
+        text: 'It has players, but not the secret from which their ids are made.',
       });
     await this.#readPlayers(secret === '' ? null : secret);
     await this.#readScores();
@@ -140,7 +140,7 @@ export class BoardCheck {
     this.#find('unreadable_entry', unreadable);
     const areOfOtherSecret = await Promise.all(foreign.map(({ player, ownId }) => this.#isOfOtherSecret(player.accountId, ownId)));
     if (areOfOtherSecret.includes(true)) {
-      const text = 'Its secret is another one than that of which ids of its players were made.';
+      const text = 'Its secret is not the secret from which ids of its players were made.';
       this.#findings.push({ kind: 'wrong_board_secret', subject: `board ${this.#game}`, text });
     } else this.#findings.push(...foreign.map(({ id, text }) => foreignPlayer(this.#tables, id, text)));
   }
@@ -178,7 +178,7 @@ export class BoardCheck {
         ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       );
       if (isThere === 1 && isNamed !== 1) {
-        const text = 'Boards have entries of it, and its set of boards does not name them.';
+        const text = 'Its set of boards does not name boards on which it has entries.';
         const commands: Command[] = [['SADD', boardKeys.ofAccount(accountId), this.#game]];
         this.#findings.push({ kind: 'player_without_board', subject: `account ${accountId}`, text, commands });
       }
@@ -198,13 +198,13 @@ export class BoardCheck {
     const commands: Command[] = [
       ['HSET', this.#tables.players, id, playerEntry.write({ accountId, place, name: strangeMember.slice(HEAD_LENGTH) })],
     ];
-    const text = `The entry of the account ${accountId} is "${member}" by its player, and "${strangeMember}" among the scores.`;
+    const text = `The entry of the account ${accountId} is "${member}" among the players, but "${strangeMember}" among the scores.`;
     this.#findings.push({ kind: 'entry_differs', subject: this.#tables.subject, text, commands });
   }
 
   /**
-   * A player's entry, and whether it is among the scores or hidden (`stands`). If a submission replaces the entry between two reads, the
-   * new entry is checked.
+   * Reads a player's entry, and whether it is among the scores or hidden (`stands`). If a submission replaces the entry between two reads,
+   * the new entry is read.
    */
   async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
     let known: string | undefined;

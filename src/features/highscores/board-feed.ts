@@ -4,10 +4,10 @@ import { PolledState } from '../../server/live/polled-state.ts';
 import { boardArgs, parseEntries, seasonIn, TOP_SIZE } from './model.ts';
 import { topKeys, topScript } from './top.ts';
 
-/** How often the process polls the watched boards, in milliseconds. So watchers get the top ten at most twice a second. */
+/** The interval at which the process polls the watched boards, in milliseconds. So watchers get the top ten at most twice a second. */
 const POLLED_EVERY_MS = 500;
 
-/** A top ten as watchers get it. The version may be lower than the last one if Redis was restored from older data. */
+/** A top ten as watchers get it. The version may be lower than that of the state before, if Redis was restored from older data. */
 class BoardState extends PolledState {
   readonly version: string;
 
@@ -19,8 +19,8 @@ class BoardState extends PolledState {
 }
 
 /**
- * The feed of boards. Twice a second the process asks Redis for the version of each watched board, and gets the top ten if it has changed.
- * The process does not follow each published change, because a board may change a thousand times between two polls.
+ * The feed of boards. Twice a second the process asks Redis for the version of each watched board, and gets the top ten if the version has
+ * changed. The process does not react to each published change, because a board may change a thousand times between two polls.
  */
 export function boardFeed({
   scripts,

@@ -14,13 +14,13 @@ const upgradeScript = defineScript({
   library: boardLibrary,
 });
 
-/** The most entries that one call of `upgrade-board.lua` converts: 3 ms of Redis. */
+/** The most entries that one call of `upgrade-board.lua` converts, which takes Redis 3 ms. */
 const ENTRIES_AT_ONCE = 200;
 
 /**
- * Converts boards and archives from version 3 of the data to version 4. In version 3 the hash of players had the account's id as the field
- * of an entry; in version 4 the field is the player's id, and the entry names the account. During the upgrade a board has entries of both
- * layouts. Readers show both layouts; submissions are accepted only after the upgrade.
+ * Converts boards and archives from version 3 of the data to version 4. In version 3 the field of an entry in the hash of players was the
+ * account's id. In version 4 the field is the player's id, and the entry names the account. During the upgrade a board has entries of both
+ * layouts. Readers see entries of both layouts, but submissions are accepted only after the upgrade.
  */
 export const upgradeBoards: Upgrade['run'] = async (redis, keysLike) => {
   const scripts = new ScriptRunner(redis, { now: Date.now });

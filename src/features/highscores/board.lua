@@ -1,24 +1,26 @@
 -- A library of functions for every script that reads or changes a board. entry-format.ts has the formats of the texts in Redis.
 -- Gives id_of(), make_player_id(), place_text(), next_arrival(), player_id_in(), account_in(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
 --
--- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:
+-- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`. The keys are:
 --   scores    a sorted set: the place, the player id and the name of each entry, by score (`boardMember`)
 --   players   a hash: the account id, the place and the name of each entry, by player id (`playerEntry`)
 --             The entry of a banned account is not in `scores`: the hash then has the entry's score in the field '!<player id>'
 --   arrivals  the arrival of the newest entry, in tenths of a millisecond since 1970
 --   secret    a random text. Player ids are made from this text and the account's id
 --   version   a counter of the changes of the top ten
--- Place, player id and account id have fixed lengths, so the name needs no separator. `scores` and `players` both have the name: if
--- `scores` had no names, a page of a big board would read each name from the hash, which took half of the page's time. A member of `scores`
--- can be put together from the player's text in `players`, so a new name can replace the old member. With a name of up to 13 bytes a member
--- takes 32 bytes of memory, no more than without a name. With a longer place or player id it would take more.
+-- Place, player id and account id have fixed lengths, so no separator is needed before the name. Both `scores` and `players` have the name.
+-- If `scores` had no names, a page of a big board would have to read each name from the hash, which would take half of the page's time.
+-- When a player gets a new name, the old member of `scores` can be put together from the player's text in `players`. With a name of up to
+-- 13 bytes a member takes 32 bytes of memory, no more than without a name. If the place or the player id were longer, it would take more.
 --
 -- Redis orders equal scores by their text. A place is the time at which the score arrived, by Redis's clock, in tenths of a millisecond
--- since 1970, and higher than the places of all earlier scores. On descending boards, which are read in reverse, the place is HIGHEST_PLACE
--- minus this number. So the earlier of two equal scores is listed first. When the catalogue changes a game's order, the board is read in
--- the other direction: the ranks are right at once, but equal scores from before the change are listed latest first.
+-- since 1970. It is always higher than the places of all earlier scores. On descending boards, which are read in reverse, the place is
+-- HIGHEST_PLACE minus that time. So the earlier of two equal scores is listed first. If a game's order is changed in the catalogue, the
+-- board is read in the other direction from then on. The ranks are right at once, but of equal scores from before the change the latest is
+-- listed first.
 --
--- `players` gives the account of a player id. The player id of an account is computed with `secret`, so that no further key is needed.
+-- The account of a player id is read from `players`. The player id of an account is computed with `secret`, so that no further key is
+-- needed.
 local HIGHEST_PLACE = 94 ^ PLACE_LENGTH - 1 -- the digits of a place are the 94 visible characters of ASCII
 local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- the digits of player ids, in base 64
 
@@ -29,8 +31,8 @@ local function digits_of(number)
     byte(DIGITS, floor(number / 262144) % 64 + 1), byte(DIGITS, floor(number / 16777216) % 64 + 1)
 end
 
--- The player id of an account: 60 bits of the SHA-1 hash of secret and account id, namely the lowest 30 bits of each of the first two
--- 32-bit words. A string operation for each digit would take Redis 1.6 µs more.
+-- The player id of an account. It is 60 bits of the SHA-1 hash of secret and account id: the lowest 30 bits of each of the first two 32-bit
+-- words. A string operation for each digit would take Redis 1.6 µs more.
 local function id_of(secret, account_id)
   local hash, char = redis.sha1hex(secret .. account_id), string.char
   return char(digits_of(tonumber(string.sub(hash, 1, 8), 16))) .. char(digits_of(tonumber(string.sub(hash, 9, 16), 16)))
@@ -55,7 +57,7 @@ local function place_text(number, is_ascending)
   return place
 end
 
--- The arrival of a new entry, in tenths of a millisecond since 1970: higher than the arrivals of all earlier entries of the board.
+-- The arrival of a new entry, in tenths of a millisecond since 1970. It is higher than the arrivals of all earlier entries of the board.
 -- `micros`: the present time in microseconds since 1970.
 local function next_arrival(arrivals, micros)
   local number = math.max(math.floor(micros / 100), tonumber(redis.call('GET', arrivals) or 0) + 1)
@@ -78,7 +80,7 @@ end
 
 -- Returns the entry of an account (or nil), the account's player id (nil if the board has no secret yet), and whether another account has
 -- the same player id. On a board of a million players the chance of such a collision is 1 in 2 million. If a board has lost its secret, the
--- function raises an error: with a new secret each player would get a second entry.
+-- function raises an error, because with a new secret each player would get a second entry.
 local function entry_of_account(secret_key, players, account_id)
   local secret = redis.call('GET', secret_key)
   local player_id = secret and id_of(secret, account_id)
@@ -101,28 +103,28 @@ end
 
 local function hidden_field(player_id) return '!' .. player_id end
 
--- Deletes a player's entry, shown or hidden.
+-- Deletes a player's entry, whether it is visible or hidden.
 local function take_off(scores, players, entry)
   redis.call('ZREM', scores, entry.member)
   redis.call('HDEL', players, entry.player_id, hidden_field(entry.player_id))
 end
 
--- The score of an entry that is hidden; false for an entry that is not hidden.
+-- The score of an entry that is hidden, or false if the entry is not hidden.
 local function hidden_score(players, entry) return redis.call('HGET', players, hidden_field(entry.player_id)) end
 
--- Hides an entry: lists and ranks no longer have it.
+-- Hides an entry: lists no longer contain it, and it no longer counts for ranks.
 local function hide(scores, players, entry, score)
   redis.call('ZREM', scores, entry.member)
   redis.call('HSET', players, hidden_field(entry.player_id), score)
 end
 
--- Shows a hidden entry again.
+-- Makes a hidden entry visible again.
 local function show(scores, players, entry, score)
   redis.call('ZADD', scores, score, entry.member)
   redis.call('HDEL', players, hidden_field(entry.player_id))
 end
 
--- The score of an entry, shown or hidden; false if the score is lost.
+-- The score of an entry, whether it is visible or hidden. False if the score is lost.
 local function score_of(scores, players, entry) return redis.call('ZSCORE', scores, entry.member) or hidden_score(players, entry) end
 
 -- The number of entries with a better score.
@@ -138,8 +140,8 @@ local function range(scores, is_ascending, from, to)
   return redis.call(is_ascending and 'ZRANGE' or 'ZREVRANGE', scores, from, to, 'WITHSCORES')
 end
 
--- Whether the head of member `one` sorts before that of member `other`. Redis sorts by bytes; Lua's `<` would compare by the locale of the
--- Redis process.
+-- Whether the head of the member `one` sorts before the head of the member `other`. Redis sorts by bytes, but Lua's `<` would compare by
+-- the locale of the Redis process.
 local function is_less(one, other)
   for at = 1, HEAD_LENGTH do
     local a, b = string.byte(one, at), string.byte(other, at)
@@ -163,8 +165,8 @@ local function behind(scores, is_ascending, score, head)
   return from, ahead
 end
 
--- Announces that the top ten may have changed without a submission. Every process drops its cached list: a process ignores only messages
--- with its own name, and no process has the name '-'.
+-- Announces that the top ten may have changed without a submission. Every process then drops its cached list, because a process ignores
+-- only messages with its own name, and no process has the name '-'.
 local function changed(version, game)
   redis.call('INCR', version)
   publish('{board:' .. game .. '}', '-')

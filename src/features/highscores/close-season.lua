@@ -1,15 +1,17 @@
--- Closes a season and fixes its prizes, if the season has ended and the wait before its payment is over by Redis's clock.
+-- Closes a season and fixes its prizes, if by Redis's clock the season has ended and the wait before the payment of prizes is over.
 -- KEYS scores
 -- ARGV season
 -- Library board.lua: range
 -- Library season.lua: redis_time, season_key, current_season
 -- Answers none early(milliseconds to wait) paying paid
 --
--- A season without a score answers `none` if no score can reach it any more. Before that time it answers `early`, because its first score
--- may be on its way: a process puts the season into the queue before its first score, and the process's clock may be ahead of Redis's.
+-- If a season has no score, the script answers `none` once no score can reach the season any more. Before that it answers `early`, because
+-- the first score may be on its way: a process puts a season into the queue before the first score, and the process's clock may be ahead of
+-- Redis's.
 --
--- The key `closed` gets the end of the season, so that no later score reaches the season, even if Redis's clock is set back. For each prize
--- the score of the last winning entry is fixed as the threshold, so that no prize changes when an entry leaves the board later.
+-- The script writes the end of the season to the key `closed`, so that no later score reaches the season, even if Redis's clock is set
+-- back. For each prize it records the score of the last winning entry as a threshold, so that no prize changes when an entry leaves the
+-- board later.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'endsAt', 'payAfterMs', 'order', 'prizes')
 local micros = redis_time()
@@ -30,7 +32,7 @@ local is_ascending, thresholds = facts[4] == 'asc', {}
 for up_to, coins in string.gmatch(facts[5], '<prize>') do
   local last = range(season_scores, is_ascending, up_to - 1, up_to - 1)
   thresholds[#thresholds + 1] = string.format('<threshold>', last[2] or '*', coins)
-  -- The board has fewer entries than winners of this prize and the better prizes: every other entry wins this prize.
+  -- The board has fewer entries than there are places for this prize and the better prizes, so every remaining entry wins this prize.
   if not last[2] then break end
 end
 local entries = redis.call('ZCARD', season_scores)
@@ -39,7 +41,7 @@ redis.call('SET', closed_key, string.format('%.0f', math.max(ends, tonumber(redi
 redis.call('HSET', season_hash, 'state', state, 'closedAt', string.format('%.0f', millis), 'entries', string.format('%d', entries),
   'thresholds', table.concat(thresholds, ' '))
 if emits then
-  -- The event `board.season_ended`, which belongs to no account.
+  -- The event `board.season_ended` does not belong to an account.
   local prizes, last = 0, thresholds[#thresholds] and string.match(thresholds[#thresholds], '^[^:]+')
   if last == '*' then prizes = entries
   elseif last then

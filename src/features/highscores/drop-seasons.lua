@@ -1,4 +1,4 @@
--- Deletes the oldest closed seasons of a game. `keep` in the rules of the newest closed season is the number of closed seasons that stay.
+-- Deletes the oldest closed seasons of a game. The newest closed season has the number of closed seasons that stay, as `keep` in its rules.
 -- KEYS scores, seasons
 -- ARGV -
 -- Library season.lua: season_key

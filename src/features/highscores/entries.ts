@@ -31,15 +31,15 @@ export const entriesScript = defineScript({
   readOnly: true,
 });
 
-/** The number of entries of a page if the request does not say. */
+/** The number of entries of a page if the request names no limit. */
 const PAGE_SIZE = 20;
 
 /** The most entries of a page that a request may ask for. */
 const MOST_ENTRIES = 100;
 
 /**
- * The text of a decoded cursor, which names the last entry of a page: the entry's score as Redis writes it (up to 20 digits behind the
- * point, as in 0.00012345678901234567), the head of the entry's member and, on a season's board, the season's id.
+ * The text of a decoded cursor. It names the last entry of a page by the entry's score, the head of the entry's member and, on a season's
+ * board, the season's id. Redis writes a score with up to 20 digits behind the point, as in 0.00012345678901234567.
  */
 const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,20})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})(?: ([\\dW-]{7,10}))?$`);
 
@@ -80,7 +80,7 @@ export const boardEntries = endpoint({
   async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor, season }, meta }, services: BoardServices) {
     const { scripts, catalogue } = services;
     const last = cursor === undefined ? undefined : placeIn(cursor)!;
-    // The cursor of a page of a season continues in that season, even if the season has ended since.
+    // If the cursor is from a page of a season, the next page is of the same season, even if that season has ended since.
     if (last !== undefined && season !== undefined && season !== (last.season ?? ALL_TIME)) throw invalid('cursor', CURSOR_RULE);
     chargeEntries(Number(limit), meta);
     const keys = { scores: boardKeys.scores(game) };

@@ -8,7 +8,7 @@ const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz
 
 const PLAYER_ID_LENGTH = 10;
 
-/** The number of characters of a place: the text by which entries with equal scores are ordered (`placeText`). */
+/** The number of characters of a place. Entries with equal scores are ordered by their places (`placeText`). */
 export const PLACE_LENGTH = 7;
 
 /** A member of the sorted set of a board's scores. */
@@ -27,8 +27,8 @@ export const playerEntry = defineFormat('player', '<accountId><place><name>', {
 });
 
 /**
- * The first digit of places and their base. The digits are the 94 visible characters of ASCII, so that places sort by bytes as their
- * numbers do.
+ * The first digit of a place and the base of its number. The digits are the 94 visible characters of ASCII, so that the bytes of places
+ * sort in the order of their numbers.
  */
 const [FIRST_DIGIT, PLACE_BASE] = ['!'.charCodeAt(0), 94];
 const HIGHEST_PLACE = PLACE_BASE ** PLACE_LENGTH - 1;
@@ -68,9 +68,9 @@ export function placeText(arrival: number, isAscending: boolean): string {
 }
 
 /**
- * When the score of a member arrived, in tenths of a millisecond since 1970. The place itself tells the order for which it was made,
- * because a board whose order changed has places of both orders: places for the descending order are in the upper half of the range, and
- * places for the ascending order are in the lower half until the year 2072.
+ * The time at which the score of a member arrived, in tenths of a millisecond since 1970. A board whose order was changed has places for
+ * both orders. A place for the descending order is in the upper half of the range, and a place for the ascending order is in the lower half
+ * until the year 2072, so the place itself shows for which order it was made.
  */
 export function arrivalOf(member: string): number {
   let place = 0;
@@ -81,8 +81,8 @@ export function arrivalOf(member: string): number {
 }
 
 /**
- * Parses a member of the sorted set of scores. A damaged time becomes 1970 and is no error, so that a list with one damaged entry can still
- * be shown.
+ * Parses a member of the sorted set of scores. A damaged time is read as 1970 and is no error, so that a list with a damaged entry can
+ * still be read.
  */
 export function entryIn(member: string): { playerId: string; name: string; at: string } {
   if (OLD_MEMBER.test(member)) return oldEntryIn(member);
@@ -91,8 +91,8 @@ export function entryIn(member: string): { playerId: string; name: string; at: s
 }
 
 /**
- * Matches a member in the layout of version 3 of the data, which is there until the upgrade: '<arrival 12><at 9><player id 12><name>'. The
- * arrival is a number that counts from 1 up, or from 999999999999 down. Fewer than one member in 10^11 of the present layout matches.
+ * Matches a member in the layout of version 3 of the data, '<arrival 12><at 9><player id 12><name>'. Such members exist until the upgrade.
+ * The arrival is a number that counts up from 1, or down from 999999999999. Fewer than one member in 10^11 of the present layout matches.
  */
 const OLD_MEMBER = /^(?:0000|9999)\d{8}/;
 
@@ -109,7 +109,7 @@ export function playerIdOf(secret: string, accountId: string): string {
   return digitsOf(hash.readUInt32BE(0)) + digitsOf(hash.readUInt32BE(4));
 }
 
-/** The lowest 30 bits of a number as five digits of a player id, the lowest digit first. */
+/** Writes the lowest 30 bits of a number as five digits of a player id, the lowest digit first. */
 function digitsOf(number: number): string {
   return Array.from({ length: PLAYER_ID_LENGTH / 2 }, (_, index) => DIGITS[Math.floor(number / 64 ** index) % 64]!).join('');
 }

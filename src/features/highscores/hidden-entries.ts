@@ -10,7 +10,7 @@ import { boardKeys } from './model.ts';
 
 /**
  * The longest time until the queue of bans takes over the work of a ban that began or ended a moment ago, in milliseconds. The queue takes
- * over within a minute; the other minute allows for a difference of clocks.
+ * over within a minute. The other minute is for clocks that differ.
  */
 const LATEST_DUE_MS = 120_000;
 
@@ -40,7 +40,7 @@ export async function hiddenWithoutBan(
     const [text, isHidden] = await probe.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);
     if (isHidden !== 1) continue;
     const accountId = text === null ? undefined : playerEntry.parse(text as string)?.accountId;
-    if (accountId === undefined) found.push({ text: `The player ${id} is hidden, and has no entry.` });
+    if (accountId === undefined) found.push({ text: `The player ${id} is hidden, but has no entry.` });
     else if (!(await isBanned(accountId, probe)) && !(await isDue(accountId, probe)))
       found.push({
         text: `The entry of the account ${accountId} is hidden, but the account is not banned.`,
@@ -54,7 +54,10 @@ async function isBanned(accountId: string, probe: Probe): Promise<boolean> {
   return banAt(await standingIn(accountId, probe), probe.now()) !== undefined;
 }
 
-/** Whether a ban of the account began or ended a moment ago: the queue of bans holds the account until its entries are hidden or shown. */
+/**
+ * Whether a ban of the account began or ended a moment ago. Until the account's entries are hidden or visible again, the queue of bans has
+ * the account.
+ */
 async function isDue(accountId: string, probe: Probe): Promise<boolean> {
   const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(BANS_DUE, accountId)));
   return dueAt !== undefined && dueAt < probe.now() + LATEST_DUE_MS;

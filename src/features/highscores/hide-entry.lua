@@ -1,12 +1,13 @@
--- Hides an account's entry on a board, or shows it again.
+-- Hides an account's entry on a board, or makes it visible again.
 -- KEYS scores, players, version, secret
 -- ARGV game, account_id, is_hidden
 -- Library board.lua: entry_of_account, hidden_score, hide, show, changed
 -- Library season.lua: keep_payout, bar_payout
 -- Answers changed none
 --
--- On the board of a closed season this does not change who wins: a shown entry keeps its payout when it is hidden, and an entry that was
--- hidden when the season was closed wins nothing when it is shown. An account that is banned at the time of the payment gets no payout.
+-- On the board of a closed season this does not change who wins. If an entry was visible when the season was closed, it keeps its payout
+-- when it is hidden. If it was hidden when the season was closed, it wins nothing when it becomes visible again. An account that is banned
+-- when the prizes are paid gets no prize.
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
 local hidden = hidden_score(players, entry)

@@ -8,17 +8,17 @@ import { hideScores, moveScores, OwnScore, removeScores, scoresPage } from './ac
 import { seasonAuditor } from './season-auditor.ts';
 import { boardKeys } from './model.ts';
 
-/** The most games with an entry of the account that operators see. */
+/** Operators see at most this many games on whose boards the account has an entry. */
 const MOST_BOARDS = 100;
 
-/** The most boards on which operators see the account's score, because each takes two scripts. */
+/** Operators see the account's score on at most this many boards, because each score takes two scripts. */
 const MOST_SCORES = 20;
 
 /** The account's entries on boards, in their archives and in their seasons. The account's set of boards names the games. */
 export const scoreHolding = {
   name: 'scores',
-  // On a Cluster a score may arrive after the deletion has begun. The set of boards has to name the board of this score until the last step
-  // of the deletion.
+  // On a Cluster a score may arrive after the deletion has begun. So the set of boards has to name the board of this score until the last
+  // step of the deletion.
   keys: [{ name: 'boards', type: 'set', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, services) => moveScores(guestId, accountId, isLast, services),
   erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),

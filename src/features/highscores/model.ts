@@ -43,7 +43,8 @@ export const OwnEntry = z
   .meta({ id: 'OwnHighscoreEntry', description: 'The entry of the caller: `null` without a score.', example });
 
 export const Top = z.array(BoardEntry).max(TOP_SIZE).meta({
-  description: 'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4); the earlier one is listed first.',
+  description:
+    'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4), and the earlier of them is listed first.',
 });
 
 export const boardKeys = {
@@ -51,7 +52,7 @@ export const boardKeys = {
   scores: (game: string) => `{board:${game}}:scores`,
   /** A hash: the account, the place and the name of each entry, by player id. */
   players: (game: string) => `{board:${game}}:players`,
-  /** A number: when the newest entry arrived, in tenths of a millisecond since 1970. */
+  /** A number: the time at which the newest entry arrived, in tenths of a millisecond since 1970. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
   /** A random text from which the player ids are made. */
   secret: (game: string) => `{board:${game}}:secret`,
@@ -92,11 +93,11 @@ export const SeasonParameter = z
   .optional()
   .meta({
     description:
-      'A season of the game: 2026-11-23, 2026-W48 or 2026-11. `all`: the board of all time. Left out: the current season, or the board of all time in a game without seasons.',
+      'A season of the game: 2026-11-23, 2026-W48 or 2026-11. `all`: the board of all time. If left out: the current season, or the board of all time if the game has no seasons.',
     example: '2026-W48',
   });
 
-/** What a request sends in place of a season's id for the board of all time. */
+/** The word that a request sends in place of a season's id to get the board of all time. */
 export const ALL_TIME = 'all';
 
 export function isSeasonId(text: string): boolean {
@@ -138,7 +139,9 @@ export function gameOf(channel: string): string | undefined {
   return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
 }
 
-/** The number of entries that count as one request: Redis reads 20 entries of a big board in about the time of an ordinary request. */
+/**
+ * The number of entries that count as one request, because Redis reads 20 entries of a big board in about the time of an ordinary request.
+ */
 const ENTRIES_A_REQUEST = 20;
 
 /**
@@ -158,8 +161,8 @@ export const boardLibrary = defineLibrary(new URL('board.lua', import.meta.url),
 });
 
 /**
- * The threshold of a prize of a closed season: the least score that wins the prize, and the prize. A season's thresholds are separated by
- * blanks, best first.
+ * The threshold of a prize of a closed season: the least score that wins the prize, and the coins of the prize. A season's thresholds are
+ * separated by blanks, best first.
  */
 export const seasonThreshold = defineFormat('threshold', '<least>:<coins>', {
   /** The least score; `*` if any score wins. */

@@ -1,15 +1,16 @@
--- Moves a guest's entry on one board to the account that the guest moved into. If guest and account both have an entry, the better entry
--- stays; of equal scores the earlier entry.
+-- Moves a guest's entry on one board to the account that the guest moved into. If both the guest and the account have an entry, the better
+-- entry stays, or the earlier one if the scores are equal.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
 -- Library board.lua: entry_of_account, put, take_off, hidden_score, hide, score_of, is_less, changed
 -- Library season.lua: order_of, is_of_season, keep_payout, bar_payout
 -- Answers moved moved_hidden
 --
--- The entry gets the player id of the account. A hidden entry stays hidden. The account's set of boards already names the board, and the
--- board will next be removed from the guest's set (`moveScores`). So the audit no longer expects an entry of the guest, and the guest is
--- removed from `removed`. An operator may have removed the guest's entry from the board of all time, but not from a closed season: then the
--- account is added to `removed`, because the account's set names the board although only the season has an entry.
+-- The entry gets the player id of the account. A hidden entry stays hidden. The account's set of boards already names the board, and
+-- `moveScores` will next remove the board from the guest's set. So the audit will no longer expect an entry of the guest, and the script
+-- removes the guest from `removed`. An operator may have removed the guest's entry from the board of all time, but not from a closed
+-- season. Then the script adds the account to `removed`, because the account's set names the board although only the season's board has an
+-- entry.
 local is_ascending = order_of(scores, order) == 'asc'
 local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then

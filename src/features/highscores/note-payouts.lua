@@ -5,7 +5,7 @@
 -- Library season.lua: season_key, prize_of
 -- Answers more done
 --
--- `lastScore` and `lastHead` in the season's hash are the entry at which the last call ended. If an entry leaves the board between two
+-- `lastScore` and `lastHead` in the season's hash name the entry at which the last call ended. If an entry leaves the board between two
 -- calls, `keep_payout` of season.lua records its payout.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'isNoted', 'thresholds', 'order', 'lastScore', 'lastHead')
@@ -23,7 +23,7 @@ for index = 1, #found, 2 do
   end
   local player_id = player_id_in(member)
   local text = redis.call('HGET', season_players, player_id)
-  -- `text` is missing only if the data is damaged: the entry has no player.
+  -- `text` is missing only if the data is damaged, so that the entry has no player.
   local payout = text and string.format('<payout: account_id, coins>', account_in(text), coins)
   if payout and redis.call('HSETNX', season_hash .. ':payouts', player_id, payout) == 1 then
     redis.call('RPUSH', season_hash .. ':unpaid', player_id)

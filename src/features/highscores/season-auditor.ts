@@ -10,8 +10,8 @@ import { memberOf, playerEntry } from './entry-format.ts';
 import { seasonKeys, SEASONS_DUE, seasonThreshold } from './model.ts';
 
 /**
- * How long after the time at which a season is due the queue may still hold it unhandled, in milliseconds, before the audit reports a
- * finding. The clocks of processes and of Redis may differ by a minute.
+ * The audit reports a season only if the queue still has it this long after it was due, in milliseconds, because the clocks of processes
+ * and of Redis may differ by a minute.
  */
 const LATE_MS = 60_000;
 
@@ -25,7 +25,10 @@ function arePrizes(text: string, field: keyof typeof prizesIn): boolean {
   return text === '' || text.split(' ').every((prize) => prizesIn[field].parse(prize) !== undefined);
 }
 
-/** Checks the boards of seasons, that the queue holds each unpaid season, and that the payouts of a closed season match its final board. */
+/**
+ * Checks that the boards of seasons are right, that the queue has each unpaid season, and that the payouts of a closed season match its
+ * final board.
+ */
 export const seasonAuditor: Auditor = {
   keys: [
     queueCheck(SEASONS_DUE, wrongOf),
@@ -80,7 +83,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   const subject = subjectOf(game, season);
   // If the board lists the season, `checkSeasons` reports it.
   if ((await probe.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;
-  return `It holds the ${subject}, which has no score.`;
+  return `It has an entry for the ${subject}, which has no score.`;
 }
 
 async function checkSeasons(game: string, probe: Probe): Promise<Finding[]> {
@@ -110,22 +113,23 @@ async function checkSeason(game: string, season: string, probe: Probe): Promise<
   if (state === null || state === undefined) return [];
   const isReadable = /^(open|paying|paid)$/.test(state) && /^(asc|desc)$/.test(order ?? '') && /^\d+$/.test(`${endsAt}${payAfterMs}`);
   if (isReadable && listedEnd === null) {
-    const text = 'Its list of seasons lacks seasons whose rules are there.';
+    const text = 'Its list of seasons lacks seasons whose rules exist.';
     const commands: Command[] = [['ZADD', seasonKeys.seasons(game), endsAt!, season]];
     return [{ kind: 'season_not_listed', subject: `board ${game}`, text, commands }];
   }
   if (!isReadable || Number(listedEnd) !== Number(endsAt))
     return find(
       'unreadable_season',
-      `Its rules say "${[state, endsAt, payAfterMs, order].join(' ')}", and the board lists its end as ${listedEnd}.`,
+      `Its rules say "${[state, endsAt, payAfterMs, order].join(' ')}", but the board lists its end as ${listedEnd}.`,
     );
   if (state !== 'open' && !(Number(closed) >= Number(endsAt)) && (await isNewestClosed(game, endsAt!, probe))) {
-    const text = `It is ${state}, but the board is closed until ${closed ?? 'never'} only: scores may still reach it.`;
+    const text = `It is ${state}, but the board is closed only until ${closed ?? 'never'}: scores may still reach the season.`;
     return find('season_not_closed', text, [['SET', seasonKeys.closed(game), endsAt!]]);
   }
   if (state === 'open' && (thresholds ?? null) !== null)
-    return find('unreadable_season', `It is open, and has thresholds of prizes, which it gets when it is closed.`);
-  if (Number(paid ?? 0) > 0 && hasPayouts === 0) return find('wrong_payout', `Its payouts are lost: by its figures ${paid} were paid.`);
+    return find('unreadable_season', `It is open, but already has thresholds of prizes, which a season gets only when it is closed.`);
+  if (Number(paid ?? 0) > 0 && hasPayouts === 0)
+    return find('wrong_payout', `Its payouts are lost, although its record says that ${paid} were paid.`);
   if (state === 'paid') return [];
   const member = `${game} ${season}`;
   const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(SEASONS_DUE, member)));
@@ -136,8 +140,8 @@ async function checkSeason(game: string, season: string, probe: Probe): Promise<
 }
 
 /**
- * Whether no later season of the game is closed. Of several closed seasons to which scores can still come, only the newest is reported:
- * its command closes the board for the others too.
+ * Whether no later season of the game is closed. If scores can still reach several closed seasons, the audit reports only the newest,
+ * because the command for it closes the board for the others too.
  */
 async function isNewestClosed(game: string, endsAt: string, probe: Probe): Promise<boolean> {
   const later = (await probe.ask('ZRANGEBYSCORE', seasonKeys.seasons(game), `(${endsAt}`, '+inf')) as string[];
@@ -145,7 +149,7 @@ async function isNewestClosed(game: string, endsAt: string, probe: Probe): Promi
   return states.every((state) => state === null || state === 'open');
 }
 
-/** Checks the payouts of a closed season: their texts, their sum, and the season's final board. */
+/** Checks that the payouts of a closed season are readable, that their sum is right, and that they match the season's final board. */
 async function checkPayouts(game: string, season: string, probe: Probe): Promise<Finding[]> {
   const subject = subjectOf(game, season);
   const fields = (await probe.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
@@ -167,14 +171,16 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
     }
   probe.count('prizes', sum.count);
   const paidNow = (await probe.ask('HMGET', seasonKeys.season(game, season), 'paid', 'paidCoins')) as (string | null)[];
-  // If the figures have changed since the check began, a payment is in progress, and a difference is no finding.
+  // If the record's figures have changed since the check began, a payment is in progress, and a difference is no finding.
   if (paidNow.join() === [paid, paidCoins].join() && (Number(paid) !== sum.count || Number(paidCoins) !== sum.coins))
-    texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
+    texts.push(
+      `By its payouts, ${sum.count} players got ${sum.coins} coins, but its record says ${paid ?? 0} players and ${paidCoins ?? 0} coins.`,
+    );
   if (isNoted !== null && arePrizes(thresholds ?? '', 'thresholds'))
     texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, probe)));
   if (texts.length === 0) return [];
   const more = texts.length > LISTED ? [`The same holds for ${texts.length - LISTED} more.`] : [];
-  // The finding has no commands: not the payouts but the season's rules may be wrong.
+  // The finding has no commands, because it is not known whether the payouts or the season's rules are wrong.
   return [{ kind: 'wrong_payout', subject, text: [...texts.slice(0, LISTED), ...more].join(' ') }];
 }
 
@@ -183,8 +189,9 @@ const OUTCOMES: readonly (string | undefined)[] = ['paid', 'deleted', 'banned', 
 const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] as const;
 
 /**
- * Checks that each winner on a season's final board has the payout of the score. A lower payout is no finding, because the entry may have
- * come from a guest that moved after the season was closed. A winner whose entry has left the board keeps the payout.
+ * Checks that each winner on a season's final board has a payout, which is not higher than the prize of the score. A lower payout is no
+ * finding, because the entry may have come from a guest that moved after the season was closed. A winner whose entry has left the board
+ * keeps the payout.
  */
 async function againstBoard(
   { game, season, thresholds, order }: { game: string; season: string; thresholds: string; order: string },
@@ -203,15 +210,16 @@ async function againstBoard(
       if (score === null || score === undefined || player === undefined) continue;
       const wins = prizeOf(thresholds, order === 'asc', Number(score));
       const payout = winners.get(playerId);
-      if (wins > 0 && payout === undefined) texts.push(`The player ${playerId} won ${wins} coins with ${score}, and has no payout.`);
+      if (wins > 0 && payout === undefined)
+        texts.push(`The player ${playerId} won ${wins} coins with the score ${score}, but has no payout.`);
       else if (payout !== undefined && payout.coins > wins)
-        texts.push(`The player ${playerId} has a payout of ${payout.coins} coins, and won ${wins} with ${score}.`);
+        texts.push(`The player ${playerId} has a payout of ${payout.coins} coins, but won ${wins} with the score ${score}.`);
     }
   }
   return texts;
 }
 
-/** The coins that a score wins: the same rule as `prize_of` of season.lua. */
+/** The coins that a score wins, by the same rule as in `prize_of` of season.lua. */
 function prizeOf(thresholds: string, isAscending: boolean, score: number): number {
   const won = thresholds
     .split(' ')

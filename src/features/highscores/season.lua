@@ -23,7 +23,8 @@ local function redis_time()
   return time[1] * 1000000 + time[2]
 end
 
--- The key with this name beside a board's key `scores`: '{board:<game>}:closed' for '{board:<game>}:scores' and 'closed'.
+-- The key with this name that belongs to the same board as the key `scores`: '{board:<game>}:closed' for '{board:<game>}:scores' and
+-- 'closed'.
 local function season_key(scores, name) return string.sub(scores, 1, -7) .. name end
 
 -- The number of days from 1970-01-01 to the first day of a month. `month` may be 13: January of the next year.
@@ -43,8 +44,8 @@ local function year_and_month(day)
   return year, month
 end
 
--- Returns the id and the end of the season in which a time lies. Time and end are in milliseconds since 1970. Weeks follow ISO 8601: a week
--- begins on Monday, and belongs to the year in which its Thursday lies.
+-- Returns the id and the end of the season to which a time belongs. Both times are in milliseconds since 1970. Weeks follow ISO 8601: a
+-- week begins on Monday, and belongs to the year of its Thursday.
 local function season_at(time, period)
   local day = math.floor(time / DAY_MS)
   if period == 'weekly' then
@@ -78,15 +79,15 @@ local function board_for(scores, players, order, period, wanted)
   return season .. ':scores', season .. ':players', redis.call('HGET', season, 'order') or order, id, string.format('%.0f', ends)
 end
 
--- The version of a list, as readers get it. The version must also rise when a season ends, so it is the counter of changes plus the day on
--- which the season ends. `ends`: the season's end in milliseconds since 1970; '' for the board of all time.
+-- The version of a list, as readers get it. It is the counter of changes plus the day on which the season ends, so that the version also
+-- rises when a season ends. `ends`: the season's end in milliseconds since 1970, or '' for the board of all time.
 local function shown_version(counter, ends)
   local number = tonumber(counter or 0)
   if ends ~= '' then number = number + math.floor(ends / DAY_MS) end
   return string.format('%.0f', number)
 end
 
--- The coins that a score wins: the coins of the first threshold that the score reaches, '0' if it reaches none.
+-- The coins that a score wins: the coins of the first threshold that the score reaches, or '0' if it reaches no threshold.
 local function prize_of(thresholds, is_ascending, score)
   score = tonumber(score)
   for least, coins in string.gmatch(thresholds, '<threshold>') do
@@ -97,7 +98,8 @@ local function prize_of(thresholds, is_ascending, score)
   return '0'
 end
 
--- The order of the board with this key of scores: for a season's board the season's own order, else `order`, the order of the game.
+-- The order of the board with this key of scores. A season's board has the season's own order, and the board of all time has `order`, the
+-- order of the game.
 local function order_of(scores, order) return redis.call('HGET', string.sub(scores, 1, -8), 'order') or order end
 
 -- Whether this key of scores belongs to the board of a season.
@@ -110,8 +112,8 @@ local function is_closed(scores)
 end
 
 -- Records the payout of a player on the board of a closed season. To be called before the player's entry leaves the board or moves to
--- another account, because the prizes are fixed when the season is closed. `scores`: the board's key of scores. On any other board this
--- does nothing.
+-- another account. The player keeps the prize, because the prizes are fixed when the season is closed. `scores`: the board's key of scores.
+-- On any other board this does nothing.
 local function keep_payout(scores, player_id, account_id, score)
   local season = string.sub(scores, 1, -8)
   local facts = redis.call('HMGET', season, 'state', 'isNoted', 'thresholds', 'order')
@@ -122,8 +124,8 @@ local function keep_payout(scores, player_id, account_id, score)
   end
 end
 
--- Bars a player of a closed season from winning with an entry that comes to the board after the season was closed, by recording a payout of
--- 0 coins. A payout that the player already has stays.
+-- Records a payout of 0 coins for a player of a closed season. So the player wins nothing with an entry that comes to the board after the
+-- season was closed. A payout that the player already has stays.
 local function bar_payout(scores, player_id, account_id)
   local season = string.sub(scores, 1, -8)
   if (redis.call('HGET', season, 'thresholds') or '') ~= '' then

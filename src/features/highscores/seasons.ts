@@ -42,15 +42,15 @@ export const dropSeasons = defineScript({
   library: seasonLibrary,
 });
 
-/** The most payouts that one call of `note-payouts.lua` records: about half a millisecond of Redis. */
+/** The most payouts that one call of `note-payouts.lua` records, which takes Redis about half a millisecond. */
 const NOTED_AT_ONCE = 100;
 
-/** The number of prizes that are booked together, in one Redis command: less than a millisecond of Redis. */
+/** The number of prizes that are booked together, in one Redis command that takes less than a millisecond. */
 const PAID_AT_ONCE = 25;
 
 /**
- * What `settle-payouts.lua` gets in place of an outcome for a prize that could not be booked. The payout goes to the end of the list, so
- * that it does not block other payouts while the primary of its account is down.
+ * The word that `settle-payouts.lua` gets in place of an outcome if a prize could not be booked. The script puts the payout at the end of
+ * the list, so that it does not block other payouts while the primary of its account is down.
  */
 const LATER = 'later';
 
@@ -64,8 +64,8 @@ const LATER_MS = 5000;
 const SLICE_MS = 5000;
 
 /**
- * How long a process has the lease of one season, in milliseconds. If the process dies, another continues after this time: a season has to
- * be paid within a minute.
+ * How long a process has the lease of one season, in milliseconds. If the process dies, another process continues after this time. This is
+ * short enough to pay a season within a minute.
  */
 const LEASE_MS = 15_000;
 
@@ -93,7 +93,8 @@ export class Seasons {
   }
 
   /**
-   * Puts a season into the queue. To be called before the first score of the season, so that its prizes are paid even if this process dies.
+   * Puts a season into the queue. To be called before the season gets its first score, so that its prizes are paid even if this process
+   * dies.
    * @param dueAt when the queue checks the season for the first time, in milliseconds since 1970
    */
   queue(game: string, season: string, dueAt: number): Promise<void> {
@@ -156,7 +157,7 @@ export class Seasons {
     if (payout === '') return `${playerId} deleted`;
     const parsed = seasonPayout.parse(payout);
     if (parsed === undefined) {
-      // The audit reports the damage. Until it is repaired the prize stays unpaid, and nothing is lost.
+      // The audit reports the damage. The prize stays unpaid until an operator repairs the payout, and nothing is lost.
       this.#options.log.error({ game, season, playerId, payout }, 'a prize cannot be read, and is not booked');
       return `${playerId} ${LATER}`;
     }
@@ -165,7 +166,8 @@ export class Seasons {
     const booked = this.#options.bookings.book(accountId, {
       type: 'prize',
       coins,
-      // The booking's key has the player's id, not the account's: the account may also get payouts of guests that moved into it.
+      // The booking's key has the player's id and not the account's id, because the account may also get payouts of guests that moved into
+      // it.
       key: [game, season, playerId],
       refusesBanned: true,
     });

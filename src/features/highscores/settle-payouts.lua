@@ -3,7 +3,7 @@
 -- ARGV outcomes ('<player id> <outcome>', separated by commas; 'later' in place of an outcome puts the payout at the end of the list)
 -- Answers settled
 --
--- Another process may already have recorded some of these outcomes: a payout that has an outcome is not counted again.
+-- Another process may already have recorded some of these outcomes. If a payout has an outcome, it is not counted again.
 local paid_coins, paid = 0, 0
 for player_id, outcome in string.gmatch(outcomes, '([^ ,]+) ([^,]+)') do
   local account_id, coins, known = string.match(redis.call('HGET', payouts, player_id) or '', '<payout>')

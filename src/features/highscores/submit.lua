@@ -8,9 +8,9 @@
 -- Library season.lua: redis_time, season_key, current_season, shown_version
 -- Answers integrity_failed game_not_found season_unopened(season, its end) done(processes that listen, personal best 0|1, rank, best, season or '', its end, version, member, score …)
 --
--- The key `version` changes exactly when the first `size` entries may have changed: by a submission, or because an entry leaves the board
--- or moves to another account. If the key does not exist, the version is 0. If the version is still `known`, the caller already has the
--- entries, and the answer ends with the version.
+-- The key `version` changes whenever the first `size` entries may have changed, and only then: after a submission, or because an entry
+-- leaves the board or moves to another account. If the key does not exist, the version is 0. If the version still equals `known`, the
+-- caller already has the entries, and the answer ends with the version.
 --
 -- proof_wanted      '1' if the account's install must have been proven genuine
 -- new_board_barred  '1' if the first score of a board is refused
@@ -48,8 +48,8 @@ local function read_best(of_scores, of_players, ascending)
 end
 
 local held, best, is_better, player_id = read_best(scores, players, is_ascending)
--- The service never deletes a board. So a board's first score counts against the limit of creations of the client's address, as a new
--- account does.
+-- The service never deletes a board. So a board's first score counts as a creation, as a new account does, within the limit of the client's
+-- address.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
@@ -79,7 +79,7 @@ local is_changed
 best, is_changed = keep(scores, players, is_ascending, held, best, is_better)
 if not held then list_in_account(account_boards, game) end
 
--- The key of scores of the board that the answer shows.
+-- The Redis key of the scores on the board that the answer shows.
 local shown_scores = scores
 if season ~= '' then
   if not season_order then
@@ -98,8 +98,8 @@ end
 
 local rank = rank_of(shown_scores, best, is_ascending)
 
--- If at least `size` entries are better than the account's entry, the list has not changed: the entry is not in the list now, and was not
--- in the list before, because a submission never makes an entry worse.
+-- If at least `size` entries are better than the account's entry, the list has not changed: the entry is not in the list now, and it was
+-- not in the list before, because a submission never makes an entry worse.
 local listeners, counter = 0, nil
 local channel = '{board:' .. game .. '}'
 if rank <= tonumber(size) then
@@ -108,7 +108,7 @@ if rank <= tonumber(size) then
     -- The message makes other processes drop their cached lists of this board.
     listeners = publish(channel, publisher)
   else
-    -- An earlier message about this entry may still be on its way to the other processes, so the caller has to wait for it too.
+    -- An earlier message about this entry may still be on its way to the other processes, so the caller has to wait in this case too.
     listeners = count_listeners(channel)
   end
 end

@@ -27,12 +27,15 @@ const submitWith = (durable: boolean) =>
 
 export const submitScript = submitWith(false);
 
-/** For games with seasons: with REDIS_WAIT_REPLICAS the answer waits until the replicas have the score, because the score may win coins. */
+/**
+ * For games with seasons. With REDIS_WAIT_REPLICAS the answer waits until that number of replicas has the score, because the score may win
+ * coins.
+ */
 export const submitOfSeason = submitWith(true);
 
 /**
- * How often a submission may find that its season is not in the queue: once if a season begins, and again if Redis's clock is set at that
- * time.
+ * How many times a submission may find that its season is not in the queue. This happens once if a season begins, and again if Redis's
+ * clock is set at that time.
  */
 const MOST_OPENINGS = 3;
 
@@ -66,7 +69,7 @@ export const submitScore = endpoint({
     ...seasonField,
   }),
   errors: ['integrity_failed', 'game_not_found', 'server_only'],
-  // A personal best counts against the limit of ledger entries, because Redis keeps both forever.
+  // A personal best counts within the limit of ledger entries, because Redis keeps it forever, as it keeps a ledger entry.
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name: sent } }, services: SubmitServices) {
@@ -114,11 +117,11 @@ export const submitScore = endpoint({
     if (word === 'season_unopened') throw new Error(`the current season of ${game} keeps changing: is Redis's clock being set?`);
     const { text: top, season } = call.listOf(list);
     // Redis answers this process before it writes the published message to the other processes. The next reply of Redis shows that the
-    // message is written. So a client that reads the board after this answer sees the score on every process.
+    // message is written. So a client that reads the board after this answer sees the score, whichever process it asks.
     if (call.others(Number(listeners)) > 0) await scripts.barrier(keys.scores);
     const settlingMs = SETTLING_MS - scripts.servedMs(keys.scores);
     if (settlingMs > 0) await pause(settlingMs);
-    // The answer is joined as text, because the list is already JSON text. `Number` writes the score as the shortest text of its double.
+    // The answer is joined as text, because the list is already JSON text. `Number` makes the score the shortest text of its double.
     const isPersonalBest = personalBest === '1';
     const text = `{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${isPersonalBest},"top":${top}${season}}`;
     return new Submitted(text, isPersonalBest);

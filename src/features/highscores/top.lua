@@ -7,7 +7,7 @@
 -- Library season.lua: board_for, shown_version
 -- Answers season_not_found top(season or '', its end, version; member, score …) own(rank, member, score of the account, three times '' without an entry; season or '', its end, version; member, score …)
 --
--- If the version is still `known`, the caller already has the entries, and the answer ends with the version.
+-- If the version still equals `known`, the caller already has the entries, and the answer ends with the version.
 local shown_scores, shown_players, shown_order, id, ends = board_for(scores, players, order, period, season)
 if not shown_scores then return {'season_not_found'} end
 local is_ascending = shown_order == 'asc'

@@ -100,7 +100,7 @@ async function topOfSeason(game: string, season: string, caller: TopCaller | und
   return { game, top: parseEntries(figures), ...you, ...seasonIn(id!, endsAt!) };
 }
 
-/** The caller's entry in an answer: null without an entry. @param rank the rank of the entry; '' if the caller has no entry */
+/** The caller's entry in an answer, or null if the caller has no entry. @param rank the rank of the entry; '' if the caller has no entry */
 function ownEntry(rank: string, figures: readonly string[]): z.output<typeof OwnEntry> {
   return rank === '' ? null : parseEntries(figures, { place: 0, rank: Number(rank) })[0]!;
 }

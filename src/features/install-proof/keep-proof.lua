@@ -1,5 +1,5 @@
--- Records that an install of an account was proven genuine. The account may have moved, or may have been banned or deleted, since it
--- requested the nonce; then nothing is recorded.
+-- Records that an install of an account was proven genuine. If the account has moved, or was banned or deleted, since it requested the
+-- nonce, nothing is recorded.
 -- KEYS account, standing
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -22,8 +22,8 @@ export const giveNonce = defineScript({
 });
 
 /**
- * How long Redis keeps a nonce, in seconds: a minute longer than it is valid, for clocks that differ. The service's clock decides whether a
- * nonce has expired.
+ * How long Redis keeps a nonce, in seconds. This is a minute longer than the nonce is valid, because whether it has expired is decided by
+ * the service's clock, which may differ from Redis's.
  */
 const NONCE_KEPT_SECONDS = NONCE_LIFE_SECONDS + 60;
 

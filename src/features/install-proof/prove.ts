@@ -43,7 +43,7 @@ export const storeInstall = endpoint({
     '(LICENSED). The first proof that names a nonce uses it up, even if the proof fails: request a new nonce before you try again. ' +
     'A nonce requested with credentials is bound to their account: another account is refused with 409 `nonce_used`, and a proof sent ' +
     'without credentials is recorded for the bound account. A proof with an unbound nonce is recorded for the account that sends it. ' +
-    'A proof with an unbound nonce and without credentials is verified and not recorded.',
+    'A proof with an unbound nonce and without credentials is verified but not recorded.',
   body: z.object({
     nonce: Nonce,
     integrityToken: StoreToken.meta({ description: "The app store's attestation of the install, made for this nonce." }),
@@ -53,7 +53,7 @@ export const storeInstall = endpoint({
     installVerified: z.literal(true),
     packageName: z.string().meta({ description: 'The app that the token proves genuine.', example: 'com.example.game' }),
     accountId: AccountId.optional().meta({
-      description: 'The account that the proof is recorded for; only in replies to requests with credentials.',
+      description: 'The account for which the proof is recorded. Only replies to requests with credentials have it.',
     }),
   }),
   errors: ['bad_token', 'integrity_failed', 'nonce_used', 'store_unconfigured', 'app_store_unavailable'],
@@ -99,8 +99,8 @@ async function verify(installs: InstallProofs, ...asked: Parameters<InstallProof
 }
 
 /**
- * Records the proof. If the account does not exist yet, this call creates the account, without regard to the rate limit for new accounts:
- * that limit has already counted the request for the nonce, and a nonce creates one account at most.
+ * Records the proof. If the account does not exist yet, this call creates it. The rate limit for new accounts does not apply here, because
+ * it has already counted the request for the nonce, and a nonce creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
 async function recordProof(accountId: string, { scripts }: ScriptServices): Promise<void> {

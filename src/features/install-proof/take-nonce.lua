@@ -1,4 +1,5 @@
--- Uses up a nonce: the first caller gets it. A nonce bound to an account is refused to every other account, and stays unused.
+-- Uses up a nonce for the first caller that names it. If the nonce is bound to an account, every other account is refused, and the nonce
+-- stays unused.
 -- KEYS nonce
 -- ARGV caller_id (or ''), at
 -- Prologue check-caller.lua

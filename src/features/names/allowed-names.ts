@@ -4,7 +4,7 @@ import { invalid } from '../../errors.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { NameWords } from './name-words.ts';
 
-/** Checks names of players against the list of words that NAME_WORDS_FILE forbids. Without the setting every name is allowed. */
+/** Checks names of players against the list of forbidden words in NAME_WORDS_FILE. Without this setting every name is allowed. */
 export class AllowedNames {
   readonly #words: WatchedFile<NameWords> | undefined;
 

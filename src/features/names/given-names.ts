@@ -4,7 +4,10 @@ import type { Subscriptions } from '../../redis/subscriber.ts';
 import { GIVEN_NAMES } from './model.ts';
 import { read, readHash } from '../../redis/reads.ts';
 
-/** How often a process reads the index of given names, in milliseconds, in case a message about a change got lost with its connection. */
+/**
+ * The interval at which a process reads the index of given names, in milliseconds. It is needed because a message about a change is lost if
+ * the connection breaks.
+ */
 const POLL_INTERVAL_MS = 3000;
 
 export interface GivenNamesOptions {
@@ -13,7 +16,9 @@ export interface GivenNamesOptions {
   readonly log: Logger;
 }
 
-/** The names that operators gave accounts, in the memory of this process. While Redis is away, the process keeps the names that it has. */
+/**
+ * The names that operators gave accounts, in the memory of this process. While Redis is down, the process keeps the names that it has read.
+ */
 export class GivenNames {
   readonly #options: GivenNamesOptions;
   readonly #poll: NodeJS.Timeout;
@@ -53,7 +58,7 @@ export class GivenNames {
       const { scripts } = this.#options;
       const [known] = await read(scripts, 'HGET', GIVEN_NAMES, 'version');
       if (known !== this.#version) {
-        // Two reads may overlap. The older index can then replace the newer one only until the next read.
+        // Two reads may overlap. Then an older index may replace a newer one, but only until the next read.
         const index = new Map(await readHash(scripts, GIVEN_NAMES));
         [this.#names, this.#version] = [index, index.get('version') ?? ''];
         index.delete('version');

@@ -8,7 +8,7 @@ import { read } from '../../redis/reads.ts';
 
 const GivenName = z.object({ name: z.string(), givenAt: z.iso.datetime() });
 
-/** The name that an operator gave an account. It replaces the name that the player chose. */
+/** The name that an operator gave an account. Other players see it in place of the name that the player chose. */
 export const nameHolding = {
   name: 'given name',
   fields: [nameFields],

@@ -3,15 +3,15 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
 /**
- * The account's fields of a name that operators gave it: the time, the name, the operator and the reason. The fields decide; the index
- * GIVEN_NAMES is a copy of the names.
+ * The account's fields about a name that an operator gave it: the time, the name, the operator and the reason. These fields are
+ * authoritative. The index GIVEN_NAMES has copies of the names.
  */
 export const nameFields = heldFields('later', 'nameGivenAt', 'nameGiven', 'nameGivenBy', 'nameGivenReason');
 
 /**
- * The key of the index of given names, a hash: the given name by account id, and the field `version`, which rises with each change. Each
- * change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score needs no read of
- * Redis.
+ * The Redis key of the index of given names. It is a hash of account id → given name, with a field `version` that rises with each change.
+ * Each change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score needs no
+ * read of Redis.
  */
 export const GIVEN_NAMES = '{given-names}';
 

@@ -30,26 +30,26 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   return name === null || name === '' ? [] : compare(id, probe);
 }
 
-/** Compares the name in the index with the name in the account, which decides. */
+/** Compares the name in the index with the name in the account, which is authoritative. */
 async function compare(id: string, probe: Probe): Promise<Finding[]> {
   const index = GIVEN_NAMES;
   const replies = await probe.together(['HGET', index, id], ['HGET', accountKey(id), 'nameGiven'], ['EXISTS', accountKey(id)]);
   const [listed, given] = [replies[0] as string | null, (replies[1] as string | null) || null];
   if (listed === given) return [];
   const { target, moving, deleted } = await standingIn(id, probe);
-  // The name of a guest that moves, and of an account that is being erased, leaves the index in a later step.
+  // If a guest moves or an account is being erased, a later step removes its name from the index.
   if ((target ?? moving) !== undefined || deleted?.isClosed === false) return [];
   if (replies[2] === 0 && deleted === undefined) return [(await missingAccount(id, probe)) ?? differs(id, listed, given, probe)];
   if (await holds(moveKeys.unfinished, (member) => member.split(' ')[1] === id, probe)) return [];
   if ((await probe.ask('EXISTS', index)) === 1) return [differs(id, listed, given, probe)];
-  const text = 'It holds nothing, and there are accounts with given names: the names that their players send are shown.';
+  const text = 'It is empty, although some accounts have given names: the service shows the names that their players send instead.';
   return [{ ...differs(id, listed, given, probe), subject: `key ${index}`, text }];
 }
 
 function differs(id: string, listed: string | null, given: string | null, probe: Probe): Finding {
   const said = (name: string | null): string => (name === null ? 'no name' : `"${name}"`);
-  const text = `Its fields have ${said(given)} that operators gave it, and ${GIVEN_NAMES} has ${said(listed)}.`;
-  // Processes read the index again once its version changes. The time is no version that a process knows.
+  const text = `Its fields have ${said(given)} as the name that an operator gave it, but ${GIVEN_NAMES} has ${said(listed)}.`;
+  // Processes read the index again once its version changes. As the new version, the time differs from any version that a process knows.
   const commands: Command[] = [
     given === null ? ['HDEL', GIVEN_NAMES, id] : ['HSET', GIVEN_NAMES, id, given],
     ['HSET', GIVEN_NAMES, 'version', Math.floor(probe.now() / 1000) * 1000],

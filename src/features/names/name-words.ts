@@ -15,7 +15,10 @@ interface Runs {
   readonly counts: readonly number[];
 }
 
-/** Words by the letters of their runs. Several words may have the same letters, so each value is a list of the counts of these words. */
+/**
+ * Words as runs of equal letters. The key is the letters of the runs. Several words may have the same letters, so the value is a list with
+ * the counts of each word.
+ */
 type WordList = Map<string, (readonly number[])[]>;
 
 /** A list of words that no name may contain. */
@@ -24,7 +27,7 @@ export class NameWords {
   readonly #whole: WordList = new Map();
   /** Words that are refused inside other words too. */
   readonly #anywhere: WordList = new Map();
-  /** The numbers of runs that the words of `#anywhere` have. */
+  /** The lengths, in runs, that occur among the words of `#anywhere`. */
   readonly #lengths: readonly number[];
 
   /**
@@ -76,7 +79,7 @@ function has(list: WordList, { letters, counts }: Runs): boolean {
 }
 
 /**
- * Whether each run of a text is at least as long as that of a word with the same letters.
+ * Whether each run of a text is at least as long as the run of a word that has the same letters.
  * @param at the run of the text at which the word begins
  */
 function isWithin(word: readonly number[], counts: readonly number[], at: number): boolean {
@@ -87,8 +90,8 @@ const BETWEEN = /[^\p{L}\p{M}\p{N}]+/u;
 const LEETS = /[\d@$!|+€]/g;
 
 /**
- * The words of a folded name. A capital inside a text may begin a word or not, so both readings are among the words: `the BadWord` has
- * `the`, `bad`, `word` and `badword`.
+ * The words of a folded name. A capital letter inside a text may or may not begin a word, so the words of both readings are returned:
+ * `the`, `bad`, `word` and `badword` for `the BadWord`.
  */
 function tokensOf(text: string): string[] {
   const tokens = text.split(BETWEEN);

@@ -14,7 +14,8 @@ export class PlayerNames {
   }
 
   /**
-   * The name under which an account is shown: the name that operators gave the account, else the name that its player sends.
+   * The name under which an account is shown: the name that an operator gave the account or, if there is none, the name that its player
+   * sends.
    * @param name the name that the player sends. Undefined: the player sends none, and none is shown
    * @throws Refusal `invalid_request` for a name with a word of NAME_WORDS_FILE
    */

@@ -1,13 +1,14 @@
--- Takes a step in a pairing: scan reads it, confirm claims it, deny refuses it. One claimant wins.
+-- Takes a step in a pairing: `scan` reads the pairing, `confirm` claims it, and `deny` refuses it. Only the first claimant gets the
+-- pairing.
 -- KEYS pair
 -- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing), sign_in (of the caller's session, or '')
 -- Prologue open-account.lua: account, open_account, tell_event, answer, moved_in, generation
 -- Library standing.lua: has_guest
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --
--- A scan reserves nothing: otherwise whoever photographs the QR code could lock the owner of the code out. The field `scanner` is the
--- account that scanned, or SEVERAL. An account that scanned alone may deny the pairing. Any other denial changes nothing, and the answer is
--- the pairing's status.
+-- A scan reserves nothing, because otherwise anybody who photographs the QR code could lock out the code's owner. The field `scanner` has
+-- the account that scanned, or SEVERAL. If only one account has scanned, it may deny the pairing. Any other denial changes nothing, and the
+-- answer is the pairing's status.
 local SEVERAL = '*' -- in `scanner` after several accounts scanned
 local found = redis.call('HMGET', pair,
   'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered', 'scanner')
@@ -17,11 +18,11 @@ if not status or at >= forgotten_at then return {'pair_not_found'} end
 
 local function details(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
--- A guest that scanned or claimed the pairing may have moved into the caller's account since. The caller may continue after the guest's
--- scan. A guest's claim ends with the move if the browser has not fetched the session yet.
+-- A guest that scanned or claimed the pairing may have moved into the caller's account since then. The caller may continue after the
+-- guest's scan. If the guest claimed the pairing, its claim ended with the move, unless the browser had already fetched the session.
 local function is_guests(id) return id and has_guest(moved_in, id) end
 local function is_own(id) return id == claimant or is_guests(id) end
--- Keeps the first name that the winner sends. The asking browser shows this name.
+-- Keeps the first name that the claimant sends. The asking browser shows this name.
 local function keep_name() if name ~= '' then redis.call('HSETNX', pair, 'claimedBy', name) end end
 
 if (status == 'pending' or status == 'scanned') and at >= expires_at then status = 'expired' end
@@ -51,13 +52,13 @@ if step == 'deny' then
   return details('denied')
 end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
--- The audit compares `winner` with `claimant`: a claim is final, so both must stay the same.
+-- A claim is final, so `claimant` must never change. The audit compares it with `winner`.
 redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation', generation, 'kind', kind, 'signIn', sign_in)
 keep_name()
 set_status('claimed')
 if emits then
-  -- The pairing id is as `pairingIdOf` of model.ts makes it. If the account is on another primary, the relay of events numbers the event in
-  -- the account's slot.
+  -- This computes the pairing id as `pairingIdOf` of model.ts does. If the account is on another primary, the relay of events numbers the
+  -- event in the account's slot.
   local pairing_id = string.sub(redis.sha1hex('coinop:pairing:' .. string.sub(pair, 7, -2)), 1, 22)
   if account == '' then emit('p ' .. claimant .. ' ? ' .. pairing_id) else tell_event(claimant, 'p', pairing_id) end
 end

@@ -47,9 +47,11 @@ export const claimPairing = endpoint({
   }),
   reply: z.object({
     status: PairStatus,
-    matchCode: z
-      .string()
-      .meta({ description: 'Two digits. If the asking screen shows other digits, it shows another pairing.', example: '42' }),
+    matchCode: z.string().meta({
+      description:
+        'Two digits, which the screen that asks for the sign-in shows too. If the screen shows other digits, its pairing is another one.',
+      example: '42',
+    }),
     requester: z
       .object({
         address: z.string(),
@@ -95,7 +97,7 @@ export const claimPairing = endpoint({
   },
 });
 
-/** The kind of the session that the asking browser gets. `passed`: the caller's own session comes from a pairing. */
+/** The kind of the session that the browser with the pairing gets. `passed`: the caller's own session comes from a pairing. */
 function kindOf({ session }: Pick<Caller, 'session'>): PairedKind {
   return session?.kind === 'pairing' ? 'passed' : 'pairing';
 }

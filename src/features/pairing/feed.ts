@@ -3,7 +3,7 @@ import type { Feed, State } from '../../server/live/feed-types.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
 import { read } from '../../redis/reads.ts';
 
-/** The position of each status in the life of a pairing. Statuses at position 3 are final. */
+/** The place of each status in the order in which a pairing has them. Statuses at position 3 are final. */
 const positions: Record<PairStatusWord, number> = { pending: 1, scanned: 2, claimed: 3, denied: 3, expired: 3 };
 
 export function positionOf(status: PairStatusWord): number {
@@ -11,8 +11,8 @@ export function positionOf(status: PairStatusWord): number {
 }
 
 /**
- * The feed of pairings. `claim.lua` publishes each new status. No script publishes that a pairing expired: `changesAt` of the state says
- * when it expires.
+ * The feed of pairings. `claim.lua` publishes each new status. No script publishes that a pairing has expired, so the state has the time of
+ * its expiry in `changesAt`.
  */
 export function pairFeed(scripts: ScriptRunner, now: () => number): Feed {
   return {

@@ -3,7 +3,9 @@ import { z } from 'zod';
 import type { ListedKind } from '../../accounts/session-list.ts';
 import { cookieValue } from '../../server/identity/cookies.ts';
 
-/** How long a pairing can be claimed: long enough to find the phone, and short enough that a photo of the QR code is soon worthless. */
+/**
+ * How long a pairing can be claimed. This is long enough to find the phone, and short enough that a photo of the QR code is soon worthless.
+ */
 export const PAIR_LIFE_SECONDS = 180;
 
 /** How long Redis keeps a pairing after it can no longer be claimed, so that a late poll still reads the pairing's status. */
@@ -14,14 +16,15 @@ export const POLL_INTERVAL_SECONDS = 2;
 
 export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']).meta({ id: 'PairingStatus' });
 
-/** The kinds under which the account's list of sessions may have the session of a pairing. */
+/** The kinds that the session of a pairing may have in the account's list of sessions. */
 export type PairedKind = Extract<ListedKind, 'pairing' | 'passed'>;
 
 export type PairStatusWord = z.output<typeof PairStatus>;
 
 /**
  * The token of a pairing in a request. Accepts any text: a text that cannot be a token is `pair_not_found` (404), not `invalid_request`
- * (400). So a client has one case less to handle, and every wrong token counts against the limit of wrong guesses.
+ * (400). So a client has one case less to handle, and every wrong token counts as a wrong guess, of which a client has only a limited
+ * number.
  */
 export const PairToken = z.string().min(1, 'Must not be empty').meta({ description: 'The token of a pairing, from POST /v1/pair/new.' });
 
@@ -52,9 +55,9 @@ export function pairingIdOf(token: string): string {
 }
 
 /**
- * The cookie with a secret for each of the browser's latest pairings, newest first, separated by dots. With a single secret, a second tab
- * would take the session away from the first tab. Each secret is valid only for the pairing with which it was made, so an attacker gains
- * nothing by planting a secret in another browser.
+ * The cookie with a secret for each of the browser's latest pairings, newest first, separated by dots. If it had only one secret, a pairing
+ * in a second tab would take the session away from the first tab. Each secret is valid only for the pairing with which it was made, so an
+ * attacker gains nothing by planting a secret in another browser.
  */
 export const PAIR_COOKIE = 'svc_pair';
 

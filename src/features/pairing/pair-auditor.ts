@@ -13,7 +13,10 @@ export const pairAuditor: Auditor = {
 /** The longest time that Redis keeps a pairing. */
 const FORGOTTEN_SECONDS = 13 * 60;
 
-/** How many characters of a pairing's token a finding shows: anybody with the whole token could claim the pairing. */
+/**
+ * How many characters of a pairing's token a finding shows. It does not show more, because anybody with the whole token could claim the
+ * pairing.
+ */
 const SHOWN = 6;
 
 async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
@@ -26,30 +29,31 @@ async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
   if (ttlMs === -1) problems.push('It never expires.');
   if (!STATUSES.has(status!) || !isTime(expiresAt!) || !isTime(forgottenAt!))
     problems.push('Its status or one of its times cannot be read.');
-  if (status === 'claimed' && claimant === '') problems.push('It is claimed, and has no claimant.');
-  if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`It is ${status}, and has the claimant ${claimant}.`);
+  if (status === 'claimed' && claimant === '') problems.push('It is claimed, but has no claimant.');
+  if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`It is ${status}, but has the claimant ${claimant}.`);
   // Pairings that were claimed by an older version of the service have no field `winner`.
-  if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, and its claimant is ${claimant || 'nobody'}.`);
+  if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, but its claimant is ${claimant || 'nobody'}.`);
   else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, probe)))
-    problems.push(`It gave a session of ${claimant}, whose list of sessions does not have it.`);
+    problems.push(`It gave the browser a session of ${claimant}, but that account's list of sessions does not have this session.`);
   if (problems.length === 0) return [];
   const commands: Command[] = ttlMs === -1 ? [['EXPIRE', key, FORGOTTEN_SECONDS]] : [];
   return [{ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text: problems.join(' '), commands }];
 }
 
 /**
- * The statuses that the field `status` of a pairing may have. A script writes `expired` only where the guest that claimed the pairing has
- * moved. A pairing that nobody claims in time keeps `pending` or `scanned`, and is shown as expired.
+ * The statuses that the field `status` of a pairing may have. A script writes `expired` only if the guest that claimed the pairing has
+ * moved. If nobody claims a pairing in time, the field keeps `pending` or `scanned`, and clients get `expired`.
  */
 const STATUSES = new Set(['pending', 'scanned', 'claimed', 'denied', 'expired']);
 
-/** The statuses of a pairing that has a claimant. `expired`: the claimant was a guest, and has moved. */
+/** The statuses of a pairing that has a claimant. `expired`: the claimant was a guest that has moved. */
 const CLAIMED = new Set(['claimed', 'expired']);
 
 const isTime = (text: string): boolean => /^\d{1,15}$/.test(text);
 
 /**
- * Whether the account's list of sessions has the session, or lacks it for a reason: the session ended, or the account moved or was deleted.
+ * Whether the account's list of sessions has the session, or rightly lacks it because the session ended, or because the account moved or
+ * was deleted.
  */
 async function hasSession(accountId: string, id: string, generation: string, probe: Probe): Promise<boolean> {
   const [isListed, hasEnded] = await probe.together(['HEXISTS', sessionsKey(accountId), id], ['EXISTS', signedOutKey(accountId, id)]);

@@ -15,14 +15,16 @@ export const pairingPage = endpoint({
   description:
     'It shows the match code and the asking browser, and claims the pairing with the session that this browser has, once its user ' +
     'confirms. It makes no account. With `PLAYGROUND=on` it makes a guest if its user asks for one. `APP_LINK` adds a link into the app.',
-  query: z.object({ token: z.string().optional().meta({ description: 'The token of the pairing. The page explains a bad one.' }) }),
+  query: z.object({
+    token: z.string().optional().meta({ description: 'The token of the pairing. If the token is bad, the page says so.' }),
+  }),
   reply: z.object({}),
   mediaType: HTML,
   example: `curl -s $base/pair`,
   handle: ({ meta }, { config }: Pick<Services, 'config'>) => new Reply(new Encoded(page(config)), { headers: pageHeaders(meta.origin) }),
 });
 
-/** The HTML of the page. It is the same for every token: the browser module reads the token from the page's URL. */
+/** The HTML of the page. The page is the same for every token, because the browser module reads the token from the page's URL. */
 function page({ APP_LINK = '', PLAYGROUND }: Config): string {
   return layout({
     title: 'Sign in another screen · coinop',

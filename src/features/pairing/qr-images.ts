@@ -4,23 +4,25 @@ import { Encoded, type RequestMeta } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import { pairingUrl } from './model.ts';
 
-/** The width of the light border around the QR code, in modules, so that cameras find the code (ISO/IEC 18004, section 6.3.8). */
+/**
+ * The width of the light border around the QR code, in modules. Cameras need this border to find the code (ISO/IEC 18004, section 6.3.8).
+ */
 const QUIET_ZONE = 4;
 
-/** The most images in the cache, of 4 KB each for a URL of usual length. */
+/** The most images in the cache. An image takes 4 KB for a URL of usual length. */
 const MOST_IMAGES = 200;
 
 /**
- * The number of requests as which each image after the first of a pairing counts. Drawing an image takes 2 ms of CPU time, and 4 ms for the
- * longest Host: as much as forty coin operations. The first image is free, because the number of pairings is limited. Without PUBLIC_URL a
- * client could have images of one pairing drawn for any number of Hosts.
+ * For each pairing, every image after the first counts as this number of requests. Drawing an image takes 2 ms of CPU time, or 4 ms for the
+ * longest Host, which is as much as forty coin operations. The first image is free, because the number of pairings is limited. Without
+ * PUBLIC_URL a client could ask for images of one pairing for any number of Hosts.
  */
 const DRAWING_COSTS = 40;
 
 /** A cache of the QR codes of pairings. */
 export class QrImages {
   readonly #images = new Map<string, Encoded>();
-  /** The tokens of pairings whose free image has been drawn: about 1 MB. */
+  /** The tokens of pairings whose free image has been drawn. They take about 1 MB. */
   readonly #drawn = new LruCache<string, true>(10_000);
 
   /** The QR code of a pairing. @throws Refusal `rate_limited` if the client has to wait before the image is drawn */
@@ -38,7 +40,7 @@ export class QrImages {
     return image;
   }
 
-  /** Draws a text as a QR code in SVG. A run of dark modules in a row is one rectangle, which halves the size of the image. */
+  /** Draws a text as a QR code in SVG. Draws neighbouring dark modules of a row as one rectangle, which halves the size of the image. */
   draw(text: string): string {
     // A camera can read a code of error-correction level M in spite of a reflection on the screen. A higher level would make the modules
     // smaller.

@@ -16,7 +16,7 @@ export const pairingQrCode = endpoint({
   description:
     'It holds the `url` of `POST /v1/pair/new`: dark on white with its quiet zone, for light and dark pages alike. Show it at least 160 ' +
     'CSS pixels wide. A token that does not exist counts against the limit of wrong tokens (RATE_LIMIT_MISSES_PER_MINUTE). ' +
-    'The image of a pairing that has ended can be read as long as its status.',
+    'After a pairing has ended, its image can be read for as long as its status.',
   query: z.object({ token: PairToken }),
   reply: z.object({}),
   mediaType: 'image/svg+xml',

@@ -47,7 +47,9 @@ export const pairingStatus = endpoint({
     status: PairStatus,
     sessionToken: HandedToken,
     claimedBy: z
-      .object({ name: z.string().optional().meta({ description: 'What the claimant calls itself. It proves nothing.', example: 'Ada' }) })
+      .object({
+        name: z.string().optional().meta({ description: 'The name that the claimant gave itself. It proves nothing.', example: 'Ada' }),
+      })
       .optional()
       .meta({ description: 'With `claimed`, for the client that holds svc_pair or the secret.', example: { name: 'Ada' } }),
   }),
@@ -68,15 +70,15 @@ export const pairingStatus = endpoint({
       });
       if (!found) return refuse('pair_not_found');
     }
-    // A HEAD request gets no session: its answer has no body with the token, and a pairing gives its session only once.
+    // A HEAD request gets no session, because its answer has no body for the token, and a pairing gives its session only once.
     const secretHashes = meta.isHead ? '' : givenSecrets(meta).map(secretHash).join(' ');
     const read = (claimantState: string) =>
       scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantState });
     let [word, ...figures] = await read('?');
     if (word === 'claimant_wanted') {
       const [accountId, generation, asks, userAgent, kind, signIn] = figures as [string, string, string, string, PairedKind, string];
-      // The session is listed before it is handed over. If the process dies in between, the next poll hands over a session with the listed
-      // id.
+      // The session is added to the account's list before the browser gets it. If the process dies in between, the next poll gives the
+      // browser a session with the same id.
       const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind, signIn, userAgent };
       [word, ...figures] = await read(await (asks === '1' ? listSession(session, { scripts, now }) : stateOf(accountId, scripts)));
     }

@@ -14,12 +14,15 @@ export interface FoundBookings {
 export type FindBookings = (owners: Iterable<string>, keys: readonly string[], probe: Probe) => Promise<FoundBookings | undefined>;
 
 /**
- * The most ledger entries of a purchase that the audit compares with its record. A purchase has one entry, and two further ones for each
- * refund that is reversed.
+ * The most ledger entries of a purchase that the audit compares with its record. A purchase has one entry, and two further entries for each
+ * refund that the store reverses.
  */
 const MOST_ENTRIES = 50;
 
-/** The smallest difference of units that is a finding. Smaller differences come from the rounding of fractions (`purchase-coins.lua`). */
+/**
+ * A difference of units is a finding only if it is at least this large. Smaller differences come from the rounding of fractions
+ * (`purchase-coins.lua`).
+ */
 const LEAST_UNITS = 1e-6;
 
 export const subjectOf = (purchaseId: string): string => `coin-purchase ${purchaseId}`;
@@ -36,7 +39,7 @@ export function isReadable(fields: ReadonlyMap<string, string>): boolean {
 
 /** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
 export function lostPurchase(purchaseId: string): Finding {
-  const text = 'Its record is lost, and other Redis keys name the purchase: its coins could be granted again.';
+  const text = 'Its record is lost, although other Redis keys name the purchase, so its coins could be granted again.';
   return { kind: 'lost_purchase', subject: subjectOf(purchaseId), text };
 }
 
@@ -62,7 +65,7 @@ function keysOf(purchaseId: string, { store, booking, transfer, moves, entries }
 
 /**
  * Compares a purchase's record with the entries that the purchase made in ledgers. The record adds an entry to its sums only after a ledger
- * has the entry. So a ledger has each entry of the sums, unless retention has deleted the entry.
+ * has the entry. So each entry in the sums is in a ledger, unless retention has deleted it.
  */
 export async function checkBookings(purchaseId: string, fields: ReadonlyMap<string, string>, probe: Probe, find: FindBookings) {
   const document = documentOf(fields);
@@ -70,7 +73,7 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
   if (owner === '-' || entries > MOST_ENTRIES) return [];
   const lastMove = moves.at(-1);
   if (lastMove !== undefined && lastMove.to !== owner) {
-    const text = `Its record names account ${owner}, and its last move gave it to account ${lastMove.to}.`;
+    const text = `Its record names account ${owner}, but its last move gave it to account ${lastMove.to}.`;
     return [ofOwner(purchaseId, text, lastMove.to)];
   }
   const { counted, moved } = keysOf(purchaseId, document);
@@ -84,11 +87,11 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
   const missing = booked.filter(({ entry }) => entry === undefined);
   if (missing.length > 0 && !found.hasAllSince(at)) return [];
   if (missing.length > 0) {
-    const text = `Its record counts its entry ${missing[0]!.number}, which the ledger of account ${owner} does not have.`;
+    const text = `Its record counts its ledger entry ${missing[0]!.number}, but the ledger of account ${owner} does not have this entry.`;
     const causes = [...explainedBy, `key ${KEY_SECRET}`];
     return [{ kind: 'purchase_without_entry', subject, text, explainedBy: causes, commands: bookAgain(purchaseId, document, fields) }];
   }
-  // An operator has corrected the purchase's coins by an entry with the key of `undoKeyOf`.
+  // The entry shows that an operator has corrected the purchase's coins, so the sums may differ.
   if (found.entries.get(undo)?.letter === entryLetters.adjust) return [];
   const sums = { granted: sumOf(booked, 'topup'), taken: 0 - sumOf(booked, 'refund') };
   const wrong = wrongFields(document, fields, sums);
@@ -128,10 +131,10 @@ function wrongFields(
   const names = Object.keys(right);
   const now = names.map((name) => `${name} ${fields.get(name) ?? 'nothing'}`).join(', ');
   const then = names.map((name) => `${name} ${right[name]}`).join(', ');
-  const texts = names.length === 0 ? [] : [`Its record has ${now}; by its entries in the ledger it is ${then}.`];
+  const texts = names.length === 0 ? [] : [`Its record has ${now}, but by its entries in the ledger it should have ${then}.`];
   const most = coinsOf(returnedUnits, Number(right['unitCoins'] ?? unitCoins));
   if (sums.taken < 0 || (fields.has('unitCoins') && sums.taken > most))
-    texts.push(`Its refunds took ${sums.taken} coins, and the units that were refunded had given ${most}.`);
+    texts.push(`Its refunds took ${sums.taken} coins, but the units that were refunded had given ${most}.`);
   return texts.length === 0 ? undefined : [right, texts.join(' ')];
 }
 
@@ -141,8 +144,8 @@ function setFields(purchaseId: string, fields: Readonly<Record<string, string | 
 }
 
 /**
- * Commands that make the service book an entry again. The entry has the same idempotency key, so if a ledger has it after all, nothing is
- * booked.
+ * Commands that make the service book an entry again. The entry has the same idempotency key as before, so if a ledger has it after all,
+ * nothing is booked.
  */
 function bookAgain(
   purchaseId: string,
@@ -168,9 +171,9 @@ function differsFromStore(
   const has = Number(fields.get('grantedUnits') ?? 0) - Number(fields.get('returnedUnits') ?? 0);
   const due = state === 'purchased' ? quantity - refunded : 0;
   if (Math.abs(due - has) < LEAST_UNITS) return [];
-  const text = `It is ${state} with ${quantity} units, ${refunded} of them refunded, and its ledger entries are for ${has}.`;
-  // The next check of the purchase asks the store, and books the difference. A store that does not count refunds could not correct the
-  // record.
+  const text = `It is ${state} with ${quantity} units, ${refunded} of them refunded, but its ledger entries are for ${has}.`;
+  // The next check of the purchase asks the store, and books the difference. If the store does not report the number of refunded units, its
+  // answer could not correct the record.
   const commands: Command[] = tellsRefunds || refunded === 0 ? [['ZADD', purchaseKeys.due, 0, purchaseId]] : [];
   return [{ kind: 'purchase_differs', subject: subjectOf(purchaseId), text, commands }];
 }
@@ -185,7 +188,7 @@ function differsInMoves(subject: string, moved: ReturnType<typeof keysOf>['moved
       isRight(taken ?? (isNothing(move) ? 0 : undefined), 0 - (move.taken ?? 0))
     )
       return [];
-    const text = `By its record its move ${number} took ${move.taken ?? 0} coins and gave ${move.coins}, and the ledgers have ${0 - (taken ?? 0)} and ${given ?? 0}.`;
+    const text = `By its record its move ${number} took ${move.taken ?? 0} coins and gave ${move.coins}, but by the ledgers it took ${0 - (taken ?? 0)} and gave ${given ?? 0}.`;
     return [{ kind: 'purchase_differs', subject, text }];
   });
 }
@@ -206,8 +209,8 @@ export interface BoughtEntry {
 const AT_ONCE = 100;
 
 /**
- * Compares the entries of one ledger that come from purchases with the records of the purchases: each purchase has a record, and the record
- * names the account.
+ * Compares the entries of one ledger that come from purchases with the records of these purchases. Each purchase must have a record, and
+ * the record must name the ledger's account.
  * @param undone idempotency keys of the entries by which operators have corrected the coins of purchases
  */
 export async function checkBought(
@@ -246,8 +249,8 @@ interface Bought {
 }
 
 /**
- * Checks that the record names the account whose ledger has the entries. If only this ledger has them, the record is wrong. If the ledger
- * of the account that the record names has them too, the coins were granted twice.
+ * Checks that the record names the account whose ledger has the entries. If only this ledger has them, the record is wrong. If the record
+ * names another account whose ledger has them too, the coins were granted twice.
  */
 async function checkOwner(
   { accountId, guestId, purchaseId, entries, document }: Bought,
@@ -267,11 +270,11 @@ async function checkOwner(
   const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
   const subject = subjectOf(purchaseId);
   if (found === undefined || keys.some((key) => found.entries.has(key))) {
-    const text = `Its coins were granted twice: to account ${owner}, which its record names, and ${coins} to account ${accountId}.`;
+    const text = `Its coins were granted twice: to account ${owner}, which its record names, and again (${coins} coins) to account ${accountId}.`;
     return [{ kind: 'granted_twice', subject, text }];
   }
   const named = guestId ?? accountId;
-  const text = `Its record names account ${owner}, whose ledger has no entry of it, and its entry is in the ledger of account ${named}.`;
+  const text = `Its record names account ${owner}, whose ledger has no entry of it, but its entry is in the ledger of account ${named}.`;
   // If the ledgers lack old entries, retention may have deleted the entry of the account that the record names.
   return [ofOwner(purchaseId, text, found.hasAllSince(document.at) ? named : undefined)];
 }
@@ -283,8 +286,8 @@ export function ofOwner(purchaseId: string, text: string, owner: string | undefi
 }
 
 /**
- * Checks that a ledger has no entry with a higher number than `entries` of the record. The record raises `entries` before a ledger gets the
- * entry.
+ * Checks that a ledger has no entry of the purchase with a higher number than `entries` of the record. The service raises `entries` before
+ * a ledger gets an entry.
  */
 function checkNumbers({ purchaseId, entries, document, accountId }: Bought): Finding[] {
   const numbers = entries.map(({ key }) => key.split('·')[3] ?? '');
@@ -294,9 +297,9 @@ function checkNumbers({ purchaseId, entries, document, accountId }: Bought): Fin
   if (most <= document.entries && mostMoved <= document.moves.length) return [];
   const what =
     most > document.entries
-      ? `entry ${most}, and its record counts ${document.entries}`
-      : `move ${mostMoved}, and its record has ${document.moves.length}`;
-  const text = `The ledger of account ${accountId} has its ${what}: the record is an older one, or was changed.`;
+      ? `entry ${most}, but its record counts ${document.entries} entries`
+      : `move ${mostMoved}, but its record has ${document.moves.length} moves`;
+  const text = `The ledger of account ${accountId} has its ${what}: the record is an old copy, or was changed.`;
   const coins = (letter: string): number =>
     entries.reduce((sum, entry) => (entry.letter === letter && !entry.key.includes('·m') ? sum + entry.coins : sum), 0);
   const isCounted = document.granted === coins(entryLetters.topup) && document.taken === 0 - coins(entryLetters.refund);

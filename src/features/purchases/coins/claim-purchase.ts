@@ -39,7 +39,7 @@ export const claimPurchase = endpoint({
     balanceAfterCoins: BalanceCoins.meta({
       description: 'The balance right after the purchase was granted. Before the grant: the current balance.',
     }),
-    replayed: z.literal(true).optional().meta({ description: 'The purchase was granted before this call.' }),
+    replayed: z.literal(true).optional().meta({ description: 'True if the purchase was granted before this call.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
     debtCoins: DebtCoins,
   }),
@@ -52,7 +52,7 @@ export const claimPurchase = endpoint({
     'store_unconfigured',
     'app_store_unavailable',
   ],
-  // Limits how often an address may call: each call uses the app store's quota, which all callers share.
+  // This limits how often an address may call, because each call uses the app store's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
   // How long the request may take, in milliseconds: a call to the app store with its retries (8 s), another to consume the purchase (4 s),
