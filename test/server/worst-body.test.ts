@@ -35,6 +35,9 @@ const MERGES = 'a merge in the fullest room';
 
 const LISTS = 'a page of a long list, by tags';
 
+const SAVES = 'the largest save';
+const COMPARED = 'the largest save, compared';
+
 /** Requests that may cost more, with the reason. */
 const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: string }> = {
   'a page of the fullest export': { server: 2500, redis: 2000, reason: 'some 25 looks at boards, rooms and purchases; one page at a time' },
@@ -58,6 +61,8 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   'a long body of a grant to many': { server: 12_000, reason: 'parses 128 KiB, of a key that may grant coins' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
   'POST /v1/saves/{game}/{name}': { server: 5 * BOUND, reason: 'parses 80 KiB, which count as five requests' },
+  [SAVES]: { server: 5 * BOUND, reason: 'reads or writes 64 KiB, which count as four or five requests' },
+  [COMPARED]: { server: 12 * BOUND, redis: 2 * BOUND, reason: 'parses and compares two texts of 64 KiB, and counts as twelve requests' },
 };
 
 let folder: string;
@@ -138,13 +143,13 @@ async function used(work: () => Promise<unknown>): Promise<Costs & { elapsedMs: 
  * CPU of one request, in µs, taken from the cheapest of several batches: other work of the process, such as compiling and
  * garbage collection, only adds. A first request that is not measured opens the connection and fills caches.
  */
-async function costOf(request: Buffer, count: number): Promise<Costs & { status: number }> {
+async function costOf({ request, other = request }: Case, count: number): Promise<Costs & { status: number }> {
   let status = 0;
   const batches: Costs[] = [];
   const askBatch = async (): Promise<void> => {
-    for (let index = 0; index < BATCH; index++) status = await client.ask(request);
+    for (let index = 0; index < BATCH; index++) status = await client.ask(index % 2 === 0 ? request : other);
   };
-  await client.ask(request);
+  await client.ask(other);
   for (let batch = 0; batch < count; batch++) {
     const { server, redis: ofRedis, elapsedMs } = await used(askBatch);
     batches.push({ server: (server - idle.server * elapsedMs) / BATCH, redis: (ofRedis - idle.redis * elapsedMs) / BATCH });
@@ -176,14 +181,15 @@ async function leastOf(most: number, bound: number, measure: (round: number) => 
  */
 async function expectCheap(group: string, ...cases: readonly Case[]): Promise<void> {
   const tooDear: string[] = [];
-  for (const { name, request: bytes } of drawn(cases)) {
+  for (const each of drawn(cases)) {
+    const { name } = each;
     const full = `${group}: ${name}`;
     const { server: most, redis: mostOfRedis = BOUND } = EXCEPTIONS[full] ?? EXCEPTIONS[group] ?? { server: BOUND };
     // uWS closes the connection without an answer where these headers make no request.
     const mayBeCut = /^(content-length|transfer-encoding):/.test(name);
     let problem: string | undefined;
     for (let round = 0; round < 8; round++) {
-      const { status, server, redis: ofRedis } = await costOf(bytes, round === 0 ? 1 : BATCHES);
+      const { status, server, redis: ofRedis } = await costOf(each, round === 0 ? 1 : BATCHES);
       // The service answered by itself, and neither uWS (431) nor a failure (500, 503).
       expect([full, status, (status >= 200 || mayBeCut) && ![431, 500, 503].includes(status)]).toEqual([full, status, true]);
       problem = undefined;
@@ -214,6 +220,30 @@ describe('a hostile request costs a millisecond of CPU at most', { timeout: 300_
       request: get('/v1/catalogue', { 'if-none-match': unit.repeat(500) }),
     }));
     await expectCheap('GET /v1/catalogue with', ...tags);
+  });
+});
+
+describe(SAVES, { timeout: 300_000 }, () => {
+  const path = '/v1/saves/tetris/largest';
+  const owner = { 'x-install-id': 'the-largest-saves' };
+  const save = (data: string, more = '') => post(path, `{"data":${data}${more}}`, owner);
+  const fill = (unit: string, end: string) => `[${unit.repeat(Math.floor(65_520 / unit.length))}${end}]`;
+
+  test.each([
+    ['lists', '[],'],
+    ['deep lists', `${'['.repeat(29)}${']'.repeat(29)},`],
+    ['objects', '{"a":1},'],
+    ['text', `"${'é'.repeat(500)}",`],
+  ])('of %s', async (name, unit) => {
+    const [one, other, longer] = [fill(unit, '12'), fill(unit, '21'), fill(unit, '123')];
+    await expectCheap(
+      SAVES,
+      { name: `written, ${name}`, request: save(one), other: save(longer) },
+      { name: `repeated, ${name}`, request: save(one) },
+      { name: `stale, ${name}`, request: save('1', ',"ifVersion":0') },
+      { name: `loaded, ${name}`, request: get(path, owner) },
+    );
+    await expectCheap(COMPARED, { name, request: save(one), other: save(other) });
   });
 });
 

@@ -165,18 +165,26 @@ export function listed({ version, sizeBytes, at, device }: SaveVersion) {
 }
 
 /**
+ * Counts work on a long text as further requests. @param meta undefined: an operator's work is not counted
+ * @throws Refusal `rate_limited`
+ */
+export function chargeFor(bytes: number, meta: Pick<RequestMeta, 'charge'> | undefined): void {
+  const waitMs = meta?.charge(Math.floor(bytes / BYTES_A_REQUEST)) ?? 0;
+  if (waitMs > 0) throw rateLimited(waitMs);
+}
+
+/**
  * @param words the version that stands, when it was written, and its data; version 0: none stands
  * @param meta counts the long answer to a short request
  * @throws Refusal `rate_limited`
  */
-export function refuseStale([version, at, text = '']: readonly string[], meta: Pick<RequestMeta, 'charge'>): Refusal<'stale_save'> {
-  const waitMs = meta.charge(Math.floor(text.length / BYTES_A_REQUEST));
-  if (waitMs > 0) throw rateLimited(waitMs);
+export function refuseStale([version, at, text = '']: readonly string[], meta?: Pick<RequestMeta, 'charge'>): Refusal<'stale_save'> {
+  chargeFor(text.length, meta);
   const standing = text === '' ? {} : { updatedAt: isoTime(at)!, data: JSON.parse(text) as unknown };
   return refuse('stale_save', { version: Number(version), ...standing });
 }
 
-/** Each further 16 KiB of an answer counts as another request, as for the answers to reads. */
+/** Each further 16 KiB count as another request, as for the answers to reads. */
 const BYTES_A_REQUEST = 16 * 1024;
 
 /** Which limit of the player's saves a save would exceed. */

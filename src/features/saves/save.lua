@@ -1,13 +1,12 @@
 -- Writes a save, unless its data is what stands.
 -- KEYS saves, texts
--- ARGV game, name, text, size_bytes, sum, if_version ('' without one), device, same_as, differs_from, is_bounded
+-- ARGV game, name, text, size_bytes, sum, if_version ('' without one), device, same_as ('' before a comparison), is_bounded
 -- Prologue open-account.lua: account, open_account, answer
 -- Library saves.lua: whole, parse_versions, put_versions, name_save, count_names, text_of, put_text, drop_text, last_version, counted, count_bytes
 -- Answers saved(version, at) unchanged(version, at) compare(version, text) stale_save(version, at, text) save_limit(what is full) rate_limited
 --
 -- JSON with the members of objects in another order is the same data, and has the same bytes. So a text with the same size and sum may be
--- the same data: the service compares it with the answer `compare`, and calls again with `same_as` or `differs_from`, the version that it
--- has compared.
+-- the same data: the service compares it with the answer `compare`, and calls again with the version as `same_as`, or 0 if the data differs.
 local save = game .. '/' .. name
 local lines, game_bytes, account_bytes = unpack(redis.call('HMGET', saves, save, game .. '/', ':bytes'))
 local own = parse_versions(lines)
@@ -15,10 +14,9 @@ local current = own[1]
 local version = current and current.version or 0
 size_bytes = tonumber(size_bytes)
 
-if current and current.size_bytes == size_bytes and current.sum == sum and tonumber(differs_from) ~= version then
+if current and current.size_bytes == size_bytes and current.sum == sum then
   local standing = tonumber(same_as) == version and text or text_of(texts, save, version, size_bytes)
-  if standing and standing ~= text then return {'compare', whole(version), standing} end
-  if standing then
+  if standing == text then
     -- A game that keeps what stands has settled a merge too.
     if current.other > 0 and tonumber(if_version) == version then
       current.other = 0
@@ -26,6 +24,7 @@ if current and current.size_bytes == size_bytes and current.sum == sum and tonum
     end
     return {'unchanged', whole(version), current.at}
   end
+  if standing and same_as == '' then return {'compare', whole(version), standing} end
 end
 
 if if_version ~= '' and tonumber(if_version) ~= version then

@@ -239,6 +239,15 @@ describe('the limits', () => {
     expect(replies).toEqual([200, 200, 200]);
     expect((await one.save('slot', 1)).status).toBe(429);
   });
+
+  test('count a comparison of long texts as several requests', async () => {
+    await using limited = await startHere({ RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '14' });
+    const one = player(freshId(), limited);
+    const text = bytes(60 * KIB);
+    const save = async (data: unknown) => (await one.save('slot', data)).status;
+    // The first text and the second have other bytes than the one before. The third and the second have the same size and sum.
+    expect([await save([text, 0]), await save([text, 12]), await save([text, 21])]).toEqual([200, 200, 429]);
+  });
 });
 
 test('a version takes at most a tenth more memory than its text, and 2 KiB', async () => {

@@ -6,6 +6,8 @@ import { filled, nameOf, validRequests, type Fields } from '../../valid-requests
 export interface Case {
   readonly name: string;
   readonly request: Buffer;
+  /** Another request, which is sent in turn with that one. */
+  readonly other?: Buffer;
 }
 
 /** The largest body that the service reads at most endpoints, and the longest URL or header that uWS takes beside the other headers. */
