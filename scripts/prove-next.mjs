@@ -41,8 +41,14 @@ function commits() {
 
 const isPassed = (...words) => spawnSync('npm', ['run', '--silent', ...words], { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
 
+/** Proofs that install packages of npm or of Debian. */
+const NEED_NETWORK = ['openapi', 'client', 'platforms'];
+
+const hasNetwork = () => spawnSync('npm', ['view', 'typescript', 'version'], { stdio: 'ignore', timeout: 60_000 }).status === 0;
+
 function canRun(proof) {
   if (proof === 'platforms' && process.getuid?.() !== 0) return false;
+  if (NEED_NETWORK.includes(proof) && !hasNetwork()) return false;
   return isPassed(`preprove:${proof}`);
 }
 

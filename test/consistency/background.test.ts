@@ -103,7 +103,7 @@ describe('the audit in the background', () => {
   );
 
   test('of a process that dies is taken over by another', async () => {
-    await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'dead', leaseEnd: Date.now() + 8 * POLL_MS });
+    await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'dead', leaseEnd: Date.now() + 40 * POLL_MS });
     inProcess('one');
     await pause(4 * POLL_MS);
     expect(begun).toEqual([]);

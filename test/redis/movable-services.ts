@@ -85,6 +85,14 @@ export class MovableServices implements AsyncDisposable {
     return heartbeat + milliseconds;
   }
 
+  /** Waits until the service has seen the data of now. Each of its beats reads the id of the data, and then advances the heartbeat. */
+  async seen(): Promise<void> {
+    for (let beat = 0; beat < 2; beat++) {
+      const { heartbeat } = await this.dataId();
+      await expect.poll(async () => (await this.dataId()).heartbeat).toBeGreaterThan(heartbeat);
+    }
+  }
+
   /** Does the same as an operator with `npm run admin -- data accept`. */
   async accept(to?: string): Promise<string> {
     const seen = anyIdIn(await readId(this.redis.client)) ?? '';

@@ -83,7 +83,7 @@ describe('REDIS_WAIT_REPLICAS', () => {
     await redis.del('waits');
   });
 
-  test('operations of one moment share a PATIENT', async () => {
+  test('operations of one moment share a WAIT', async () => {
     const before = await waitCount();
     const replies = await Promise.all(Array.from({ length: 200 }, (_, index) => credit(`install-wait-5-${index}`, 'k')));
     expect(replies.every(({ status }) => status === 200)).toBe(true);

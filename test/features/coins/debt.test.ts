@@ -6,6 +6,7 @@ import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { ofLedgers, withOrigin } from './with-origin.ts';
+import { exportOf } from '../../exported.ts';
 
 const own = await forFile(startRedis());
 const service = await forFile(start({ redis: own.location }));
@@ -49,8 +50,11 @@ test('the history, the export and the offer of a deletion show the debt', async 
   const cookies = await signIn(service, installId);
   const [newest] = await historyOf(service, cookies);
   expect(newest).toMatchObject({ type: 'refund', coins: -50, balanceAfterCoins: -30, key: 'refund·google·a' });
-  const exported = await service.get('/v1/account/export', { cookies });
-  expect(exported.body).toMatchObject({ balanceCoins: 0, debtCoins: 30, entries: [{ balanceAfterCoins: -30 }, {}, {}] });
+  expect(await exportOf(service, { cookies })).toMatchObject({
+    balanceCoins: 0,
+    debtCoins: 30,
+    entries: [{ balanceAfterCoins: -30 }, {}, {}],
+  });
   const offered = await service.post('/v1/account/delete', { installId });
   expect(offered.body).toMatchObject({ deleted: false, balanceCoins: 0, debtCoins: 30 });
 });

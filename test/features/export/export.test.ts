@@ -10,6 +10,7 @@ import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, signInToStore } from '../../store.ts';
 import { sized } from '../../sized.ts';
 import { open } from '../rooms/room.ts';
+import { exportOf, exportPages, joined } from '../../exported.ts';
 
 const service = await forFile(start({ settings: { ADMIN_API: 'on' } }));
 
@@ -24,24 +25,9 @@ async function exported(options: RequestOptions): Promise<{
   seats: { code: string; playerId: string }[];
   purchases: object[];
 }> {
-  const pages: TestReply['body'][] = [];
-  do {
-    const cursor = pages.at(-1)?.nextCursor;
-    const { status, body } = await service.get(`/v1/account/export${cursor === undefined ? '' : `?cursor=${cursor}`}`, options);
-    expect([status, body.error]).toEqual([200, undefined]);
-    pages.push(body);
-  } while (pages.at(-1).nextCursor !== undefined);
+  const pages = await exportPages(service, options);
   const all = <Thing>(name: string): Thing[] => pages.flatMap((page) => page[name] ?? []);
   return { pages, entries: all('entries'), scores: all('scores'), seats: all('seats'), purchases: all('purchases') };
-}
-
-/** The pages as one, without the cursors. */
-function joined(pages: readonly TestReply['body'][]): Record<string, unknown> {
-  const whole: Record<string, unknown> = {};
-  for (const { nextCursor: _, ...page } of pages)
-    for (const [name, part] of Object.entries(page))
-      whole[name] = Array.isArray(part) ? [...((whole[name] as unknown[]) ?? []), ...part] : part;
-  return whole;
 }
 
 describe('GET /v1/account/export', () => {
@@ -85,8 +71,7 @@ describe('GET /v1/account/export', () => {
     const accountId = accountIdOf(installId);
     const account = { kind: 'guest', guests: [], signOutsEverywhere: 0 };
     const lists = { scores: [], seats: [], saves: [], coinPurchases: [], purchases: [], entries: [] };
-    const { body } = await service.get('/v1/account/export', by(installId));
-    expect(body).toEqual({ ok: true, accountId, account, balanceCoins: 0, ...lists });
+    expect(await exportOf(service, by(installId))).toEqual({ ok: true, accountId, account, balanceCoins: 0, ...lists });
     expect(await service.service.redis.keys(`{${accountId}}:*`)).toEqual([]);
   });
 
@@ -248,7 +233,7 @@ describe('GET /v1/account/export', () => {
     const [one, other] = [freshId(), freshId()];
     for (let number = 0; number < 3; number++) await credit(one, `one-${number}`);
     await credit(other, 'other');
-    const { body } = await service.get('/v1/account/export?cursor=e3', by(other));
+    const body = await exportOf(service, by(other), 'e3');
     expect([body.accountId, body.entries.map(({ key }: { key: string }) => key)]).toEqual([accountIdOf(other), ['other']]);
   });
 });

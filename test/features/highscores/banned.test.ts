@@ -14,6 +14,7 @@ import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
 import { type Around, callerOf, openMoving } from '../guest-moves/mortal.ts';
 import { testConfig } from '../../environment.ts';
+import { exportOf } from '../../exported.ts';
 
 /** Boards hide the entries of banned accounts. */
 
@@ -146,7 +147,7 @@ describe('the entry of a banned account', () => {
     expect((await admin(`/boards/${game}/reset`, { reason: 'season 2' })).body).toMatchObject({ archive: 1, entries: 1 });
     await unbanned(installs['C']!);
     expect(await top(game)).toEqual([]);
-    const exported = (await service.get(`/v1/account/export?installId=${installs['C']}`)).body.scores;
+    const exported = (await exportOf(service, { headers: { 'x-install-id': installs['C']! } })).scores;
     expect(exported).toMatchObject([{ game, archive: 1, name: 'C', score: 10 }]);
     await submit(game, installs['C']!, 1, 'C');
     expect(await top(game)).toEqual(['1 C 1']);

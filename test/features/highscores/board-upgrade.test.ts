@@ -7,6 +7,7 @@ import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, request, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { catalogueFile, catalogueOf } from './catalogue-of.ts';
+import { exportOf } from '../../exported.ts';
 
 /** Boards of data of version 3, in the format of its release. */
 
@@ -87,7 +88,7 @@ test('boards and archives of version 3 have the same entries, ranks and times on
     const { body } = await submit(service, game, installs[7]!, isAscending ? 9 : -9, 'renamed');
     expect([body.best, body.personalBest]).toEqual([0, false]);
   }
-  const exported = (await service.get(`/v1/account/export?installId=${installs[7]}`)).body.scores;
+  const exported = (await exportOf(service, { headers: { 'x-install-id': installs[7]! } })).scores;
   expect(exported).toMatchObject([
     { game: 'climb', name: 'renamed' },
     { game: 'climb', archive: 1, name: 'Player 7', score: 0 },

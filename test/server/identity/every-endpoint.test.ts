@@ -59,7 +59,7 @@ async function changesSince(before: ReadonlySet<string>): Promise<string[]> {
 const masked = (body: object): unknown =>
   // A page of the export ends after a second, so on a slow machine it may lack parts of an account. Every page says whose it is.
   JSON.parse(
-    JSON.stringify('account' in body && 'scores' in body ? { account: body.account } : body, (_, value: unknown) =>
+    JSON.stringify('account' in body && 'balanceCoins' in body ? { account: body.account } : body, (_, value: unknown) =>
       typeof value === 'string' && /[\dA-Z]/.test(value) ? '…' : value,
     ),
   );

@@ -4,6 +4,7 @@ import { codeOf, forFile, freshId, type RequestOptions, start } from '../../../h
 import { balanceOf, deleteAccount, historyOf, signInToStore } from '../../../store.ts';
 import { peopleOf, person, type SignedIn } from '../../sign-in/people.ts';
 import { until } from '../subscription/shop.ts';
+import { exportOf } from '../../../exported.ts';
 
 // On a Cluster too, where the purchase and the accounts lie on different primaries.
 const service = await forFile(start());
@@ -49,8 +50,8 @@ test('a guest takes its purchases along: a replay, a refund and a purchase that 
   expect((await show(purchaseToken, { cookies })).body).toMatchObject({ purchase: { state: 'refunded' }, balanceCoins: 0 });
   await issue({ purchaseToken: bound.purchaseToken, state: 'purchased' });
   expect((await show(bound.purchaseToken, { cookies })).body).toMatchObject({ purchase: { state: 'granted' }, balanceAfterCoins: 500 });
-  const exported = await service.get('/v1/account/export', { cookies });
-  expect(exported.body.coinPurchases.map(({ state }: { state: string }) => state).toSorted()).toEqual(['granted', 'refunded']);
+  const { coinPurchases } = await exportOf(service, { cookies });
+  expect(coinPurchases.map(({ state }: { state: string }) => state).toSorted()).toEqual(['granted', 'refunded']);
   const types = (await service.get('/v1/coins/history', { cookies })).body.entries.map(({ type }: { type: string }) => type);
   expect(types).toEqual(['topup', 'refund', 'merge', 'merge', 'topup']);
 });
