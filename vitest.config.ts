@@ -103,7 +103,7 @@ const SIZED = [
   'test/features/highscores/random-board.test.ts',
   'test/features/rooms/feed.test.ts',
   'test/features/events/examples.test.ts',
-  'test/client/{game-server,room-faults}.test.ts',
+  'test/clients/javascript/{game-server,room-faults}.test.ts',
   'test/features/guest-moves/move-interleaved.test.ts',
   'test/features/purchases/subscription/saga.test.ts',
   'test/server/worst-body.test.ts',

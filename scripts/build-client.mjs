@@ -1,4 +1,4 @@
-// `npm run build:client` bundles src/client into src/web/client/bundle: client.js, rooms.js and saves.js for pages, minified, and
+// `npm run build:client` bundles src/clients/javascript into src/web/client/bundle: client.js, rooms.js and saves.js for pages, minified, and
 // server.js for game servers; react.js with hooks of React; and in client/ the modules that client.js imports when a page first needs them.
 // The bundles are committed, because the service runs without a build step and without a bundler among its packages.
 // With `--check` it writes nothing, and ends with exit code 1 if a bundle differs from the sources.
@@ -20,10 +20,10 @@ mkdirSync(join(project, 'src/web/client/bundle/client'), { recursive: true });
 const stale = [];
 for (const { name, minify } of bundles) {
   const bundle = await rolldown({
-    input: join(project, `src/client/${name}.ts`),
+    input: join(project, `src/clients/javascript/${name}.ts`),
     platform: 'neutral',
     // The hooks of React use the game's own React, and the package's rooms.js.
-    external: name === 'react' ? ['react', join(project, 'src/client/rooms.ts')] : [],
+    external: name === 'react' ? ['react', join(project, 'src/clients/javascript/rooms.ts')] : [],
     optimization: { inlineConst: true },
   });
   const { output } = await bundle.generate({ format: 'esm', minify, comments: false, chunkFileNames: 'client/[name].js' });

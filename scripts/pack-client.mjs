@@ -56,7 +56,7 @@ process.exitCode = packed.status ?? 1;
 function writeDeclarations() {
   writeFileSync(
     join(work, 'written.ts'),
-    `import type { ActionName, Details, Wire } from '../../src/client/wire.ts';
+    `import type { ActionName, Details, Wire } from '../../src/clients/javascript/wire.ts';
 type Full<T> = T extends object ? (T extends infer O ? { [K in keyof O]: Full<O[K]> } : never) : T;
 const written = <T>() => undefined as unknown as Full<T>;
 export const wire = written<Wire>();
@@ -71,12 +71,12 @@ export const actionName = written<ActionName>();
       compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '../..' },
       files: [
         'written.ts',
-        '../../src/client/client.ts',
-        '../../src/client/rooms.ts',
-        '../../src/client/saves.ts',
-        '../../src/client/server.ts',
-        '../../src/client/react.ts',
-        '../../src/client/react-module.d.ts',
+        '../../src/clients/javascript/client.ts',
+        '../../src/clients/javascript/rooms.ts',
+        '../../src/clients/javascript/saves.ts',
+        '../../src/clients/javascript/server.ts',
+        '../../src/clients/javascript/react.ts',
+        '../../src/clients/javascript/react-module.d.ts',
       ],
       // Without this the project's tests would be included, which have types that no declaration can name.
       include: [],
@@ -86,7 +86,7 @@ export const actionName = written<ActionName>();
   if (tsc.status !== 0) throw new Error(tsc.stdout || String(tsc.error));
   const types = join(dist, 'types');
   mkdirSync(types);
-  const made = join(work, 'out/src/client');
+  const made = join(work, 'out/src/clients/javascript');
   for (const file of readdirSync(made)) {
     const text = readFileSync(join(made, file), 'utf8');
     writeFileSync(join(types, file), text.replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'").replace(/(from "\.\/[\w-]+)\.ts"/g, '$1.js"'));

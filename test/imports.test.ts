@@ -69,7 +69,7 @@ const order = [
   'api.ts',
   'auditors.ts',
   'upgrades.ts',
-  'client',
+  'clients',
   'operator',
   'holdings.ts',
   'features',
@@ -93,7 +93,7 @@ test('every file of src belongs to a module with a place in the order', () => {
 });
 
 const isOfFeature = (file: string): boolean => file.startsWith('features/');
-const isOfClient = (file: string): boolean => moduleOf(file) === 'client';
+const isOfClient = (file: string): boolean => moduleOf(file) === 'clients';
 
 /** What opens each part of apart/. */
 const opensDoor: Readonly<Record<string, RegExp>> = {

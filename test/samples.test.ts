@@ -33,8 +33,8 @@ const of = (...languages: string[]): Sample[] => samples.filter(({ language }) =
 
 /** The names from the reader's game that samples use. A sample's own declarations have priority. */
 const READER = `
-import type { Client } from '${project}src/client/client.ts';
-import type { ListedRoom } from '${project}src/client/rooms.ts';
+import type { Client } from '${project}src/clients/javascript/client.ts';
+import type { ListedRoom } from '${project}src/clients/javascript/rooms.ts';
 declare global {
   const client: Client;
   const code: string;
@@ -96,7 +96,7 @@ test('every sample in TypeScript, JavaScript and HTML compiles under tsc --stric
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(join(folder, 'reader.d.ts'), READER);
     for (const [index, sample] of code.entries()) writeFileSync(join(folder, `${index}.ts`), moduleOf(sample));
-    const from = (name: string): string[] => [join(project, 'src/client', name)];
+    const from = (name: string): string[] => [join(project, 'src/clients/javascript', name)];
     const paths = {
       'coinop/client': from('client.ts'),
       'coinop/client/rooms': from('rooms.ts'),

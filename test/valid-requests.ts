@@ -1,4 +1,4 @@
-import type { DeclaredWire } from '../src/client/wire.ts';
+import type { DeclaredWire } from '../src/clients/javascript/wire.ts';
 import type { Services } from '../src/declare.ts';
 import type { Endpoint } from '../src/server/http/endpoint.ts';
 

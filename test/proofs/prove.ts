@@ -41,7 +41,7 @@ const modules: Readonly<Record<string, string>> = {
   ...{ grants: FLOODS, floods: FLOODS },
   operations: '../operations/prove.ts',
   openapi: '../web/documents/prove.ts',
-  client: '../client/prove.ts',
+  client: '../clients/javascript/prove.ts',
   platforms: '../platforms/prove.ts',
 };
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { waitOf } from '../../src/client/watch.ts';
+import { waitOf } from '../../src/clients/javascript/watch.ts';
 import { RawSocket } from '../realtime/raw-socket.ts';
 import type { Message } from '../realtime/watcher.ts';
 import { ask, times } from './client.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { coinop, type Client } from '../../src/client/client.ts';
-import type { Fetch } from '../../src/client/request.ts';
-import { savesOf, type Saves } from '../../src/client/saves.ts';
-import { TestStore } from '../client/player.ts';
+import { coinop, type Client } from '../../src/clients/javascript/client.ts';
+import type { Fetch } from '../../src/clients/javascript/request.ts';
+import { savesOf, type Saves } from '../../src/clients/javascript/saves.ts';
+import { TestStore } from '../clients/javascript/player.ts';
 import { times } from './client.ts';
 import { now, within } from './history.ts';
 import { AtPlace, type Load } from './scenario.ts';

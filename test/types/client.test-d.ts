@@ -1,8 +1,8 @@
 // What must and must not compile for users of the client. Only `tsc` reads this file.
-import { coinop, type CoinopError } from '../../src/client/client.ts';
-import type { Calls } from '../../src/client/call-types.ts';
-import type { CallsByRoute } from '../../src/client/calls.ts';
-import type { Route, Wire } from '../../src/client/wire.ts';
+import { coinop, type CoinopError } from '../../src/clients/javascript/client.ts';
+import type { Calls } from '../../src/clients/javascript/call-types.ts';
+import type { CallsByRoute } from '../../src/clients/javascript/calls.ts';
+import type { Route, Wire } from '../../src/clients/javascript/wire.ts';
 
 const client = coinop({ url: 'https://coinop.example' });
 

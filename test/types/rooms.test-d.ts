@@ -1,7 +1,7 @@
 // What must and must not compile for games that play in rooms. Only `tsc` reads this file.
-import { coinop } from '../../src/client/client.ts';
-import { listRooms, playRoom, quickMatch, watchBoard, watchLobby } from '../../src/client/rooms.ts';
-import { coinopServer } from '../../src/client/server.ts';
+import { coinop } from '../../src/clients/javascript/client.ts';
+import { listRooms, playRoom, quickMatch, watchBoard, watchLobby } from '../../src/clients/javascript/rooms.ts';
+import { coinopServer } from '../../src/clients/javascript/server.ts';
 
 const client = coinop({ url: 'https://coinop.example' });
 

@@ -1,6 +1,6 @@
 // What must and must not compile for game servers. Only `tsc` reads this file.
-import { coinopServer, type CoinopEvent, type EventType } from '../../src/client/server.ts';
-import type { Wire } from '../../src/client/wire.ts';
+import { coinopServer, type CoinopEvent, type EventType } from '../../src/clients/javascript/server.ts';
+import type { Wire } from '../../src/clients/javascript/wire.ts';
 
 const coinop = coinopServer({ url: 'https://coinop.example', key: 'coinop_sk_…' });
 const by = { accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR' };

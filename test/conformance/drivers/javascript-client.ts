@@ -1,10 +1,10 @@
-export { coinop, type Options, type Watch } from '../../../src/client/client.ts';
-export { listRooms, playRoom, quickMatch, watchBoard, watchLobby } from '../../../src/client/rooms.ts';
-export { savesOf } from '../../../src/client/saves.ts';
-export type { Socket } from '../../../src/client/watched.ts';
+export { coinop, type Options, type Watch } from '../../../src/clients/javascript/client.ts';
+export { listRooms, playRoom, quickMatch, watchBoard, watchLobby } from '../../../src/clients/javascript/rooms.ts';
+export { savesOf } from '../../../src/clients/javascript/saves.ts';
+export type { Socket } from '../../../src/clients/javascript/watched.ts';
 // Modules that the client loads when it first needs them: here at once, so that no load of a file falls into a case.
-import '../../../src/client/patch.ts';
-import '../../../src/client/account.ts';
-import '../../../src/client/pairing.ts';
-import '../../../src/client/sign-ins.ts';
-import '../../../src/client/watched-room.ts';
+import '../../../src/clients/javascript/patch.ts';
+import '../../../src/clients/javascript/account.ts';
+import '../../../src/clients/javascript/pairing.ts';
+import '../../../src/clients/javascript/sign-ins.ts';
+import '../../../src/clients/javascript/watched-room.ts';

@@ -1,5 +1,5 @@
 import { api } from '../../api.ts';
-import type { DeclaredWire } from '../../../src/client/wire.ts';
+import type { DeclaredWire } from '../../../src/clients/javascript/wire.ts';
 import type { Services } from '../../../src/declare.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import { freshId, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';

@@ -42,7 +42,7 @@ export class Copy {
     const write = (text: string): void => {
       writeFileSync(path, text);
       // The files of the client that pages download are bundles.
-      if (file.startsWith('src/client/')) run(process.execPath, ['scripts/build-client.mjs'], this.folder);
+      if (file.startsWith('src/clients/javascript/')) run(process.execPath, ['scripts/build-client.mjs'], this.folder);
     };
     write(right.replace(before, () => after));
     return () => write(right);

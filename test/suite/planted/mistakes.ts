@@ -286,7 +286,7 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     name: 'purchase-waits-for-ever',
-    file: 'src/client/pending-operations.ts',
+    file: 'src/clients/javascript/pending-operations.ts',
     before: `        retry = undefined;\n`,
     after: '',
     harm: 'The client tries a purchase that waits for the app store once more after a minute, and then never again.',

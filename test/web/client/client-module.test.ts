@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import * as source from '../../../src/client/client.ts';
-import * as roomsSource from '../../../src/client/rooms.ts';
-import * as savesSource from '../../../src/client/saves.ts';
+import * as source from '../../../src/clients/javascript/client.ts';
+import * as roomsSource from '../../../src/clients/javascript/rooms.ts';
+import * as savesSource from '../../../src/clients/javascript/saves.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 
 const service = await forFile(start());

@@ -1,7 +1,7 @@
 import { useMemo, useSyncExternalStore } from "react";
 import { playRoom, watchBoard, watchLobby } from "./rooms.js";
 
-// src/client/react.ts
+// src/clients/javascript/react.ts
 const NOTHING = { connection: { status: "connecting" } };
 function useWatch(start, keys) {
 	const store = useMemo(() => {

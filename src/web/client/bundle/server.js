@@ -1,4 +1,4 @@
-// src/client/guarded.ts
+// src/clients/javascript/guarded.ts
 const guarded = (callback) => (...values) => {
 	try {
 		callback?.(...values);
@@ -7,7 +7,7 @@ const guarded = (callback) => (...values) => {
 	}
 };
 
-// src/client/pace.ts
+// src/clients/javascript/pace.ts
 function bucket(perSecond, atOnce) {
 	const intervalMs = 1e3 / perSecond;
 	let paidUntil = 0;
@@ -26,7 +26,7 @@ function paceOfServer() {
 	};
 }
 
-// src/client/patch.ts
+// src/clients/javascript/patch.ts
 function patched(room, { from, ops }) {
 	if (from !== room["seq"]) throw new Error();
 	for (const { op, path, value } of ops) room = changed(room, path.split("/").slice(1), op, value);
@@ -53,7 +53,7 @@ function freeze(value) {
 	if (!Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(freeze);
 }
 
-// src/client/merge-patch.ts
+// src/clients/javascript/merge-patch.ts
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 function merged(target, patch) {
 	if (!isObject(patch)) return patch;
@@ -81,7 +81,7 @@ function combined(earlier, later, whole) {
 }
 const applied = (value, fields, whole) => whole in fields ? fields[whole] : merged(value, fields["merge"]);
 
-// src/client/request.ts
+// src/clients/javascript/request.ts
 const TRY_MS = 5e3;
 const isAborted = (signals) => signals.some((signal) => signal?.aborted);
 async function within(ms, signals, work) {
@@ -172,10 +172,10 @@ const repeat = (mayRepeat, ms, signals, send) => within(ms, signals, async (whol
 	}
 });
 
-// src/client/storage.ts
+// src/clients/javascript/storage.ts
 const randomText = () => Array.from(crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(24)), (byte) => (byte % 36).toString(36)).join("");
 
-// src/client/act-queue.ts
+// src/clients/javascript/act-queue.ts
 const MOST_ACTS = 256;
 const MOST_SENT = 16;
 const SILENCE_MS = 4500;
@@ -377,7 +377,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 	};
 }
 
-// src/client/played-room.ts
+// src/clients/javascript/played-room.ts
 const NO_SEAT = "You have no seat in this room any more: the host removed you, you were away for too long, or you left on another page.";
 const HELD = ["session_required", "sign_in_required"];
 function playedRoom(options) {
@@ -629,7 +629,7 @@ function playedRoom(options) {
 	};
 }
 
-// src/client/progress.ts
+// src/clients/javascript/progress.ts
 function progressOf(watched, signal) {
 	const progress = {
 		position: 0,
@@ -658,7 +658,7 @@ function progressOf(watched, signal) {
 	return progress;
 }
 
-// src/client/watch-socket.ts
+// src/clients/javascript/watch-socket.ts
 const OPEN_MS = 4e3;
 const CHECK_MS = 3e4;
 const QUIET_MS = 1e4;
@@ -755,7 +755,7 @@ function connect(WebSocket, url, opened, receive, done) {
 	return socket;
 }
 
-// src/client/watch.ts
+// src/clients/javascript/watch.ts
 const POLL_SECONDS = 20;
 const POLLS = 6;
 const STEADY_MS = 3e4;
@@ -859,7 +859,7 @@ async function overPolls(progress, times, signal, live) {
 	}
 }
 
-// src/client/server.ts
+// src/clients/javascript/server.ts
 const FOLLOW_SECONDS = 25;
 const FOLLOW_AGAIN_MS = 3e4;
 const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;

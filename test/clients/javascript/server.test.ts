@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { accountIdOf } from '../../src/accounts/ids.ts';
-import { coinopServer, type CoinopEvent } from '../../src/client/server.ts';
-import { libraryModule } from '../../src/web/client/client-module.ts';
-import { forFile, freshId, start, tokenFor } from '../harness.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { coinopServer, type CoinopEvent } from '../../../src/clients/javascript/server.ts';
+import { libraryModule } from '../../../src/web/client/client-module.ts';
+import { forFile, freshId, start, tokenFor } from '../../harness.ts';
 import { answering, refusal, type Seen } from './answering.ts';
-import { makeServerKey } from '../server-keys.ts';
-import type { Scope } from '../../src/server/identity/server-keys.ts';
+import { makeServerKey } from '../../server-keys.ts';
+import type { Scope } from '../../../src/server/identity/server-keys.ts';
 
 const SECRET = 'S3cretS3cretS3cretS3cretS3cret12';
 const key = `coinop_sk_abcd1234_${SECRET}`;
@@ -217,7 +217,7 @@ test('the module of the package exports what the source exports, and works', asy
   await using service = await answering([200, done]);
   const packed = (await import(
     `data:text/javascript;base64,${Buffer.from(libraryModule('server')).toString('base64')}`
-  )) as typeof import('../../src/client/server.ts');
+  )) as typeof import('../../../src/clients/javascript/server.ts');
   expect(Object.keys(packed)).toEqual(['coinopServer']);
   expect(await packed.coinopServer({ url: service.url, key }).grant(given)).toEqual({ ok: true, balanceAfterCoins: 5 });
 });

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import { failure } from '../../src/client/request.ts';
-import { causeOf } from '../../src/client/unreachable.ts';
-import { PATIENT } from '../patience.ts';
+import { failure } from '../../../src/clients/javascript/request.ts';
+import { causeOf } from '../../../src/clients/javascript/unreachable.ts';
+import { PATIENT } from '../../patience.ts';
 
 const URL = 'https://coinop.example';
 

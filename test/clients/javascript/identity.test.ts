@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Fetch } from '../../src/client/request.ts';
-import { forFile, freshId, start } from '../harness.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { done, player, TestStore, type Player } from './player.ts';
 import { issue } from './sandbox.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Fetch } from '../../src/client/request.ts';
-import type { Operation } from '../../src/client/client.ts';
-import { forFile, freshId, sleep, start } from '../harness.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import type { Operation } from '../../../src/clients/javascript/client.ts';
+import { forFile, freshId, sleep, start } from '../../harness.ts';
 import { issue } from './sandbox.ts';
 import { player, TestStore } from './player.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { combined, composed, merged } from '../../src/client/merge-patch.ts';
-import { mergeTexts } from '../../src/features/rooms/merge.ts';
+import { combined, composed, merged } from '../../../src/clients/javascript/merge-patch.ts';
+import { mergeTexts } from '../../../src/features/rooms/merge.ts';
 
 /** Few names, so that two patches often change the same member. */
 const json = fc.letrec((tie) => ({

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import type { WatchState } from '../../src/client/client.ts';
-import type { Watch } from '../../src/client/watch.ts';
-import type { Fetch } from '../../src/client/request.ts';
-import type { SocketClass } from '../../src/client/watched.ts';
-import { forFile, freshId, start } from '../harness.ts';
+import type { WatchState } from '../../../src/clients/javascript/client.ts';
+import type { Watch } from '../../../src/clients/javascript/watch.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import type { SocketClass } from '../../../src/clients/javascript/watched.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { openRoom } from './played.ts';
 import { done, player, type Player } from './player.ts';

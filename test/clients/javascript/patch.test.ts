@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import type { Room } from '../../src/client/client.ts';
-import { freeze, patched, type Operation } from '../../src/client/patch.ts';
-import type { Message, SocketClass } from '../../src/client/watched.ts';
-import { randomPatches } from '../features/rooms/random-patches.ts';
-import { forFile, start } from '../harness.ts';
+import type { Room } from '../../../src/clients/javascript/client.ts';
+import { freeze, patched, type Operation } from '../../../src/clients/javascript/patch.ts';
+import type { Message, SocketClass } from '../../../src/clients/javascript/watched.ts';
+import { randomPatches } from '../../features/rooms/random-patches.ts';
+import { forFile, start } from '../../harness.ts';
 import { twoPlayers } from './played.ts';
 
 const service = await forFile(start());

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { Fetch } from '../../src/client/request.ts';
-import type { Purchase, Result } from '../../src/client/client.ts';
-import { forFile, freshId, start } from '../harness.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import type { Purchase, Result } from '../../../src/clients/javascript/client.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { player, TestStore } from './player.ts';
 
 const service = await forFile(start());

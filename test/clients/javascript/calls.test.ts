@@ -1,10 +1,10 @@
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
-import { coinop } from '../../src/client/client.ts';
-import type { Fetch } from '../../src/client/request.ts';
-import { actInRoom } from '../../src/features/rooms/act.ts';
-import { forFile, freshId, sleep, start } from '../harness.ts';
+import { coinop } from '../../../src/clients/javascript/client.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import { actInRoom } from '../../../src/features/rooms/act.ts';
+import { forFile, freshId, sleep, start } from '../../harness.ts';
 import { answering, refusal } from './answering.ts';
 import { openRoom } from './played.ts';
 import { done, player } from './player.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { actQueue, type Act } from '../../src/client/act-queue.ts';
-import type { ActResult } from '../../src/client/room-types.ts';
+import { actQueue, type Act } from '../../../src/clients/javascript/act-queue.ts';
+import type { ActResult } from '../../../src/clients/javascript/room-types.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

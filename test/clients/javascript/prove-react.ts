@@ -7,11 +7,11 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
 import { rolldown } from 'rolldown';
-import { inheritedEnvironment } from '../environment.ts';
-import type { Stand } from '../proofs/proof.ts';
-import { startChild } from '../realtime/child.ts';
+import { inheritedEnvironment } from '../../environment.ts';
+import type { Stand } from '../../proofs/proof.ts';
+import { startChild } from '../../realtime/child.ts';
 
-const project = fileURLToPath(new URL('../..', import.meta.url));
+const project = fileURLToPath(new URL('../../..', import.meta.url));
 
 const REACT = '19.3.1';
 

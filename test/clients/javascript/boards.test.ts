@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import { watchBoard, type ScoreEntry } from '../../src/client/rooms.ts';
-import type { SocketClass } from '../../src/client/watched.ts';
-import { forFile, freshId, start } from '../harness.ts';
+import { watchBoard, type ScoreEntry } from '../../../src/clients/javascript/rooms.ts';
+import type { SocketClass } from '../../../src/clients/javascript/watched.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { done, player } from './player.ts';
 
 const service = await forFile(start());

@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { inheritedEnvironment } from '../environment.ts';
-import type { Part, Stand } from '../proofs/proof.ts';
+import { inheritedEnvironment } from '../../environment.ts';
+import type { Part, Stand } from '../../proofs/proof.ts';
 import { proveReact } from './prove-react.ts';
 
-const project = fileURLToPath(new URL('../..', import.meta.url));
+const project = fileURLToPath(new URL('../../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
 
 export const parts: readonly Part[] = [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { playRoom } from '../../src/client/rooms.ts';
-import { forFile, freshId, start } from '../harness.ts';
+import { playRoom } from '../../../src/clients/javascript/rooms.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { player } from './player.ts';
 import { openRoom, seat, twoPlayers } from './played.ts';
 import { issue } from './sandbox.ts';
@@ -255,7 +255,7 @@ test('a room that the client closes aborts its acts and leaves no timer', async 
 });
 
 test('the sample at the top of the README does what it says', async () => {
-  const [, sample] = /```js\n([\s\S]*?)```/.exec(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'))!;
+  const [, sample] = /```js\n([\s\S]*?)```/.exec(readFileSync(new URL('../../../README.md', import.meta.url), 'utf8'))!;
   using ada = player(service.url);
   using bob = player(service.url);
   const code = await openRoom(ada);

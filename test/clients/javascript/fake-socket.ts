@@ -1,4 +1,4 @@
-import type { Socket, SocketClass } from '../../src/client/watched.ts';
+import type { Socket, SocketClass } from '../../../src/clients/javascript/watched.ts';
 
 /** WebSockets that the test opens, feeds and closes. */
 export class FakeSockets {

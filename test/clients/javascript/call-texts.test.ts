@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 /** The lines of a member of this kind, each with the line before it. */
 function membersOf(file: string, member: RegExp): [text: string, member: string][] {
-  const lines = readFileSync(new URL(`../../src/client/${file}`, import.meta.url), 'utf8').split('\n');
+  const lines = readFileSync(new URL(`../../../src/clients/javascript/${file}`, import.meta.url), 'utf8').split('\n');
   return lines.flatMap((line, index) => (member.test(line) ? [[lines[index - 1]!, line.trim()] as [string, string]] : []));
 }
 

@@ -1,9 +1,9 @@
 // Only types: the service's declarations of endpoints, in the form that the client needs. The client's package has these types written out
 // (scripts/pack-client.mjs), because the declarations need zod and other files of the service.
-import type { features } from '../api.ts';
-import type { RefusalDetails, RequiredDetails } from '../errors.ts';
-import type { actions } from '../features/rooms/actions.ts';
-import type { actCodes } from '../features/rooms/room-acts.ts';
+import type { features } from '../../api.ts';
+import type { RefusalDetails, RequiredDetails } from '../../errors.ts';
+import type { actions } from '../../features/rooms/actions.ts';
+import type { actCodes } from '../../features/rooms/room-acts.ts';
 
 type Endpoints = (typeof features)[keyof typeof features][number];
 type WireOf<E> = E extends { readonly wire?: infer W } ? Exclude<W, undefined> : never;

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { playRoom } from '../../src/client/rooms.ts';
-import { coinopServer } from '../../src/client/server.ts';
-import { forFile, start } from '../harness.ts';
-import { keyChangesOf, makeServerKey } from '../server-keys.ts';
+import { playRoom } from '../../../src/clients/javascript/rooms.ts';
+import { coinopServer } from '../../../src/clients/javascript/server.ts';
+import { forFile, start } from '../../harness.ts';
+import { keyChangesOf, makeServerKey } from '../../server-keys.ts';
 import { done, player } from './player.ts';
 import { seat } from './played.ts';
 

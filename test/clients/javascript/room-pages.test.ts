@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import { lastSeat, playRoom } from '../../src/client/rooms.ts';
-import { forFile, sleep, start } from '../harness.ts';
+import { lastSeat, playRoom } from '../../../src/clients/javascript/rooms.ts';
+import { forFile, sleep, start } from '../../harness.ts';
 import { openRoom, seat } from './played.ts';
 import { player, stubSessionStorage, TestStore } from './player.ts';
 

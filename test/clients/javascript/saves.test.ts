@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Fetch } from '../../src/client/request.ts';
-import { savesOf, type SavedData, type SavesOptions } from '../../src/client/saves.ts';
-import { forFile, freshId, start } from '../harness.ts';
-import { issue } from '../store.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import { savesOf, type SavedData, type SavesOptions } from '../../../src/clients/javascript/saves.ts';
+import { forFile, freshId, start } from '../../harness.ts';
+import { issue } from '../../store.ts';
 import { done, player, TestStore } from './player.ts';
 
 const service = await forFile(start({ settings: { STORE: 'sandbox' } }));

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import { playRoom } from '../../src/client/rooms.ts';
-import { forFile, sleep, start } from '../harness.ts';
-import { seeded } from '../seeded.ts';
-import { isFullSize } from '../sized.ts';
+import { playRoom } from '../../../src/clients/javascript/rooms.ts';
+import { forFile, sleep, start } from '../../harness.ts';
+import { seeded } from '../../seeded.ts';
+import { isFullSize } from '../../sized.ts';
 import { player } from './player.ts';
 import { openRoom, seat } from './played.ts';
 

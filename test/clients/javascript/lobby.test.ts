@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import type { Fetch } from '../../src/client/request.ts';
-import { lastSeat, listRooms, quickMatch, watchLobby } from '../../src/client/rooms.ts';
-import type { SocketClass } from '../../src/client/watched.ts';
-import { forFile, freshId, start } from '../harness.ts';
+import type { Fetch } from '../../../src/clients/javascript/request.ts';
+import { lastSeat, listRooms, quickMatch, watchLobby } from '../../../src/clients/javascript/rooms.ts';
+import type { SocketClass } from '../../../src/clients/javascript/watched.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { openRoom, seat } from './played.ts';
 import { done, player, stubSessionStorage, type Player } from './player.ts';

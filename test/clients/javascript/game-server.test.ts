@@ -2,16 +2,16 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
-import { playRoom, type PlayedRoom } from '../../src/client/rooms.ts';
-import { forFile, start } from '../harness.ts';
-import { makeServerKey } from '../server-keys.ts';
-import { atFullSize } from '../sized.ts';
+import { playRoom, type PlayedRoom } from '../../../src/clients/javascript/rooms.ts';
+import { forFile, start } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
+import { atFullSize } from '../../sized.ts';
 import { seat } from './played.ts';
 import { done, player, type Player } from './player.ts';
-import { childEnvironment } from '../environment.ts';
+import { childEnvironment } from '../../environment.ts';
 
 /** docs/examples/game-server.mjs, as its page starts it, against a service whose coins only servers can mint. */
-const file = fileURLToPath(new URL('../../docs/examples/game-server.mjs', import.meta.url));
+const file = fileURLToPath(new URL('../../../docs/examples/game-server.mjs', import.meta.url));
 
 const service = await forFile(start({ settings: { COIN_AUTHORITY: 'server' } }));
 

@@ -1,6 +1,6 @@
-import type { Client } from '../../src/client/client.ts';
-import { playRoom } from '../../src/client/rooms.ts';
-import type { TestService } from '../harness.ts';
+import type { Client } from '../../../src/clients/javascript/client.ts';
+import { playRoom } from '../../../src/clients/javascript/rooms.ts';
+import type { TestService } from '../../harness.ts';
 import { done, player } from './player.ts';
 
 /** The code of a room that the client opens. */

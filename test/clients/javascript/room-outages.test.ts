@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { forFile, sleep, start } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
-import { RedisLink } from '../realtime/redis-link.ts';
+import { forFile, sleep, start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { RedisLink } from '../../realtime/redis-link.ts';
 import { twoPlayers } from './played.ts';
 
 const redis = await forFile(startRedis());

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import { coinop, type Client, type Operation, type Options, type Result } from '../../src/client/client.ts';
-import { freshId } from '../harness.ts';
+import { coinop, type Client, type Operation, type Options, type Result } from '../../../src/clients/javascript/client.ts';
+import { freshId } from '../../harness.ts';
 
 /** A store of a test. It outlives the clients that use it, as localStorage outlives pages. */
 export class TestStore {

@@ -1,4 +1,4 @@
-import type { TestService } from '../harness.ts';
+import type { TestService } from '../../harness.ts';
 
 /** A sign-in token of the sandbox's app store for one of its users. */
 export async function issue(service: TestService, subject: string): Promise<string> {
