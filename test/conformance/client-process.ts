@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { childEnvironment } from '../environment.ts';
 import type { Counts } from './scripted-server.ts';
 
 /** A line from the driver: the answer to a command, an event of the client, or a change of its store. */
@@ -35,8 +36,8 @@ export class ClientProcess {
   readonly #waiting = new Map<number, (value: unknown) => void>();
   errors = '';
 
-  constructor([command, ...args]: readonly string[], environment: NodeJS.ProcessEnv) {
-    this.child = spawn(command!, args, { stdio: ['pipe', 'pipe', 'pipe'], env: environment });
+  constructor([command, ...args]: readonly string[]) {
+    this.child = spawn(command!, args, { stdio: ['pipe', 'pipe', 'pipe'], env: childEnvironment({}) });
     this.child.stdin!.on('error', () => {});
     this.child.stderr!.on('data', (data) => (this.errors = (this.errors + data).slice(-4000)));
     const lines = createInterface({ input: this.child.stdout! });

@@ -1,10 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { childEnvironment } from '../environment.ts';
 import type { Language } from './play.ts';
 
 const pathOf = (name: string): string => fileURLToPath(new URL(`drivers/${name}`, import.meta.url));
 
 /** The languages in which there is a client, and the command that starts the driver of each. */
-export const languages: readonly Language[] = [
-  { name: 'javascript', command: [process.execPath, pathOf('javascript.ts')], environment: childEnvironment({}) },
-];
+export const languages: readonly Language[] = [{ name: 'javascript', command: [process.execPath, pathOf('javascript.ts')] }];

@@ -7,7 +7,6 @@ import { answer, answerRaw, cut, ScriptedServer, type Seen, type SeenSocket } fr
 export interface Language {
   readonly name: string;
   readonly command: readonly string[];
-  readonly environment: NodeJS.ProcessEnv;
 }
 
 /** Real milliseconds for which the counts of server and client may differ. Only a driver that hangs reaches it. */
@@ -39,7 +38,7 @@ export class Player {
   }
 
   #process(): ClientProcess {
-    return new ClientProcess(this.#language.command, this.#language.environment);
+    return new ClientProcess(this.#language.command);
   }
 
   async close(): Promise<void> {
