@@ -5,6 +5,7 @@ import { entitlementHolding } from './features/entitlement/holdings.ts';
 import { scoreHolding } from './features/highscores/holdings.ts';
 import { nameHolding } from './features/names/holdings.ts';
 import { purchaseHolding } from './features/purchases/coins/holdings.ts';
+import { noteHolding } from './features/notes/holdings.ts';
 import { seatHolding } from './features/rooms/holdings.ts';
 import { saveHolding } from './features/saves/holdings.ts';
 import { sessionHolding } from './features/sessions/holdings.ts';
@@ -27,6 +28,7 @@ export const holdings = [
   trialHolding,
   entitlementHolding,
   nameHolding,
+  noteHolding,
   scoreHolding,
   seatHolding,
   saveHolding,

@@ -9,6 +9,7 @@ import { seasonPrize } from '../src/features/catalogue/model.ts';
 import { filedEntry, filedGuest, filedOperation, ledgerEntry, seasonPayout } from '../src/features/coins/model.ts';
 import { boardMember, playerEntry } from '../src/features/highscores/entry-format.ts';
 import { seasonThreshold } from '../src/features/highscores/model.ts';
+import { noteText } from '../src/features/notes/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
 import { playerRecord, privatePart } from '../src/features/rooms/record.ts';
 import { served } from '../src/features/rooms/channel-uptime.ts';
@@ -32,6 +33,7 @@ const formats: readonly Declared[] = [
     sessionEntry,
     signInEntry,
     purchaseLine,
+    noteText,
     toldSubscription,
     saveVersion,
     endedSave,

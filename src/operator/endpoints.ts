@@ -17,6 +17,7 @@ import { perform, type Confirm, type Operation, type Operator, type OperatorServ
 import { confirmedIn } from './confirmation.ts';
 import { operatorOf, type ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
+import { dropNote, note } from './notes.ts';
 import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { bringBackSave } from './saves.ts';
@@ -61,6 +62,8 @@ export const operations: readonly Operation[] = [
   takeBack,
   rename,
   unname,
+  note,
+  dropNote,
   restartTrial,
   restoreTrial,
   deleteAccount,

@@ -36,7 +36,7 @@ interface Declaration<Found, Of extends Fields, Why extends z.ZodType, Reply ext
 > {
   /** The second word of the name, and the last of the path. */
   readonly verb: string;
-  /** The fields beside the subject's and the reason. */
+  /** The fields beside the subject's. A `reason` among them is in place of the subject's. */
   readonly fields?: Of;
   readonly words?: readonly (keyof Of & string)[];
   /** The body of the example. */
@@ -64,7 +64,7 @@ export function changesOf<const Field extends string, Found extends object, Why 
       name: `${group} ${verb}`,
       method: 'POST',
       path: `/v1/admin/${group}/{${field}}/${verb}`,
-      input: z.object({ [field]: shape, ...fields, reason: why }),
+      input: z.object({ [field]: shape, ...fields, reason: (fields as Fields)['reason'] ?? why }),
       errors: [...subject.errors, ...errors],
       example:
         `curl -s $base/v1/admin/${group}/${sample}/${verb} -H "authorization: Bearer $COINOP_KEY" ` +

@@ -161,6 +161,7 @@ async function factsOf(accountId: string, services: OperatorServices, operator: 
   add(of.firstRunAt, 'account', 'first run');
   add(of.installVerifiedAt, 'account', 'install proven');
   add(of.ban?.since, 'account', `banned${of.ban?.until === undefined ? '' : ` until ${of.ban.until}`}: ${of.ban?.reason ?? ''}`);
+  for (const { at, by, reason, text } of of.notes) add(at, 'note', `${text} (${reason})`, { by });
   for (const { provider, id, lastUsedAt } of of.signIns) add(lastUsedAt, 'session', `last sign-in with ${provider} ${id}`);
   for (const { createdAt, lastSeenAt, kind, id, userAgent = '' } of of.sessions.listed) {
     add(createdAt, 'session', `session ${id} by ${kind} begins ${userAgent}`.trim());

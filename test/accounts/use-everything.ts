@@ -24,6 +24,7 @@ export async function useEverything(service: TestService): Promise<void> {
   const until = new Date(service.now() + 86_400_000).toISOString();
   await service.post(`/v1/admin/accounts/${store.body.accountId}/give`, { until, reason: 'test' }, { bearer });
   await service.post(`/v1/admin/accounts/${store.body.accountId}/rename`, { name: 'Ada', reason: 'test' }, { bearer });
+  await service.post(`/v1/admin/accounts/${store.body.accountId}/note`, { text: 'called', reason: 'test' }, { bearer });
   await loseSignIn(service);
   for (const everywhere of [false, true]) {
     const ended = await service.post('/v1/logout', { everywhere }, await signInToStore(service, freshId(), {}));

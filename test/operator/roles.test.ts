@@ -45,6 +45,8 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>, reac
   'accounts take-back': ['economist', { accountId: nobody, reason }],
   'accounts rename': ['support', { accountId: nobody, name: 'Ada', reason }],
   'accounts unname': ['support', { accountId: nobody, reason }],
+  'accounts note': ['support', { accountId: nobody, text: 'called', reason }],
+  'accounts drop-note': ['support', { accountId: nobody, note: 'a'.repeat(12), reason }],
   'accounts delete': ['admin', { accountId: nobody, reason }],
   'saves bring-back': ['support', { accountId: nobody, game, name: 'slot-1', version: 1, reason }, 'game'],
   'coins grant': ['economist', { entries: [{ account: nobody, coins: 1 }], key: 'a', reason }],

@@ -94,6 +94,18 @@ export function subscription({ subscription: held }: ShownAccount): Facts {
   ];
 }
 
+export const notes: Listing<ShownAccount['notes'][number]> = {
+  title: 'Notes',
+  none: 'No operator has written a note.',
+  columns: {
+    'At (UTC)': ({ at }) => time(at),
+    By: (note) => by(note.by),
+    Ticket: ({ reason }) => reason,
+    Note: ({ text }) => name(text),
+    Id: ({ id }) => code(id),
+  },
+};
+
 export const signIns: Listing<ShownAccount['signIns'][number]> = {
   title: 'Sign-ins',
   none: 'Nobody signs in to it with a provider.',
@@ -285,6 +297,7 @@ export function accountParts(shown: ShownAccount): Part[] {
     { title: 'Balance', facts: balance(shown) },
     { title: 'Entitlement', facts: entitlement(shown) },
     { title: 'Given name', facts: givenName(shown) },
+    ...some(notes, shown.notes),
     { title: 'Subscription', facts: subscription(shown) },
     ...some(subscriptionPurchases, shown.purchases),
     ...some(coinPurchases, shown.coinPurchases),

@@ -1,7 +1,7 @@
 import { by, coins, time, type Listing } from './cells.ts';
 
 /** What happened, for the filter. */
-export const TIMELINE_KINDS = ['coins', 'operator', 'event', 'account', 'session', 'purchase', 'access', 'game'] as const;
+export const TIMELINE_KINDS = ['coins', 'operator', 'note', 'event', 'account', 'session', 'purchase', 'access', 'game'] as const;
 
 export interface TimelineMoment {
   readonly at: string;

@@ -81,6 +81,13 @@ export async function accountView(asked: Asked): Promise<Shown> {
         section('Name', name(account), row(change('rename'), change('unname', account.givenName !== undefined))),
       ),
       section(
+        'Notes',
+        listed(shown.notes, account.notes, {
+          act: ({ id: note }) => changeButton('accounts drop-note', { accountId, note }, asked, `the note ${note}`),
+        }),
+        row(change('note')),
+      ),
+      section(
         'Sign-ins',
         listed(shown.signIns, account.signIns, {
           act: ({ id, provider }) =>

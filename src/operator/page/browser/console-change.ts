@@ -92,6 +92,8 @@ class Dialog {
   readonly #reason = input('reason', '', { required: true, maxLength: 120 });
   readonly #typed: readonly TypedField[];
   readonly #hasKey: boolean;
+  /** The reason of the change is its ticket. */
+  readonly #isTicketEnough: boolean;
   #sent: Sent;
   #hasHappened = false;
 
@@ -101,6 +103,7 @@ class Dialog {
     this.#operator = operator;
     this.#changed = changed;
     this.#sent = { change, input: {} };
+    this.#isTicketEnough = change.fields.some(({ name, label }) => name === 'reason' && label === 'Ticket');
     this.#hasKey = change.fields.some(({ name }) => name === 'key');
     this.#typed = change.fields.filter(({ name }) => !(name in target) && name !== 'key' && name !== 'reason').map(typedField);
   }
@@ -138,7 +141,15 @@ class Dialog {
       ...(description === '' ? [] : [make('p', { className: 'hint', textContent: description.replaceAll('`', '') })]),
       ...this.#typed.flatMap(({ parts }) => parts),
       field(marked('Ticket', this.#ticket), this.#ticket, this.#hasKey ? 'The same ticket takes effect once in this account.' : ''),
-      field(marked('Reason, for other operators', this.#reason), this.#reason, 'No names and no installIds: the log outlives accounts.'),
+      ...(this.#isTicketEnough
+        ? []
+        : [
+            field(
+              marked('Reason, for other operators', this.#reason),
+              this.#reason,
+              'No names and no installIds: the log outlives accounts.',
+            ),
+          ]),
       said,
       this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
     );
@@ -169,7 +180,7 @@ class Dialog {
   get #input(): Record<string, unknown> {
     const ticket = this.#ticket.value.trim();
     const reason = this.#reason.value.trim().normalize('NFC');
-    const why = this.#hasKey ? { key: ticket, reason } : { reason: `${ticket}: ${reason}`.slice(0, 120) };
+    const why = this.#hasKey ? { key: ticket, reason } : { reason: this.#isTicketEnough ? ticket : `${ticket}: ${reason}`.slice(0, 120) };
     return { ...this.#target, ...Object.fromEntries(this.#typed.map(({ name, value }) => [name, value()])), ...why };
   }
 
