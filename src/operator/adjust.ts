@@ -6,6 +6,7 @@ import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
 import { accountChange } from './account-change.ts';
+import { coinsText } from './shown/cells.ts';
 import { Ticket, type OperatorServices } from './operation.ts';
 
 export const adjust = accountChange({
@@ -40,7 +41,7 @@ export const adjust = accountChange({
       ledgerEnds(accountId, services.scripts),
       usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, services),
     ]);
-    const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
+    const work = coins > 0 ? `Add ${coinsText(coins)} to` : `Remove ${coinsText(-coins)} from`;
     const isUsed = use === 'used';
     const before = isUsed ? 'Nothing will change: this key was used for it before. ' : '';
     const after = isUsed ? '' : ` and will have ${plain(balance + coins)}`;
@@ -96,10 +97,6 @@ function clearer(refusal: AdjustRefusal, coins: number): Refusal {
     return refuse(code, { ...details, message, balanceCoins });
   }
   return refusal;
-}
-
-function counted(coins: number): string {
-  return coins === 1 ? '1 coin' : `${plain(coins)} coins`;
 }
 
 /** A number without an exponent: 1e12 as digits. */

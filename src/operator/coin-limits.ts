@@ -53,6 +53,8 @@ export interface LimitedOperator {
   readonly role: Role;
   /** Whether the operator is a person who is signed in to the console, and so may ask a second person. */
   readonly isPerson: boolean;
+  /** Whether the operator has access to Redis, and needs no key: then no second person is asked for. */
+  readonly isOutside: boolean;
   /** The second person, if one has said yes. */
   readonly approvedBy?: string | undefined;
 }
@@ -72,9 +74,19 @@ const NONE: Limits = { sentences: [], refusal: undefined };
 export async function limitsOf(coins: CountedCoins<never>, operator: LimitedOperator, services: LimitServices): Promise<Limits> {
   const bounds = boundsOf(operator, services);
   if (bounds === undefined) return NONE;
-  const [word, figures] = await counted(coins, operator, bounds, services)('ask');
   const { day, alone } = bounds;
   const sum = sumOf(coins.shares);
+  // Each part is asked about with the parts before it. What was counted before is not asked about again.
+  let [asked, refusal]: [number, Limits['refusal']] = [0, undefined];
+  let first: Figures | undefined;
+  for (const part of partsOf(coins)) {
+    const coinsOfPart = sumOf(part.shares);
+    const [word, found] = await counted(part, operator, bounds, services)('ask', part.shares, asked + coinsOfPart);
+    first ??= found;
+    if (word === 'counted') asked += coinsOfPart;
+    refusal ??= refusalOf(word, found, operator, bounds);
+  }
+  const figures = first!;
   const sentences = [
     ...(day === undefined ? [] : [`Today you have changed ${plain(figures.ofDay)} of at most ${plain(day.most)} coins (${day.setting}).`]),
     ...(alone === undefined
@@ -84,7 +96,7 @@ export async function limitsOf(coins: CountedCoins<never>, operator: LimitedOper
         ]),
   ];
   const left = alone === undefined ? {} : { leftAlone: Math.max(0, alone - figures.alone) };
-  return { sentences, ...left, refusal: refusalOf(word, figures, operator, bounds) };
+  return { sentences, ...left, refusal };
 }
 
 /**
@@ -101,27 +113,51 @@ export async function withinLimits<Reply>(
 ): Promise<Reply | Refusal> {
   const bounds = boundsOf(operator, services);
   if (bounds === undefined) return work();
-  const count = counted(coins, operator, bounds, services);
-  const [word, figures] = await count('count');
-  const refusal = refusalOf(word, figures, operator, bounds);
-  if (refusal !== undefined) return refusal;
+  const parts: { readonly shares: readonly Share[]; readonly count: Count; readonly isNew: boolean }[] = [];
   // If coins cannot be taken out again, the operator can only change fewer.
-  const giveBack = async (shares: readonly Share[]): Promise<void> => {
-    if (word === 'counted') await count('back', shares, shares.length === coins.shares.length).catch(() => {});
+  const giveBack = async (keeps: (accountId: string) => boolean): Promise<void> => {
+    for (const { shares, count, isNew } of parts) {
+      const rest = shares.filter(([accountId]) => !keeps(accountId));
+      if (isNew && rest.length > 0) await count('back', rest, sumOf(rest), rest.length === shares.length).catch(() => {});
+    }
   };
+  for (const { name, shares } of partsOf(coins)) {
+    const count = counted({ name, shares }, operator, bounds, services);
+    const [word, figures] = await count('count');
+    const refusal = refusalOf(word, figures, operator, bounds);
+    if (refusal !== undefined) {
+      await giveBack(() => false);
+      return refusal;
+    }
+    parts.push({ shares, count, isNew: word === 'counted' });
+  }
   try {
     const reply = await work();
-    const changed = reply instanceof Refusal ? [] : coins.changed(reply);
-    const isChanged = new Set(changed.map(([accountId]) => accountId));
-    const rest = coins.shares.filter(([accountId]) => !isChanged.has(accountId));
-    if (rest.length > 0) await giveBack(rest);
+    const changed = new Set((reply instanceof Refusal ? [] : coins.changed(reply)).map(([accountId]) => accountId));
+    await giveBack((accountId) => changed.has(accountId));
     // It was counted by another call at the same time, which may have been refused and have taken it out again.
-    if (word === 'known' && changed.length > 0) await count('count', coins.shares, false, true).catch(() => {});
+    for (const { shares, count, isNew } of parts)
+      if (!isNew && shares.some(([accountId]) => changed.has(accountId)))
+        await count('count', shares, sumOf(shares), false, true).catch(() => {});
     return reply;
   } catch (error) {
-    if (provesNoChange(error)) await giveBack(coins.shares);
+    if (provesNoChange(error)) await giveBack(() => false);
     throw error;
   }
+}
+
+/** Shares that one script counts, in some milliseconds. */
+const SHARES_AT_ONCE = 1000;
+
+type Counted = Pick<CountedCoins<never>, 'name' | 'shares'>;
+
+/** The parts of a change to many accounts, which are counted one after the other. */
+function partsOf({ name, shares }: Counted): Counted[] {
+  if (shares.length <= SHARES_AT_ONCE) return [{ name, shares }];
+  return Array.from({ length: Math.ceil(shares.length / SHARES_AT_ONCE) }, (_, index) => ({
+    name: `${name} ${index}`,
+    shares: shares.slice(index * SHARES_AT_ONCE, (index + 1) * SHARES_AT_ONCE),
+  }));
 }
 
 interface Bounds {
@@ -129,7 +165,7 @@ interface Bounds {
   readonly alone: number | undefined;
 }
 
-function boundsOf({ role, approvedBy }: LimitedOperator, { config }: LimitServices): Bounds | undefined {
+function boundsOf({ role, approvedBy, isOutside }: LimitedOperator, { config }: LimitServices): Bounds | undefined {
   const { SUPPORT_DAILY_COINS, ECONOMIST_DAILY_COINS, TWO_PERSON_COINS } = config;
   const day =
     role === 'support'
@@ -137,7 +173,7 @@ function boundsOf({ role, approvedBy }: LimitedOperator, { config }: LimitServic
       : role === 'economist' && ECONOMIST_DAILY_COINS !== undefined
         ? ({ most: ECONOMIST_DAILY_COINS, setting: 'ECONOMIST_DAILY_COINS', next: 'admin' } as const)
         : undefined;
-  const alone = approvedBy === undefined ? TWO_PERSON_COINS : undefined;
+  const alone = approvedBy === undefined && !isOutside ? TWO_PERSON_COINS : undefined;
   return day === undefined && alone === undefined ? undefined : { day, alone };
 }
 
@@ -147,20 +183,23 @@ interface Figures {
   readonly ofAccount: number;
 }
 
-function counted(coins: CountedCoins<never>, { by }: LimitedOperator, { day, alone }: Bounds, { scripts, now }: LimitServices) {
+type Count = (
+  mode: 'ask' | 'count' | 'back',
+  shares?: readonly Share[],
+  coins?: number,
+  isAll?: boolean,
+  isUnbounded?: boolean,
+) => Promise<[word: 'counted' | 'known' | 'full' | 'second', figures: Figures]>;
+
+function counted({ name, shares: all }: Counted, { by }: LimitedOperator, { day, alone }: Bounds, { scripts, now }: LimitServices): Count {
   const at = now();
   const keys = { today: correctedKey(dayOf(at)), yesterday: correctedKey(dayOf(at - DAY_MS)) };
-  const correction = hash('sha256', coins.name, 'base64url').slice(0, 22);
+  const correction = hash('sha256', name, 'base64url').slice(0, 22);
   // With OPERATOR_KEY the tool adds the user of the operating system to the key.
   const [operator = by] = by.split(' as ');
-  return async (
-    mode: 'ask' | 'count' | 'back',
-    shares: readonly Share[] = coins.shares,
-    isAll = false,
-    isUnbounded = false,
-  ): Promise<[word: 'counted' | 'known' | 'full' | 'second', figures: Figures]> => {
+  return async (mode, shares = all, coins = sumOf(shares), isAll = false, isUnbounded = false) => {
     const [word, ...sums] = await scripts.run(countScript, keys, {
-      ...{ operator, correction, mode, coins: sumOf(shares), shares: JSON.stringify(shares), minute: Math.floor(at / MINUTE_MS) },
+      ...{ operator, correction, mode, coins, shares: JSON.stringify(shares), minute: Math.floor(at / MINUTE_MS) },
       dayMost: isUnbounded ? '' : (day?.most ?? ''),
       aloneMost: alone === undefined ? '' : isUnbounded ? Number.MAX_SAFE_INTEGER : alone,
       keptSeconds: mode === 'back' && isAll ? 0 : KEPT_SECONDS,

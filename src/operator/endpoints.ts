@@ -26,6 +26,7 @@ import { listSeasons } from './seasons.ts';
 import { find } from './find-account.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
 import { removeSignIn } from './remove-sign-in.ts';
+import { takeBack as takeBackGrant } from './take-back-grant.ts';
 import { endSession, signOut } from './sign-out.ts';
 import { showTimeline } from './timeline.ts';
 import {
@@ -53,6 +54,7 @@ export const operations: readonly Operation[] = [
   explain,
   adjust,
   grantMany,
+  takeBackGrant,
   signOut,
   endSession,
   removeSignIn,

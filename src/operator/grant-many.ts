@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { rateLimited, Refusal } from '../errors.ts';
+import { Refusal } from '../errors.ts';
 import { CoinKey, Coins, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import type { Share } from './coin-limits.ts';
-import { GRANT_GROUP } from './grant-pace.ts';
 import { countsOf, grantGroup, grantOutcomes, previewWithKey, type Granted, type GrantTerms } from './grants.ts';
-import { operation, Reason, type OperatorServices } from './operation.ts';
+import { coinsText } from './shown/cells.ts';
+import { operation, Reason } from './operation.ts';
 
 const MOST_ENTRIES = 1000;
 
@@ -86,13 +86,15 @@ export const grantMany = operation({
     const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
     const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
     if (dryRun) {
-      const preview = await paced(grants, services, (group) => previewWithKey(group, key, services));
+      const preview = await services.grantPace.inGroups(grants, (group) => previewWithKey(group, key, services));
       return Array.isArray(preview) ? { reply: { results: resultsOf(preview) } } : preview;
     }
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };
     // By the account that gets the coins, so that guests of one account do not have a sum each.
     const accounts =
-      config.TWO_PERSON_COINS === undefined ? [] : await paced(grants, services, (group) => previewWithKey(group, key, services));
+      config.TWO_PERSON_COINS === undefined
+        ? []
+        : await services.grantPace.inGroups(grants, (group) => previewWithKey(group, key, services));
     if (accounts instanceof Refusal) return accounts;
     const shareOf = ({ movedTo }: Pick<Granted, 'movedTo'>, index: number): Share => [
       movedTo ?? entries[index]!.account,
@@ -107,12 +109,12 @@ export const grantMany = operation({
         }),
         changed: ({ results }) => results.flatMap((result, index) => (result.outcome === 'granted' ? [shareOf(result, index)] : [])),
       },
-      question: `Grant ${coins} coins in sum to ${entries.length} accounts? Key: ${key}. Reason: ${reason}`,
+      question: `Grant ${coinsText(coins)} in sum to ${entries.length === 1 ? '1 account' : `${entries.length} accounts`}? Key: ${key}. Reason: ${reason}`,
       what: { accounts: entries.length, coins, key },
       why: reason,
       noted: ({ results }) => countsOf(results),
       async act() {
-        const outcomes = await paced(grants, services, (group) => afterWrites(grantGroup(group, terms, services)));
+        const outcomes = await services.grantPace.inGroups(grants, (group) => afterWrites(grantGroup(group, terms, services)));
         return Array.isArray(outcomes) ? { results: resultsOf(outcomes) } : outcomes;
       },
     };
@@ -121,22 +123,3 @@ export const grantMany = operation({
 
 /** Of an account that was not looked at. */
 const UNMOVED: Granted = { outcome: 'granted' };
-
-/** Works through the items in groups, at the pace of the process. @returns Refusal `rate_limited` while too many grants wait */
-async function paced<Item>(
-  items: readonly Item[],
-  { grantPace }: OperatorServices,
-  work: (group: readonly Item[]) => Promise<Granted[]>,
-): Promise<Granted[] | Refusal> {
-  if (!grantPace.begin(items.length)) return rateLimited(1000);
-  try {
-    const outcomes: Granted[] = [];
-    for (let from = 0; from < items.length; from += GRANT_GROUP) {
-      await grantPace.turn();
-      outcomes.push(...(await work(items.slice(from, from + GRANT_GROUP))));
-    }
-    return outcomes;
-  } finally {
-    grantPace.end(items.length);
-  }
-}

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { rateLimited, type Refusal } from '../errors.ts';
 
 /**
  * Accounts that are read, or granted to, at once. Other requests wait for a whole group: with groups of 20 their usual wait rose by half on a
@@ -26,6 +27,27 @@ export class GrantPace {
 
   end(grants: number): void {
     this.#waiting -= grants;
+  }
+
+  /**
+   * Works through items in groups, at this pace.
+   * @returns the results of all, or Refusal `rate_limited` while too many wait
+   */
+  async inGroups<Item, Result>(
+    items: readonly Item[],
+    work: (group: readonly Item[]) => Promise<Result[]>,
+  ): Promise<Result[] | Refusal<'rate_limited'>> {
+    if (!this.begin(items.length)) return rateLimited(1000);
+    try {
+      const results: Result[] = [];
+      for (let from = 0; from < items.length; from += GRANT_GROUP) {
+        await this.turn();
+        results.push(...(await work(items.slice(from, from + GRANT_GROUP))));
+      }
+      return results;
+    } finally {
+      this.end(items.length);
+    }
   }
 
   /** Waits until the next group may be granted. */

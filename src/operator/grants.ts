@@ -149,9 +149,9 @@ function movedTo(facts: AccountFacts | undefined, asked: string): { movedTo?: st
   return facts === undefined || facts.accountId === asked ? {} : { movedTo: facts.accountId };
 }
 
-/** How many grants had each outcome, for the log. Outcomes without one are left out. */
-export function countsOf(results: Iterable<Pick<Granted, 'outcome'>>): Partial<Record<GrantOutcome, number>> {
-  const counts: Partial<Record<GrantOutcome, number>> = {};
+/** How many accounts had each outcome, for the log. Outcomes without one are left out. */
+export function countsOf<Outcome extends string>(results: Iterable<{ readonly outcome: Outcome }>): Partial<Record<Outcome, number>> {
+  const counts: Partial<Record<Outcome, number>> = {};
   for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
 }

@@ -16,7 +16,7 @@ export const Time = z.iso.datetime({ offset: true, error: 'Must be a time such a
 export const logFilterFields = {
   account: Account.optional().meta({
     description:
-      'Changes of this account, and grants to many accounts if they are in the newest 2,000 entries of its ledger. Changes of a guest that ' +
+      'Changes of this account, and grants to many accounts, also taken back, if they are in the newest 2,000 entries of its ledger. Changes of a guest that ' +
       'moved into the account are under the accountId of the guest.',
   }),
   operator: z.string().min(1).max(64).optional().meta({
@@ -117,7 +117,7 @@ function fits(
     ![entry.by, ...entry.by.split(' as '), String(entry.what['approvedBy'])].some((name) => operators.includes(name))
   )
     return false;
-  if (entry.action === 'coins grant' && grantKeys.has(String(entry.what['key']))) return true;
+  if (/^coins (grant|take-back)$/.test(entry.action) && grantKeys.has(String(entry.what['key']))) return true;
   return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
 }
 

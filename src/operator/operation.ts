@@ -221,7 +221,10 @@ export async function judge<Reply extends object>(
 
 const UNLIMITED: Limits = { sentences: [], refusal: undefined };
 
-const limitedBy = ({ by, role, approvedBy }: Operator): LimitedOperator => ({ by, role, approvedBy, isPerson: PERSON_ID.test(by) });
+export function limitedBy({ by, role, approvedBy, key }: Operator): LimitedOperator {
+  const isPerson = PERSON_ID.test(by);
+  return { by, role, approvedBy, isPerson, isOutside: key === undefined && !isPerson };
+}
 
 export type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { readonly prepare: unknown };
 

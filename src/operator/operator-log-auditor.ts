@@ -1,4 +1,5 @@
 import type { Auditor, Finding, Probe } from '../consistency/auditor.ts';
+import { takenGrant } from '../features/coins/take-back-key.ts';
 import { CORRECTED_KEYS } from './coin-limits.ts';
 import { ANSWER_KEYS, isAnswer, isRequest, REQUEST_KEYS } from './two-person/requests.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
@@ -51,7 +52,11 @@ async function checkLogged(operated: ReadonlyMap<string, string>, probe: Probe):
   const left = new Map(operated);
   for (let start = 0, isLast = false; !isLast && left.size > 0; start += PAGE) {
     const texts = (await probe.ask('LRANGE', OPERATOR_LOG, start, start + PAGE - 1)) as string[];
-    for (const text of texts) left.delete(String(readEntry(text)?.what['key']));
+    for (const text of texts) {
+      const { action, what } = readEntry(text) ?? {};
+      const key = String(what?.['key']);
+      left.delete(action === 'coins take-back' ? takenGrant(key) : key);
+    }
     isLast = texts.length < PAGE;
   }
   const [[key, accountId] = []] = left;

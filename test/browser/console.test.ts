@@ -255,12 +255,24 @@ describe.skipIf(noBrowser)('the console', () => {
       await shows(page, 'h2', 'Granted');
       await desk.press('Save the report');
       const report = readFileSync((await (await saved).path())!, 'utf8');
-      expect(report).toContain('line,accountId,outcome,balanceAfterCoins,movedTo,detail\r\n');
+      expect(report).toContain('line,accountId,outcome,coins,balanceAfterCoins,movedTo,detail\r\n');
       expect(['granted', 'repeated', 'banned'].map((outcome) => report.split(`,${outcome},`).length - 1)).toEqual([10, 1, 1]);
       const balances = await Promise.all(players.map(async ({ accountId }) => (await shown(accountId)).balanceCoins));
       expect(new Set(balances)).toEqual(new Set([21]));
       // Look first, grant, and the report; the typing error took one more.
       expect(desk.clicks).toBe(5);
+      // Taken back by its report, in four clicks.
+      await desk.press('Take this grant back, with its report');
+      await page.setInputFiles('input[type=file]', { name: 'report.csv', mimeType: 'text/csv', buffer: Buffer.from(report) });
+      await expect.poll(() => page.inputValue('textarea')).toContain(ids[0]);
+      await desk.fill({ reason: 'wrong file' }, 'main');
+      await desk.press('Look first');
+      await shows(page, 'strong', '10 accounts, 200 coins');
+      await desk.fill({ typed: '10', key: key.token }, inTheEnd);
+      await desk.press(/^Take back 200 coins$/);
+      await shows(page, 'h2', 'Taken back');
+      await shows(page, '.facts', 'taken back10');
+      expect((await shown(ids[0]!)).balanceCoins).toBe(1);
     });
 
     extra('a grant that is stopped, and one whose answers are lost, are gone on with, and give nobody the coins twice', async () => {
@@ -563,7 +575,7 @@ describe.skipIf(noBrowser)('the console', () => {
       ['viewer', ['Show', 'Show'], 'Accounts Boards Rooms Purchases Log Webhooks Health'],
       [
         'support',
-        ['Ban', 'Correct the balance', 'Rename', 'Sign out everywhere', 'Show', 'Show'],
+        ['Ban', 'Correct the balance', 'Rename', 'Write a note', 'Sign out everywhere', 'Show', 'Show'],
         'Accounts Boards Rooms Purchases Log Webhooks Health',
       ],
     ] as const)('the role %s sees no button for what it may not do', async (role, buttons, places) => {

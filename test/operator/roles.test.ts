@@ -50,6 +50,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>, reac
   'accounts delete': ['admin', { accountId: nobody, reason }],
   'saves bring-back': ['support', { accountId: nobody, game, name: 'slot-1', version: 1, reason }, 'game'],
   'coins grant': ['economist', { entries: [{ account: nobody, coins: 1 }], key: 'a', reason }],
+  'coins take-back': ['economist', { accounts: [nobody], key: 'a', reason }],
   'purchases show': ['viewer', { purchase: 'GPA.0000' }],
   'purchases stuck': ['viewer'],
   'purchases look': ['support', { purchase: 'GPA.0000', reason }],

@@ -255,6 +255,24 @@ test('the bound of a role and day holds for corrections and grants together, wit
   expect((await asking(ada, 'coins grant', grant)).body.error.leftCoins).toBe(500);
 });
 
+test('a grant that is taken back counts as coins, and above the bound waits for another person', async () => {
+  const [ada, ben] = [await person('economists'), await person('economists')];
+  const [account, key] = [await anAccount(), freshId('g')];
+  const entries = [{ account, coins: 1500 }];
+  const { body } = await asking(ada, 'coins grant', { entries, key, reason });
+  expect((await answer(ben, body.request.id)).status).toBe(200);
+  const back = { accounts: [account], key, reason };
+  const path = '/v1/admin/coins/take-back';
+  expect((await ada.change('coins take-back', path, back)).body.error).toMatchObject({ code: 'forbidden', needs: 'second_person' });
+  const { request } = (await asking(ada, 'coins take-back', back)).body;
+  expect(request).toMatchObject({ operation: 'coins take-back', coins: 1500 });
+  expect((await answer(ada, request.id)).body.error.code).toBe('forbidden');
+  expect((await answer(ben, request.id)).body.result.results).toMatchObject([{ outcome: 'taken', takenCoins: 1500 }]);
+  expect(await balanceOf(ada, account)).toBe(5000);
+  // What was taken back before counts nothing more.
+  expect((await ada.change('coins take-back', path, back)).body.results).toMatchObject([{ outcome: 'replayed', takenCoins: 1500 }]);
+});
+
 test('without CONSOLE_SIGN_IN nobody is the second person, and the start says so; a wrong request is refused', async () => {
   const logLines: string[] = [];
   await using alone = await start({ settings: { ADMIN_API: 'on', TWO_PERSON_COINS: '0' }, logLines });

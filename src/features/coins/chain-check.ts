@@ -7,6 +7,7 @@ import type { LedgerFindings } from './ledger-findings.ts';
 import { type EntryPage } from './ledger-layout.ts';
 import { entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE } from './model.ts';
 import { isServiceKey } from './service-key.ts';
+import { takenGrantOfEntry } from './take-back-key.ts';
 
 /**
  * Of one ledger, the audit compares at most this many entries with the purchases that made them. It also keeps at most this many
@@ -84,7 +85,7 @@ export class ChainCheck {
     return this.#adjusted;
   }
 
-  /** The idempotency keys of entries that operators made. */
+  /** The idempotency keys of entries that operators made, and `takenGrant` of grants that they took back. */
   get operated(): ReadonlySet<string> {
     return this.#operated;
   }
@@ -123,8 +124,11 @@ export class ChainCheck {
         'wrong_balance',
         `Entry ${entry.seq} has a balance of ${entry.balance}, outside of ${MIN_BALANCE} to ${MAX_BALANCE}.`,
       );
-    else if (entry.balance < 0 && entry.coins < 0 && entry.letter !== entryLetters.refund && entry.letter !== entryLetters.merge)
-      this.#kinds.find('wrong_balance', `Entry ${entry.seq} takes the balance to ${entry.balance}, but only a refund may take it below 0.`);
+    else if (entry.balance < 0 && entry.coins < 0 && !mayOwe(entry))
+      this.#kinds.find(
+        'wrong_balance',
+        `Entry ${entry.seq} takes the balance to ${entry.balance}, but only a refund or a grant taken back may take it below 0.`,
+      );
     if (!isOperation(entry))
       this.#kinds.find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
     if (!mayHaveOrigin(entry.letter, entry.origin))
@@ -137,7 +141,8 @@ export class ChainCheck {
     const isBought = entry.letter === entryLetters.topup || entry.letter === entryLetters.refund;
     if (isBought && this.#bought.length < MOST_BOUGHT) this.#bought.push(entry);
     if (entry.letter === entryLetters.adjust && this.#adjusted.size < MOST_BOUGHT) this.#adjusted.add(entry.key);
-    if (isOfOperator(entry.origin) && this.#operated.size < MOST_BOUGHT) this.#operated.add(entry.key);
+    if (isOfOperator(entry.origin) && this.#operated.size < MOST_BOUGHT)
+      this.#operated.add(takesBack(entry) ? takenGrantOfEntry(entry.key) : entry.key);
     if (isMerge) this.#hasMerges = true;
     else this.#withKey++;
     this.#hashes.push(isMerge ? Number.NaN : this.#hash === undefined ? 0 : this.#hash(entry.key) >>> 0);
@@ -186,8 +191,17 @@ export class ChainCheck {
   }
 }
 
-function isOperation({ letter, coins, key }: LedgerEntry): boolean {
+/** An operator's entry that takes a grant back (take-back.lua). */
+const takesBack = ({ letter, key }: LedgerEntry): boolean => letter === entryLetters.adjust && isServiceKey(key);
+
+const mayOwe = (entry: LedgerEntry): boolean =>
+  entry.letter === entryLetters.refund || entry.letter === entryLetters.merge || takesBack(entry);
+
+function isOperation(entry: LedgerEntry): boolean {
+  const { letter, coins, key } = entry;
   const { topup, refund, prize } = entryLetters;
+  // It takes at most the balance, so it may have 0 coins.
+  if (takesBack(entry)) return coins <= 0;
   if (isServiceKey(key) !== (letter === topup || letter === refund || letter === prize)) return false;
   switch (letter) {
     case entryLetters.credit:

@@ -3,7 +3,8 @@
 -- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from
--- its history. A balance below 0 is a debt, which only refunds make. Scripts write the origin of an entry, but do not read it.
+-- its history. A balance below 0 is a debt, which only refunds and grants taken back make. Of the origin of an entry scripts
+-- read only whether an operator made it (take-back.lua).
 --
 -- The index finds an entry by its idempotency key. The index consists of Redis hashes `{…}:index:0`, `{…}:index:1`, …, which are called
 -- buckets. A bucket maps the hash of an idempotency key to the seq of its entry. If several keys of an account have the same hash, the

@@ -27,8 +27,8 @@ export const ENTRIES_PER_BUCKET = 32;
 export const MAX_BALANCE = 1e12;
 
 /**
- * The lowest balance of an account, in coins. Only a refund of coins that were bought with money can take a balance below 0, which is a
- * debt.
+ * The lowest balance of an account, in coins. Only a refund of coins that were bought with money, and a grant that an operator takes back,
+ * can take a balance below 0, which is a debt.
  */
 export const MIN_BALANCE = -MAX_BALANCE;
 

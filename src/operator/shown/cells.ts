@@ -87,6 +87,9 @@ export const given = <Value>(value: Value | undefined, cells: (value: Value) => 
 
 export const yesNo = (isSo: boolean): string => (isSo ? 'yes' : 'no');
 
+/** `1 coin`, `2 coins`, without an exponent. */
+export const coinsText = (count: number): string => (count === 1 ? '1 coin' : `${count.toFixed(0)} coins`);
+
 /** `1 entry`, `2 entries`. */
 export function entriesText(count: number): string {
   return count === 1 ? '1 entry' : `${count} entries`;

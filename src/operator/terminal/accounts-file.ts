@@ -3,7 +3,7 @@ import { openSync, closeSync, fstatSync, readFileSync } from 'node:fs';
 import { accountIdOf } from '../../accounts/ids.ts';
 import { Failure } from '../../process/command.ts';
 import { namedLines, UnfitFile } from '../shown/accounts-file.ts';
-import type { NamedAccount } from '../shown/grant-rows.ts';
+import type { NamedAccount } from '../shown/bulk-rows.ts';
 
 /** Most accounts in a file. An operator can cut a larger file. */
 const MOST_ACCOUNTS = 1_000_000;

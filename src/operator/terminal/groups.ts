@@ -1,7 +1,7 @@
 import { operations } from '../endpoints.ts';
 import type { Operation } from '../operation.ts';
 import { keyOperations } from '../server-keys.ts';
-import { grant } from './coins.ts';
+import { grant, takeBack } from './coins.ts';
 import type { Command, CommandGroup } from './command.ts';
 import { dataCommands } from './data.ts';
 import { exportToFile } from './log.ts';
@@ -18,7 +18,7 @@ const described: readonly Group[] = [
       'ACCOUNT and WHO are an accountId, an installId or google:SUB. account: or install: in front says which, where a\n' +
       'text may be both. "-" reads it from standard input, so that no shell history has an installId. COINS may be negative.',
   },
-  { name: 'coins', summary: 'coins of many accounts at once', own: { grant } },
+  { name: 'coins', summary: 'coins of many accounts at once', own: { grant, 'take-back': takeBack } },
   { name: 'purchases', summary: 'coins and subscriptions bought in an app store' },
   { name: 'boards', summary: 'the boards of games' },
   { name: 'rooms', summary: 'rooms and who sits in them' },

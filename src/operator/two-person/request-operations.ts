@@ -5,6 +5,7 @@ import { People, PERSON_ID } from '../../server/identity/people.ts';
 import { mayAct } from '../../server/identity/roles.ts';
 import { adjust } from '../adjust.ts';
 import { grantMany } from '../grant-many.ts';
+import { takeBack } from '../take-back-grant.ts';
 import {
   judge,
   operation,
@@ -25,7 +26,7 @@ import { addRequest, answerRequest, findRequest, MOST_KEPT, readRequests, REQUES
  */
 
 /** The changes that a second person can approve: those with coins. */
-const approvable = [adjust, grantMany] as unknown as readonly Operation[];
+const approvable = [adjust, grantMany, takeBack] as unknown as readonly Operation[];
 
 const errors = [...new Set(['forbidden', 'invalid_request', ...approvable.flatMap((declared) => declared.errors ?? [])] as const)];
 

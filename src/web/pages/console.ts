@@ -10,11 +10,11 @@ export const openConsole = layout({
   imported: [
     'cells',
     'console-account',
+    'console-bulk',
     'console-calls',
     'console-change',
     'console-fields',
     'console-file',
-    'console-grant',
     'console-keys',
     'console-lists',
     'console-parts',

@@ -1,5 +1,5 @@
 import { namedLines } from '../../shown/accounts-file.ts';
-import type { NamedAccount } from '../../shown/grant-rows.ts';
+import type { NamedAccount } from '../../shown/bulk-rows.ts';
 
 /** For more accounts there is the tool in a terminal, which takes a million. */
 const MOST_LINES = 100_000;

@@ -1,6 +1,6 @@
 import { accountView, timelineView } from './console-account.ts';
 import { call, Failed, type Operator } from './console-calls.ts';
-import { grantView } from './console-grant.ts';
+import { grantView, takeBackView } from './console-bulk.ts';
 import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { keysView } from './console-keys.ts';
 import {
@@ -37,6 +37,7 @@ const views: Readonly<Record<string, View>> = {
   purchases: (asked) => (asked.words.length === 0 ? purchasesView(asked) : purchaseView(asked)),
   log: logView,
   grant: grantView,
+  'take-back': takeBackView,
   keys: keysView,
   webhooks: (asked) => (asked.words.length === 0 ? webhooksView(asked) : webhookView(asked)),
   health: figuresView,
