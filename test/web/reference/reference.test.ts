@@ -137,7 +137,7 @@ test('the search finds the sections of all pages by their text', async () => {
   const of = (href: string) => sections.find((section) => section.href === href);
   expect(of('/docs/reference/coins#debitCoins')).toMatchObject({ title: '/coins/debit', page: 'Coins' });
   expect(of('/docs/reference/coins#debitCoins')!.text).toContain('insufficient_coins');
-  expect(of('/docs/client#saves')!.text).toContain('A save is what a game keeps of its player under a name');
+  expect(of('/docs/client#saves')!.text).toContain('A save is data that a game keeps for its player under a name');
   expect(of('/docs/errors#key_reused')).toBeDefined();
   expect(sections.filter(({ text }) => /class="|<\/code>/.test(text)).map(({ href }) => href)).toEqual([]);
 });
@@ -165,7 +165,7 @@ describe('the reference', () => {
 
   test('shows the fields of a body with their types, bounds and meaning', async () => {
     const page = pages.get('/docs/reference/coins')!;
-    expect(page).toMatch(/<h1 id="title">Coins<\/h1><p>A balance for each player.*?client\.coins\.credit/s);
+    expect(page).toMatch(/<h1 id="title">Coins<\/h1><p>Each player has a balance.*?client\.coins\.credit/s);
     const credit = /id="creditCoins".*?<\/article>/s.exec(page)![0];
     expect(credit).toContain(
       '<code>coins</code><span class="type">whole number, 1 to 1,000,000</span><span class="required">required</span></p><p>Whole coins, 1 to 1,000,000.</p>',
