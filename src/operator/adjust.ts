@@ -16,7 +16,7 @@ export const adjust = accountChange({
   title: 'Correct the balance',
   role: 'support',
   roleFor: ({ coins }, config) => (isLarge(coins, config) ? 'economist' : 'support'),
-  summary: 'Adds coins to an account or removes some, once per key.',
+  summary: 'Adds coins to an account or removes coins from it, once per key.',
   description:
     'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
     'changes nothing. A debt is forgiven by adding the coins that are owed; an adjustment takes no balance below 0. Above ' +

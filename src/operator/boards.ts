@@ -81,7 +81,7 @@ export const listBoard = operation({
   operationId: 'listBoard',
   role: 'viewer',
   reach: 'game',
-  summary: 'Entries of a board from one place to another, with their accounts.',
+  summary: 'The entries of a board between two places, with their accounts.',
   description: `\`from\` and \`to\` are places, 1 to 20 without them and ${MOST_ENTRIES} at most. Equal scores share a rank. \`archive\` reads an old board.`,
   input: z.object({
     game: GameId,

@@ -55,7 +55,7 @@ export const takeBack = accountChange({
   operationId: 'takeAccessBack',
   title: 'Take access back',
   role: 'economist',
-  summary: 'Takes back the access that an account was given. Purchases and trial stay.',
+  summary: 'Takes back the access that an operator gave an account. Access by purchases and a trial stays.',
   reply: z.object({
     accountId: AccountId,
     taken: z.iso

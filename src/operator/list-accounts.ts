@@ -45,7 +45,7 @@ export const listAccounts = operation({
   operationId: 'listAccounts',
   role: 'viewer',
   costly: true,
-  summary: 'Accounts by kind, ban, debt, and the days of creation and of the last trace, in no order.',
+  summary: 'Lists accounts by kind, ban, debt, and the days on which they were created and last seen, in no order.',
   description:
     'There is no index of accounts, because it would make other requests slower. A page scans some 5,000 keys of Redis, which is 800 ' +
     'accounts, so it may be short, or empty, and still have a `nextCursor`. It ends with the part in which `limit` was reached, so it may ' +

@@ -20,7 +20,7 @@ export const listLog = operation({
   operationId: 'listOperatorLog',
   role: 'viewer',
   costly: true,
-  summary: 'Changes of operators, the newest first.',
+  summary: 'Changes by operators, the newest first.',
   description:
     'An entry is written before its change, and the outcome after it. The log also records reads of private parts of ' +
     'players in rooms; such an entry is written before anything is shown. A page searches 5,000 entries at most, so with a filter it ' +
@@ -46,7 +46,7 @@ export const exportLog = operation({
   operationId: 'exportOperatorLog',
   role: 'viewer',
   costly: true,
-  summary: 'Changes of operators as CSV, the newest first, in parts of up to 500.',
+  summary: 'Changes by operators as CSV, the newest first, in parts of up to 500.',
   description:
     '`nextCursor` leads to the next part; the first part has the line with the names of the columns. A text that a spreadsheet would run as ' +
     'a formula has an apostrophe in front.',

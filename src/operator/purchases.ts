@@ -57,7 +57,7 @@ export const listStuckPurchases = operation({
   operationId: 'listStuckPurchases',
   role: 'viewer',
   costly: true,
-  summary: 'Purchases with work left, and purchases of subscriptions without an owner.',
+  summary: 'Unfinished purchases, and subscriptions without an owner.',
   description:
     'Purchases of coins that are pending, lack their ledger entry, or whose grant the store does not know of yet: the queue handles each by itself. ' +
     'Subscriptions of which a notification told, and that no account owns: they wait, unacknowledged, for the first account that sends their ' +

@@ -16,7 +16,7 @@ export const rename = accountChange({
   words: ['name'],
   operationId: 'renamePlayer',
   role: 'support',
-  summary: 'Gives a player another name: at once on all boards and in the rooms of the last two weeks, and from then on.',
+  summary: 'Gives a player another name, on all boards, in the rooms of the last two weeks, and in the future.',
   description:
     'Whatever name the account sends later, boards, rooms and pairings show this one, until `unname`. It moves with a guest. At most 10,000 ' +
     'accounts have a given name.',

@@ -17,7 +17,7 @@ export const bringBackSave = operation({
   operationId: 'bringBackSave',
   role: 'support',
   reach: 'game',
-  summary: 'Lets an older version of a save stand again, as its next version.',
+  summary: 'Makes an older version of a save the current one, as its next version.',
   description: 'What stood before is among the last five versions. `accounts show` lists the versions. No limit on saves applies.',
   input: z.object({ accountId: Account, ...SaveParams.shape, version: Version, reason: Reason }),
   reply: z.object({ accountId: AccountId, version: Version }),

@@ -108,7 +108,7 @@ const rotateKey = operation({
   role: 'admin',
   handsOutSecret: true,
   needsNoService: true,
-  summary: 'Makes a key that takes over from another one, and shows it once. Both are valid for a while.',
+  summary: 'Makes a key that replaces another one, and shows it once. Both are valid for a while.',
   input: z.object({
     id: Id,
     overlapDays: z

@@ -46,7 +46,7 @@ export const showTimeline = operation({
   operationId: 'showAccountTimeline',
   role: 'viewer',
   costly: true,
-  summary: 'The life of an account in one list, newest first: coins, purchases, sessions, bans, acts of operators, events.',
+  summary: 'All that happened to an account in one list, newest first: coins, purchases, sessions, bans, changes by operators, events.',
   description:
     'Each source is searched as by its own operation. A page ends where one of them may have more, and `nextTo` is the `to` of the next ' +
     'page. A page may be short, or empty, and still have one. Events are those that the log still keeps (EVENTS_DAYS).',

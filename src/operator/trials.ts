@@ -81,7 +81,7 @@ export const restoreTrial = operation({
   operationId: 'restoreTrial',
   title: 'Take the last restart back',
   role: 'economist',
-  summary: "Takes back the last restart of a device's trial.",
+  summary: "Undoes the last restart of a device's trial.",
   input: Input,
   reply: Reply,
   errors,

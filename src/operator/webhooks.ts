@@ -159,7 +159,7 @@ export const rotateWebhook = hookChange({
   title: 'New secret',
   role: 'admin',
   handsOutSecret: true,
-  summary: 'Makes a new secret for a webhook, and shows it once. The old secret signs too for a while.',
+  summary: 'Makes a new secret for a webhook, and shows it once. For a while requests are signed with the old secret too.',
   description: 'Secrets that an earlier rotation still lets sign end then too, or earlier at the end that it gave them.',
   fields: {
     overlapMinutes: z

@@ -20,11 +20,10 @@ export const idTokenFields = {
     .meta({
       description: 'id_token, account_notification: the user who signs in. One subject is one store account. A new user if left out.',
     }),
-  provider: z
-    .string()
-    .regex(PROVIDER_NAME, 'Must be the name of a provider')
-    .optional()
-    .meta({ description: 'id_token: whose token it is: `google`, `apple` or another name. `google` if left out.', example: 'google' }),
+  provider: z.string().regex(PROVIDER_NAME, 'Must be the name of a provider').optional().meta({
+    description: 'id_token: the provider that issues the token: `google`, `apple` or another name. `google` if left out.',
+    example: 'google',
+  }),
   email: z.email('Must be an e-mail address').optional().meta({ description: 'id_token: the `email` claim.' }),
   expiresInSeconds: z
     .int('Must be a whole number of seconds')

@@ -23,7 +23,7 @@ const Word = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'Must be a word of a
 
 export const Platform = z
   .object({
-    platform: Word.meta({ description: 'Such as android, ios or web.' }),
+    platform: Word.meta({ description: 'The platform, such as android, ios or web.' }),
     packageName: z.string().min(1).max(255).optional().meta({ description: 'The id of the app on this platform.' }),
     url: Link.meta({ description: `The page where people get the app. ${LINK_RULE}` }),
   })
@@ -50,7 +50,9 @@ const PAY_AFTER_RULE = 'Must be a whole number of seconds from 0 to 2,592,000 (3
 const KEEP_RULE = `Must be a whole number from 1 to ${MOST_KEPT}`;
 
 const seasonFields = {
-  period: z.enum(['daily', 'weekly', 'monthly']).meta({ description: 'In UTC. A week begins on Monday.' }),
+  period: z
+    .enum(['daily', 'weekly', 'monthly'])
+    .meta({ description: 'How long a season is. Seasons begin at midnight UTC, and a week begins on Monday.' }),
   payAfterSeconds: z.int(PAY_AFTER_RULE).min(0, PAY_AFTER_RULE).max(MOST_PAY_AFTER_SECONDS, PAY_AFTER_RULE).optional().meta({
     description: 'The time between the end of a season and the payment of its prizes, in which you can check the board. Default: 0.',
   }),
@@ -59,7 +61,7 @@ const seasonFields = {
     .min(1, KEEP_RULE)
     .max(MOST_KEPT, KEEP_RULE)
     .optional()
-    .meta({ description: 'Closed seasons whose boards are kept. Default: 12.' }),
+    .meta({ description: 'Number of closed seasons whose boards are kept. Default: 12.' }),
 };
 
 const MOST_PRIZES_RULE = `Must be at most ${MOST_PRIZES} prizes`;
@@ -74,7 +76,7 @@ export const Season = z
     ...seasonFields,
     prizes: prizeList(Prize)
       .optional()
-      .meta({ description: 'By rising ranks: a player gets the first prize whose `upTo` is not below the rank.' }),
+      .meta({ description: 'In the order of rising `upTo`: a player gets the first prize whose `upTo` is at least the rank.' }),
   })
   .meta({ id: 'CatalogueSeason', example: { period: 'weekly', prizes: [{ upTo: 1, coins: 500 }] } });
 
@@ -82,12 +84,12 @@ export const CatalogueEntry = z
   .object({
     id: GameId,
     kind: z.enum(['app', 'game']).meta({ description: 'Only a game has boards, and only a game may have the fields that are for games.' }),
-    name: z.string().min(1).max(80).meta({ description: 'As people read it.' }),
+    name: z.string().min(1).max(80).meta({ description: 'The name that people see.' }),
     tagline: z.string().max(200).meta({ description: 'One sentence for the list.' }),
     icon: Link.meta({ description: LINK_RULE }),
     url: Link.meta({ description: `The page of the app. ${LINK_RULE}` }),
     status: z.enum(['live', 'beta', 'soon']).meta({ description: 'Shown to people. The service treats entries of every status alike.' }),
-    platforms: z.array(Platform).meta({ description: 'Where it runs; may be empty.' }),
+    platforms: z.array(Platform).meta({ description: 'The platforms on which the app runs. May be empty.' }),
     features: z.array(z.string().min(1).max(80)).optional().meta({ description: 'Words for the page that shows the catalogue.' }),
     order: z.enum(['asc', 'desc']).optional().meta({
       description: 'For games: asc if lower scores are better (times, strokes), desc if higher scores are better. Default: desc.',

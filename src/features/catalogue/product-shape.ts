@@ -17,7 +17,7 @@ export const Product = z
   .object({
     productId: ProductId,
     coins: Coins.meta({ description: 'Coins that one unit gives, 1 to 1,000,000.', example: 500 }),
-    name: z.string().min(1).max(80).optional().meta({ description: 'As people read it.' }),
+    name: z.string().min(1).max(80).optional().meta({ description: 'The name that people see.' }),
     stores: z
       .object(Object.fromEntries(STORE_NAMES.map((name) => [name, Sku.optional()])) as { [Name in StoreName]: z.ZodOptional<typeof Sku> })
       .meta({ description: "The product's id in each app store that sells it." }),

@@ -19,7 +19,8 @@ export const appleFields = {
     .optional()
     .meta({ description: 'subscription, purchase: the store that sells. `google` if left out.' }),
   appAccountToken: z.uuid().optional().meta({
-    description: "apple: the buyer's account as the app names it to the store: `appleAccountToken` of `GET /v1/account/store-ids`.",
+    description:
+      "apple: the id of the buyer's account that the app gives to the store: `appleAccountToken` of `GET /v1/account/store-ids`.",
   }),
   transactionId: TransactionId.optional().meta({
     description: 'apple, purchase: changes the purchase that has this id, and signs it anew. `refundedQuantity` may change.',

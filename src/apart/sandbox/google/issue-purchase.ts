@@ -23,12 +23,12 @@ export const purchaseFields = {
   }),
   obfuscatedAccountId: AccountIdGiven.optional().meta({
     description:
-      "subscription, purchase: the buyer's account as the app names it to the store: `googleAccountId` of `GET /v1/account/store-ids`.",
+      "subscription, purchase: the id of the buyer's account that the app gives to the store: `googleAccountId` of `GET /v1/account/store-ids`.",
   }),
   test: z
     .boolean()
     .optional()
-    .meta({ description: 'subscription, purchase: a licence tester buys, and pays nothing. apple: in the environment `Sandbox`.' }),
+    .meta({ description: 'subscription, purchase: bought by a licence tester, who pays nothing. apple: in the environment `Sandbox`.' }),
 };
 
 type PurchaseOrder = Order & z.output<z.ZodObject<typeof purchaseFields>>;

@@ -33,7 +33,7 @@ export const subscriptionFields = {
     .max(525_600, 'Must be at most 525600')
     .optional()
     .meta({
-      description: `subscription: length of the state and of each paid period after it. ${DEFAULT_MINUTES} if left out.`,
+      description: `subscription: how long the state and each paid period after it last. ${DEFAULT_MINUTES} if left out.`,
     }),
   graceMinutes: z
     .number()
