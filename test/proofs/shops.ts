@@ -15,7 +15,7 @@ export interface SoldProduct {
   readonly isPaid: boolean;
   /** Whether the store knows that the buyer has the coins, or does not want to. */
   readonly isFinished: boolean;
-  /** The account as the app named it to the store. */
+  /** The account that the app named to the store. */
   readonly buyer: string | undefined;
 }
 

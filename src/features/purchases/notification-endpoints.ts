@@ -21,7 +21,8 @@ function notificationEndpoint<const Intake extends NotificationEndpoint>(name: s
     ...declared,
     reply: z.object({
       checks: z.boolean().meta({
-        description: 'Whether the service has a record of the purchase, which it then checks, or keeps the notification until it has one.',
+        description:
+          'True if the service has a record of the purchase, which it then checks, or if it keeps the notification until it has a record.',
       }),
     }),
     async handle({ body, meta }, services: NotifiedServices) {

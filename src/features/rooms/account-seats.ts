@@ -28,7 +28,7 @@ interface SeatServices {
   readonly now: () => number;
 }
 
-/** The number of room codes that one script reads, roughly. */
+/** About the number of room codes that one script reads. */
 const CODES_A_PAGE = 100;
 
 /**
@@ -43,16 +43,16 @@ export async function leaveRooms(
   for (const at of weeksWithSeats(now())) {
     for await (const { words: codes } of partsOf(scripts, roomKeys.seats(accountId, at), CODES_A_PAGE)) {
       const args = { owners: owners.join(' '), ttlMs: ttlMsOf(config) };
-      // One room after the other: a full room takes half a millisecond of Redis, and a deletion frees the seats of twenty guests at the
-      // same time.
+      // The rooms are changed one after the other, because a full room takes Redis half a millisecond, and a deletion frees the seats of
+      // twenty guests at the same time.
       for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
     }
   }
 }
 
 /**
- * The most rooms in which an account's seats are renamed. An account that entered more rooms in two weeks keeps its old name in the other
- * rooms.
+ * An account's seats are renamed in at most this many rooms. If the account entered more rooms in two weeks, it keeps its old name in the
+ * other rooms.
  */
 const MOST_RENAMED = 200;
 
@@ -98,7 +98,7 @@ const readSeats = defineScript({
   readOnly: true,
 });
 
-/** The seats of some accounts in a room; no seats if the room does not exist. @param owners the ids of the accounts */
+/** The seats of some accounts in a room. If the room does not exist, there are none. @param owners the ids of the accounts */
 export async function seatsIn(code: string, owners: readonly string[], { scripts }: SeatServices): Promise<z.output<typeof Seat>[]> {
   const [, game = '', phase = '', ...words] = await scripts.run(readSeats, { room: roomKeys.room(code) }, { owners: owners.join(' ') });
   return [...fieldsOf(words)].map(([playerId, record]) => {
@@ -107,7 +107,10 @@ export async function seatsIn(code: string, owners: readonly string[], { scripts
   });
 }
 
-/** As how many reads of an export the read of a room counts: a room of 64 players costs Redis twice as much as a board or a purchase. */
+/**
+ * The read of a room counts as this many reads of an export, because a room of 64 players costs Redis twice as much as a board or a
+ * purchase.
+ */
 const READS_A_ROOM = 2;
 
 /** The number of rooms that one call of `seatsPage` reads. */
@@ -140,7 +143,8 @@ export async function seatsPage(
       return { cursor: after, members: words };
     },
   });
-  // Each room is searched for seats of the guest and of the account, because the guest's seat may name the account now.
+  // If a guest took a seat in the room, the room is searched for seats of the guest and of the account, because the guest's seat may name
+  // the account now.
   const ownersOf = new Map<string, Set<string>>();
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));

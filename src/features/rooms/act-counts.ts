@@ -7,10 +7,12 @@ import type { Done } from './room-acts.ts';
 const PATHS = ['http', 'channel'] as const;
 const OUTCOMES = ['done', 'replayed', 'refused', 'failed'] as const;
 
-/** How an act came: as a request over HTTP, or as a message on a channel. */
+/** The path by which an act came: as a request over HTTP, or as a message on a channel. */
 export type ActPath = (typeof PATHS)[number];
 
-/** Counts acts in rooms by action, path and outcome. The counters are plain numbers, for the reason that `DurationHistogram` gives. */
+/**
+ * Counts acts in rooms by action, path and outcome. The counters are plain numbers. The comment of `DurationHistogram` gives the reason.
+ */
 export class ActCounts {
   readonly #counts = new Map<ActionName, Record<ActPath, Record<(typeof OUTCOMES)[number], number>>>();
 
@@ -19,7 +21,7 @@ export class ActCounts {
     for (const action of actionNames) this.#counts.set(action, { http: none(), channel: none() });
     metrics.countByEach({
       name: 'coinop_room_acts_total',
-      help: 'Acts in rooms. Replayed: the tab had done an act of this order before. Refused: with a 4xx code. Failed: with a 5xx code.',
+      help: 'Acts in rooms. Replayed: the tab had already done an act with this order. Refused: answered with a 4xx code. Failed: answered with a 5xx code.',
       labels: ['action', 'via', 'outcome'],
       counts: () =>
         [...this.#counts].flatMap(([action, byPath]) =>
@@ -42,7 +44,7 @@ export class ActCounts {
   }
 }
 
-/** Whether an act was refused, and did not fail: its error has a 4xx code. */
+/** Whether an act was refused (its error has a 4xx code), and did not fail (5xx). */
 function isRefused(error: unknown): boolean {
   return error instanceof SessionEnded || (error instanceof Refusal && errors[error.code as ErrorCode].status < 500);
 }

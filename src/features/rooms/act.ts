@@ -28,7 +28,7 @@ export const actInRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms/{code}/{action}',
   operationId: 'actInRoom',
-  // `optional`, because the handler checks the action before the caller: an unknown action is 400 with or without credentials.
+  // `optional`, because the handler checks the action before the caller, so that an unknown action is 400 with or without credentials.
   caller: 'optional',
   keyScope: 'rooms',
   reach: 'room',

@@ -21,7 +21,7 @@ import {
 
 const DataText = jsonText(DATA_LIMIT_BYTES);
 
-/** A merge patch. It has no bound of its own: the text that results from the merge is bounded, and the whole request is. */
+/** A merge patch. The patch itself has no bound, because the text that results from the merge and the whole request are bounded. */
 const Merge = FreeJson.meta({
   description:
     'For `state`, `data` and `private`, in place of the whole value: a JSON merge patch (RFC 7396), applied deeply to the current value. ' +
@@ -51,8 +51,8 @@ const To = z
   });
 
 /**
- * The fields that bodies of acts may have, for all actions together and without the caller's credential. `actions` says which action has
- * which.
+ * The fields that bodies of acts may have, except for the caller's credential. This is for all actions together. `actions` lists the fields
+ * of each action.
  */
 export const actFields = {
   name: PlayerName.optional().meta({ description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; defaults to "Player 2" and so on.` }),
@@ -94,7 +94,7 @@ type Field = keyof typeof actFields;
 interface Action {
   readonly operationId: string;
   readonly summary: string;
-  /** The text about the action in the endpoint's description: the clients that may act, and what the action does. */
+  /** The text about the action in the endpoint's description: who may perform it, and its effect. */
   readonly rule: string;
   /** The fields of the action's body. */
   readonly fields?: readonly Field[];
@@ -102,13 +102,13 @@ interface Action {
   readonly required?: readonly Field[];
   /** Two fields of which the body must have exactly one. */
   readonly oneOf?: readonly [Field, Field];
-  /** The error codes with which the action may be refused, without the codes that any request may get. */
+  /** The error codes with which the action may be refused, except for the codes that any request may get. */
   readonly errors: readonly ErrorCode[];
   /** The fields of an example body. */
   readonly example?: object;
-  /** The action needs a seat, so that a server with a key cannot perform it. */
+  /** True if the action needs a seat. A server with a key cannot perform such an action. */
   readonly isOfPlayers?: true;
-  /** Checks rules about several fields of the body together. */
+  /** Checks rules that concern several fields of the body. */
   readonly check?: (body: ActBody) => Refusal | undefined;
 }
 
@@ -125,9 +125,9 @@ const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers', 'seat
 export const actions = {
   join: {
     operationId: 'joinRoom',
-    summary: 'Takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat.',
+    summary: 'Takes a seat in the lobby. A caller who joins again, in any phase, gets the same seat.',
     rule:
-      'takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat; nothing changes. An account that was ' +
+      'takes a seat in the lobby. A caller who joins again, in any phase, gets the same seat, and nothing changes. An account that was ' +
       'kicked is refused (403 `kicked`).',
     errors: ['room_not_found', 'kicked', 'room_ended', 'room_started', 'room_locked', 'room_full'],
     fields: ['name'],
@@ -137,8 +137,8 @@ export const actions = {
   leave: {
     operationId: 'leaveRoom',
     summary:
-      'Gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
-    rule: 'gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
+      'Gives up the seat, in any phase. If the host leaves, the player who has been seated longest becomes the host. When the last player leaves, the room ends.',
+    rule: 'gives up the seat, in any phase. If the host leaves, the player who has been seated longest becomes the host. When the last player leaves, the room ends.',
     errors: OF_SEATED,
     isOfPlayers: true,
   },
@@ -158,19 +158,19 @@ export const actions = {
   },
   start: {
     operationId: 'startRoom',
-    summary: 'The host moves the room from lobby to playing. Repeating it is 200.',
+    summary: 'The host moves the room from lobby to playing. A repeated call is answered with 200.',
     rule: '(host) moves the room from lobby to playing; needs at least `minPlayers` players. Repeating it is 200.',
     errors: [...OF_HOST, 'room_ended', 'not_enough_players'],
   },
   end: {
     operationId: 'endRoom',
-    summary: 'The host ends the room, in any phase. Repeating it is 200.',
+    summary: 'The host ends the room, in any phase. A repeated call is answered with 200.',
     rule: '(host) ends the room, in any phase. Repeating it is 200. After that only `leave` and `rematch` can change the room.',
     errors: OF_HOST,
   },
   kick: {
     operationId: 'kickPlayer',
-    summary: 'The host removes another player, who cannot join again.',
+    summary: 'The host removes another player, who then cannot join again.',
     rule: '(host) removes another player, whose account cannot join this room again.',
     errors: [...OF_HOST, 'room_ended'],
     ...otherPlayer,
@@ -184,13 +184,13 @@ export const actions = {
   },
   lock: {
     operationId: 'lockRoom',
-    summary: 'The host lets the room refuse new players.',
+    summary: 'The host locks the room, which then refuses new players.',
     rule: '(host) refuses new players.',
     errors: [...OF_HOST, 'room_ended'],
   },
   unlock: {
     operationId: 'unlockRoom',
-    summary: 'The host lets the room take new players again.',
+    summary: 'The host unlocks the room, which then accepts new players again.',
     rule: '(host) takes new players again.',
     errors: [...OF_HOST, 'room_ended'],
   },
@@ -230,7 +230,7 @@ export const actions = {
   },
   private: {
     operationId: 'setPrivateData',
-    summary: 'The host gives players private parts that only they see, such as a hand of cards.',
+    summary: 'The host gives players private parts, such as a hand of cards. No player sees the part of another.',
     rule:
       '(host) gives players private parts that only they see; with `state` or `merge` the state changes in the same step. A player gets ' +
       'the part as `you.private` in answers, and on its channel.',
@@ -273,7 +273,7 @@ export function actionOf(name: ActionName): Action {
   return actions[name];
 }
 
-/** The problem of an act's body, if it has one. The caller has checked each field alone before. */
+/** Finds the problem of an act's body as a whole, if it has one. The calling code has already checked each field alone. */
 export function checkAct(name: ActionName, body: ActBody): Refusal | undefined {
   const { required = [], oneOf, check } = actionOf(name);
   const missing = required.find((field) => body[field] === undefined);

@@ -1,4 +1,4 @@
--- Notes that a process can take channels, and tells since when processes could without a gap.
+-- Notes that a process can accept channels. Returns the time since which at least one process could at any moment.
 -- KEYS served
 -- ARGV process, began, takes, gap_ms, kept_ms
 -- Answers since(time)
@@ -9,8 +9,8 @@
 -- began    when this process began, in milliseconds since 1970
 -- takes    '1', or '' for a process that only asks, because it is stopping
 --
--- A process that begins cannot know at once whether another one still serves: the last note may be that of a process that has just died. So it
--- takes its own begin for the end of a gap until another process, which began before, has noted once more.
+-- A process that begins cannot know at once whether another process still serves, because the last note may be from a process that has just
+-- died. So it assumes that a gap ended with its own begin, until it sees a new note of a process that began earlier.
 local at = tonumber(now)
 local since, last, is_another_alive = 0, 0, false
 local fields = redis.call('HGETALL', served)
@@ -28,7 +28,7 @@ if at - last > tonumber(gap_ms) then since = at end
 local is_first = not is_another_alive and tonumber(began) > since
 if is_first then since = tonumber(began) end
 if takes == '1' then
-  -- After this time a process that serves has noted once more.
+  -- After this time every other process that serves has written a new note.
   if not is_first or at - began > tonumber(gap_ms) then redis.call('HSET', served, 'since', string.format('%d', since)) end
   redis.call('HSET', served, process, string.format('<served>', began, at))
   redis.call('PEXPIRE', served, kept_ms)

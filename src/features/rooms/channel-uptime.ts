@@ -5,7 +5,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { defineFormat, whole } from '../../redis/text-format.ts';
 import { roomKeys } from './model.ts';
 
-/** When a process began, and when it last noted that it can take channels, in milliseconds since 1970. */
+/** The time at which a process began, and the time at which it last noted that it can accept channels, in milliseconds since 1970. */
 export const served = defineFormat('served', '<began> <last>', { began: whole, last: whole });
 
 const servedScript = defineScript({
@@ -16,13 +16,16 @@ const servedScript = defineScript({
   formats: [served],
 });
 
-/** How often each process notes that it can take channels, in milliseconds. */
+/** The interval at which each process notes that it can accept channels, in milliseconds. */
 const NOTE_INTERVAL_MS = 1000;
 
-/** The time without a note after which no process could take channels, in milliseconds. One note may be late or lost. */
+/** If there is no note for this long, in milliseconds, no process could accept channels in that time. One note may be late or lost. */
 const GAP_MS = 2500;
 
-/** How old the last note of this process may be for an answer of `since`, in milliseconds. The process may just have been suspended. */
+/**
+ * `since` only answers if the last note of this process is at most this old, in milliseconds. An older note may mean that the process was
+ * suspended.
+ */
 const FRESH_MS = 1500;
 
 /** How long Redis keeps a note, in milliseconds. A missing note is a gap too. */
@@ -32,16 +35,16 @@ export interface ServedTimeOptions {
   readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
-  /** Whether this process takes no new channels any more. */
+  /** Whether this process does not accept new channels any more. */
   readonly isDraining?: () => boolean;
-  /** False while the private Redis would end at its next write. Then nothing is noted. Default: true */
+  /** False while the private Redis would end at its next write: nothing is noted then. Default: true */
   readonly mayWrite?: () => boolean;
 }
 
 /**
- * Knows since when a player could take a channel: while every process was down, or cut off from Redis, a player was away through no fault
- * of their own, and the grace of seats does not count this time. Each process notes in Redis, each second, that it can take channels: on a
- * Cluster in a key of each primary, because rooms of one primary may be without processes while another primary serves.
+ * Knows the time since which players could always open a channel. While every process was down, or cut off from Redis, players were away
+ * through no fault of their own, and this time does not count for the grace of their seats. Each process notes in Redis every second that
+ * it can accept channels. On a Cluster it notes this in a key of each primary, because one primary may be cut off while another serves.
  */
 export class ServedTime {
   readonly #options: ServedTimeOptions;
@@ -49,7 +52,7 @@ export class ServedTime {
   readonly #timer: NodeJS.Timeout;
   readonly #process = randomBytes(9).toString('base64url');
   #began: number | undefined;
-  /** When this process last noted that it can take channels, by the key, on the clock of `performance.now()`. */
+  /** For each key, the time at which this process last noted that it can accept channels, on the clock of `performance.now()`. */
   readonly #notedAt = new Map<string, number>();
 
   constructor(options: ServedTimeOptions) {
@@ -62,7 +65,7 @@ export class ServedTime {
   }
 
   /**
-   * Since when processes could take channels of the room with this key, in milliseconds since 1970.
+   * The time since which processes could always accept channels of the room with this key, in milliseconds since 1970.
    * @throws Error if Redis does not answer
    */
   async since(roomKey: string): Promise<number> {
@@ -94,7 +97,7 @@ export class ServedTime {
     this.#notedAt.set(key, at);
   }
 
-  /** A key of each primary: of the keys that lie together, the one with the lowest tag. */
+  /** One key for each primary: of the keys that are on the same primary, the key with the lowest tag. */
   #keys(): string[] {
     const { scripts } = this.#options;
     const chosen: string[] = [];

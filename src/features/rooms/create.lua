@@ -1,4 +1,4 @@
--- Creates a room under a code, unless a room with this code exists and has not expired.
+-- Creates a room with a given code, unless a room with this code exists that has not expired.
 -- KEYS room, seats
 -- ARGV code, fields, account_id, ttl_ms
 -- Shared seats_kept_seconds

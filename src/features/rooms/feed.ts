@@ -18,7 +18,8 @@ export function roomFeed(scripts: ScriptRunner): Feed {
           if (word === 'room_not_found') return undefined;
           if (word === 'same') return { state: word, relayed: Number(relayed) };
           const found = new RoomState(fieldsOf(words));
-          // The watched room has expired, and a new room has the same code. The watchers must not see the new room.
+          // If the time of creation differs, the watched room has expired, and a new room has the same code. The watchers must not see the
+          // new room.
           if (state !== undefined && found.fields.get('createdAt') !== (state as RoomState).fields.get('createdAt')) return undefined;
           return { state: found, relayed: Number(relayed) };
         }),
@@ -26,7 +27,10 @@ export function roomFeed(scripts: ScriptRunner): Feed {
   };
 }
 
-/** The first line of a published text that is a message to the room's sockets. The published text of a change begins with a number. */
+/**
+ * The first line of a published text if the text is a message to the room's sockets. The published text of a change begins with a number
+ * instead.
+ */
 const RELAYED = 'message\n';
 
 /** The last state that was pushed to the watchers. */
@@ -37,7 +41,7 @@ interface Pushed {
   readonly before: Map<string, string | undefined>;
 }
 
-/** The state of a room after a change. The state after the next change uses the same map of fields, and writes into this map. */
+/** The state of a room after a change. The state after the next change shares this object's map of fields, and changes it. */
 export class RoomState implements State {
   readonly position: number;
   readonly stamp: string;
@@ -121,7 +125,7 @@ export class RoomState implements State {
   }
 }
 
-/** The name of a published line that is no field: its text has the ids of the players whose private parts changed. */
+/** The name of a published line that is not a field. Its text has the ids of the players whose private parts changed. */
 const PRIVATE_OF = 'privateOf';
 
 /**
@@ -135,14 +139,14 @@ function changed(message: string, known: RoomState | undefined): State | number 
   const position = Number(seq);
   if (known === undefined || position > known.position + 1) return position;
   if (position < known.position) return undefined;
-  // Two different changes have the same seq: a failover of Redis lost the change that this process knows.
+  // If two different changes have the same seq, a failover of Redis has lost the change that this process knows.
   if (position === known.position) return words[words.lastIndexOf('updatedAt') + 1] === known.stamp ? undefined : position;
   if (before !== known.stamp) return position;
   return known.changed(words);
 }
 
 /**
- * A published message, for the room's sockets.
+ * Makes a published message into the message that the room's sockets get.
  * @param text lines: the message's number, the sender, the time, the player ids that get the message (empty: all players), the time at
  * which the room expires, the data as JSON
  */

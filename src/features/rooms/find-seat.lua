@@ -1,4 +1,4 @@
--- Finds the caller's seat in a room that has not ended.
+-- Finds the caller's seat in a room, unless the room has ended.
 -- KEYS room
 -- ARGV account_id
 -- Prologue check-caller.lua

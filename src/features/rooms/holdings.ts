@@ -4,10 +4,10 @@ import { isSetsCursor } from '../../redis/set-pages.ts';
 import { isRoomCode, roomKeys, Seat, weeksWithSeats } from './model.ts';
 import { codesEntered, leaveRooms, seatsIn, seatsPage } from './account-seats.ts';
 
-/** The most rooms in which an operator sees seats of the account. */
+/** An operator sees seats of the account in at most this many rooms. */
 const MOST_ROOMS = 50;
 
-/** The most guests of the account whose seats an operator sees. */
+/** An operator sees the seats of at most this many guests of the account. */
 const MOST_GUESTS = 10;
 
 /** The account's seats in rooms. For each week a set has the codes of the rooms in which the account took a seat. */
@@ -41,7 +41,9 @@ export const seatHolding = {
   },
   shown: {
     shape: {
-      rooms: z.array(Seat).meta({ description: `Its seats in rooms: in the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
+      rooms: z
+        .array(Seat)
+        .meta({ description: `Its seats in about ${MOST_ROOMS} rooms at most, the last that it entered within two weeks.` }),
     },
     show: async ({ owners }, services) => ({ rooms: await seatsOf(owners, services) }),
   },

@@ -13,10 +13,10 @@ import { awayText, Order } from './model.ts';
 import { sendPart, sendPrivatePart, type ConnectedPlayer } from './private-part.ts';
 import type { Act, Done } from './room-acts.ts';
 
-/** The fields of an act on a channel, besides type, order and action. They are the fields of acts over HTTP. */
+/** The fields of an act on a channel, besides type, order and action. They are the same as the fields of acts over HTTP. */
 const { name: _, order: __, ...fields } = actFields;
 
-/** By action the schema of its fields. To check an act against the fields of all actions would take three times as long. */
+/** For each action, the schema of its fields. It would take three times as long to check an act against the fields of all actions. */
 const shapes = new Map(actionNames.map((name) => [name, fieldsShapeOf(name)]));
 
 /** The schema of the message `act` on a channel, for the API description. */
@@ -28,8 +28,8 @@ export const ActMessage = z.object({
 });
 
 /**
- * Finds the order in the text of an act that was refused before it was parsed. Only members with plain texts may precede the order (type,
- * action, tab), because the act's data may have a member `order` too.
+ * Finds the order in the text of an act that was refused before it was parsed. Only members with plain texts (type, action, tab) may come
+ * before the order, because the act's data may also have a member `order`.
  */
 const ORDER = /^\s*\{\s*(?:"\w+"\s*:\s*"[^"\\]*"\s*,\s*)*"order"\s*:\s*(\d{1,16})\s*[,}]/;
 
@@ -57,8 +57,8 @@ interface SentAct {
 }
 
 /**
- * Performs an act that came on a channel, and sends the `acted` that answers the act: after the state and the private part that show the
- * act, so that the player does not act once more on an older state. A message changes no state, and is answered at once.
+ * Performs an act that came on a channel, and answers it with `acted`. The answer is sent after the state and the private part that result
+ * from the act, so that the player does not act again on an older state. The action `message` changes no state, so it is answered at once.
  */
 export async function answerAct(socket: ChannelSocket<ConnectedPlayer>, message: SentAct, services: ActServices): Promise<void> {
   const { order, action } = message;
@@ -69,7 +69,7 @@ export async function answerAct(socket: ChannelSocket<ConnectedPlayer>, message:
       body = checked.body;
       return services.roomActs.perform(checked);
     };
-    // Only known actions are counted: an unknown action is any text of a client, and must not become a label of a metric.
+    // Only known actions are counted, because an unknown action may be any text from a client, which must not become a label of a metric.
     const done = await (isAction(action) ? services.actCounts.counted(action, 'channel', act) : act());
     const { seq, isReplayed, away } = done;
     if (action === 'private') await sendDealt(socket, done, body, services);
@@ -81,8 +81,8 @@ export async function answerAct(socket: ChannelSocket<ConnectedPlayer>, message:
 }
 
 /**
- * Sends the actor of `private` the own part of what it dealt. The part is known from the act; it is read from Redis only if the act may have
- * been done before, or if another tab has acted.
+ * Sends the player who performed `private` the player's own private part. The part is in the act, so it is read from Redis only if the act
+ * may have been done before, or if another tab has acted.
  */
 async function sendDealt(socket: ChannelSocket<ConnectedPlayer>, done: Done, body: ActBody, services: ActServices): Promise<void> {
   const { welcomed } = socket.memory;

@@ -16,7 +16,11 @@ const Hello = z
     type: z.literal('hello'),
     sessionToken: SessionToken.optional(),
     installId: InstallId.optional(),
-    serverKey: z.string().max(256).optional().meta({ description: 'Of a server: the socket is then the room’s server. Never in a page.' }),
+    serverKey: z
+      .string()
+      .max(256)
+      .optional()
+      .meta({ description: 'The key of a server. The socket is then the room’s server. Never use it in a page.' }),
     tab: Tab.optional(),
   })
   .refine(({ sessionToken, installId, serverKey }) => (sessionToken ?? installId ?? serverKey) !== undefined, {
@@ -24,10 +28,10 @@ const Hello = z
     message: 'Is needed, or a sessionToken',
   });
 
-/** What a client sends along with a ping, and gets back. */
+/** A value that the client sends with a ping. It gets the same value back. */
 const PingTime = z.union([z.number(), z.string().max(64)]);
 
-/** A time of the service, with which clients count time as the service does. */
+/** The service's time, so that clients can count time as the service does. */
 const Now = z.number().int().meta({ description: 'The time by the clock of the service, in milliseconds since 1970.' });
 
 export const liveRoom = channel({
@@ -100,7 +104,7 @@ export const liveRoom = channel({
         error: z
           .looseObject({ code: z.string(), message: z.string() })
           .optional()
-          .meta({ description: 'Why the act was refused, with the fields that the same refusal has over HTTP. The order is not used up.' }),
+          .meta({ description: 'The reason why the act was refused, with the same fields as over HTTP. The order is not used up.' }),
         away: Away.optional(),
       })
       .meta({
@@ -159,7 +163,7 @@ export const liveRoom = channel({
   memory: (): ConnectedPlayer => ({ welcomed: undefined, answered: undefined, sent: undefined }),
   async opened(socket, services: LiveServices) {
     const caller = socket.sessionCaller;
-    // The outcome `not_in_room` is no error: a caller with a session may watch without a seat.
+    // The outcome `not_in_room` is not an error, because a caller with a session may watch without a seat.
     if (caller !== undefined) await greet(socket, caller, undefined, services);
   },
   async received(socket, message, services: LiveServices) {

@@ -46,7 +46,7 @@ describe('coins of test purchases with TEST_PURCHASES=capped', () => {
       const refused = await buy({ installId }, proof);
       expect(codeOf(refused)).toBe('403 test_purchase');
       expect(refused.body.error.message).toBe(
-        'Test purchases give an account at most 1000 coins a day, and gave 1000 today. Send this one of 500 coins again after 00:00 UTC.',
+        'Test purchases give an account at most 1000 coins a day, and have given 1000 today. Send this purchase of 500 coins again after 00:00 UTC.',
       );
     }
     expect((await service.get(`/v1/purchases?installId=${installId}`)).body.purchases).toHaveLength(2);
@@ -64,7 +64,7 @@ describe('coins of test purchases with TEST_PURCHASES=capped', () => {
     expect(reply.body.error).toMatchObject({
       code: 'test_purchase',
       field: 'transaction',
-      message: 'A test purchase gives at most 1000 coins, and this one would give 1500.',
+      message: 'A test purchase gives at most 1000 coins, but this one would give 1500.',
     });
   });
 

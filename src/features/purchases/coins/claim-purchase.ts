@@ -55,8 +55,8 @@ export const claimPurchase = endpoint({
   // This limits how often an address may call, because each call uses the app store's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // How long the request may take, in milliseconds: a call to the app store with its retries (8 s), another to consume the purchase (4 s),
-  // and Redis.
+  // How long the request may take, in milliseconds. It makes a call to the app store with retries (8 s), a call to consume the purchase (4
+  // s), and calls to Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/purchases -H 'content-type: application/json' -d '{"installId":"install-0001","store":"google","purchaseToken":"token-from-the-store"}'`,
   async handle(
@@ -75,7 +75,7 @@ export const claimPurchase = endpoint({
       case 'recorded':
         break;
       case 'unbound':
-        return refuse('bad_token', { message: 'The store does not say that this account bought it.', field });
+        return refuse('bad_token', { message: 'The store does not say that this account bought the purchase.', field });
       case 'test_purchase':
         return refuse('test_purchase', { message: claimed.message, field });
       case 'purchase_owned':
@@ -83,7 +83,7 @@ export const claimPurchase = endpoint({
         return refuse(claimed.word, { field });
       case 'balance_limit':
         return refuse('balance_limit', {
-          message: 'The balance would be too high. The coins are booked once there is room for them.',
+          message: 'The balance would be too high. The coins are booked once the balance is low enough.',
           ...shownBalance(await bookings.balanceOf(caller)),
         });
     }

@@ -32,25 +32,26 @@ import {
 import type { TestCoins } from './test-coins.ts';
 
 /**
- * Milliseconds until the queue takes over unfinished work. The app store may take 8 s to answer a check, and 4 s to accept the report of a
- * grant.
+ * Milliseconds until the queue takes over unfinished work. This is longer than a check takes, for which the app store may need 8 s, and
+ * another 4 s to accept the report of a grant.
  */
 const TAKE_OVER_MS = 30_000;
 
 /**
- * The number of purchases that one process checks in parallel. With fewer, an app store that takes a second to answer would delay refunds.
+ * The number of purchases that one process checks in parallel. If it checked fewer, refunds would be late when the app store takes a second
+ * to answer.
  */
 const CHECKS_AT_ONCE = 64;
 
 /**
- * Milliseconds after a grant from which an error is logged if the grant is not reported to the app store: a day, because Google refunds a
+ * If a grant is not reported to the app store after this many milliseconds, an error is logged. It is a day, because Google refunds a
  * purchase that is not acknowledged within three days.
  */
 const OVERDUE_MS = 86_400_000;
 
 /**
- * Milliseconds after a grant until which the service tries to report it, if the purchase was fully refunded. The app store may refuse the
- * report forever, and no money is at stake.
+ * If a purchase was fully refunded, the service stops trying to report its grant this many milliseconds after the grant. The app store may
+ * refuse the report forever, and no money is at stake.
  */
 const REFUNDED_TELL_MS = 7 * 86_400_000;
 
@@ -69,7 +70,7 @@ export interface CoinPurchasesOptions {
 /** The account that presents a purchase. */
 export interface Presented {
   readonly accountId: string;
-  /** Whether its proof is no secret (`Proof`). */
+  /** Whether the proof that it sent is not a secret (`Proof`). */
   readonly isOpen: boolean;
 }
 
@@ -88,8 +89,8 @@ export type Claimed =
 
 /**
  * The outcome of a notification of the app store. `ignored`: the purchase gives no coins, belongs to no account, or is of another app.
- * `unknown`: the store does not know the purchase. `not_yet`: it does not know the purchase yet. `product_not_found`: the catalogue lacks
- * the product.
+ * `unknown`: the store does not know the purchase. `not_yet`: the store does not know the purchase yet, but may know it later.
+ * `product_not_found`: the catalogue lacks the product.
  */
 export type Noticed =
   | { readonly word: 'recorded' | 'ignored' | 'unknown' | 'not_yet' }
@@ -108,14 +109,14 @@ interface Followed {
   readonly document: PurchaseDocument;
   readonly balance: number | undefined;
   readonly word: 'done' | 'deleted' | 'balance_limit';
-  /** When the queue has to check the purchase again, in milliseconds since 1970. Undefined: never. */
+  /** The time at which the queue has to check the purchase again, in milliseconds since 1970. Undefined if it need not check it again. */
   readonly nextAt: number | undefined;
 }
 
 /**
  * Purchases of coins, in three steps: record the purchase, book its ledger entries, report the grant to the app store. A process may die
- * after any step, and each step may be repeated: a script on the purchase's record decides the next ledger entry, and the entry's
- * idempotency key comes from that record.
+ * after any step, so each step can be repeated: a script computes the next ledger entry from the purchase's record, and the entry's
+ * idempotency key comes from that record too.
  */
 export class CoinPurchases {
   readonly #options: CoinPurchasesOptions;
@@ -135,8 +136,8 @@ export class CoinPurchases {
   /**
    * Records a purchase for the account that presents it, and books its coins.
    * @param purchase the app store's latest answer
-   * @param presented the account that presents the purchase, and whether its proof is no secret. Undefined: none does; then the account to
-   * which the purchase is bound gets it
+   * @param presented the account that presents the purchase, and whether its proof is no secret. Undefined if no account does: the account
+   * to which the purchase is bound then gets it
    * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be
    * repeated
    */
@@ -160,7 +161,7 @@ export class CoinPurchases {
         if (word === 'balance_limit') claimed = { word };
         else if (word === 'deleted') claimed = { word: 'purchase_owned' };
         else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
-        // If a notification has made the purchase due during this call, the queue must still check the purchase.
+        // If a notification has made the purchase due during this call, the queue still has to check the purchase.
         return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
       });
       return claimed;
@@ -168,9 +169,10 @@ export class CoinPurchases {
   }
 
   /**
-   * Handles the app store's notification of a changed purchase. The notification is only a hint: the service asks the store. A recorded
-   * purchase is checked within a second. A new purchase is recorded if it is bound to an account.
-   * @param how `asks`: whether to ask about a new purchase. False: the result is `not_yet`. `asksForUse`: as in `PurchaseHint`
+   * Handles the app store's notification of a changed purchase. The notification is only a hint, after which the service asks the store. A
+   * recorded purchase is checked within a second. A new purchase is recorded if it is bound to an account.
+   * @param how `asks`: whether to ask the store about a new purchase. If false, the result for a new purchase is `not_yet`. `asksForUse`:
+   * as in `PurchaseHint`
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
   async noticed({ store, id, packageName }: NamedPurchase, { asks = true, asksForUse = false } = {}): Promise<Noticed> {
@@ -198,8 +200,8 @@ export class CoinPurchases {
   }
 
   /**
-   * Records that the app store's list of refunds has the whole purchase. Does nothing if the store's answer about the purchase itself
-   * counts refunds.
+   * Records that a purchase is fully refunded by the app store's list of refunds. Does nothing if the store's answer about the purchase
+   * itself has the number of refunded units.
    */
   async takeBackAll(purchaseId: string): Promise<void> {
     const { scripts, now } = this.#options;
@@ -215,14 +217,14 @@ export class CoinPurchases {
   }
 
   /**
-   * Books ledger entries that an earlier process left open, asks the app store about the purchase, and applies the store's answer.
+   * Books ledger entries that an earlier process did not book, asks the app store about the purchase, and applies the store's answer.
    * @returns when the purchase is due again, in milliseconds since 1970; undefined: never
    */
   async check(purchaseId: string): Promise<number | undefined> {
     const { scripts, now, log, counts, catalogue, testCoins } = this.#options;
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
-    // Open entries are booked before the app store is asked, because the store may be unavailable.
+    // Entries that are not booked yet are booked before the app store is asked, because the store may be unavailable.
     if (isUnbooked(document)) ({ document } = await this.#book(purchaseId, document));
     if (document.id === '') return undefined;
     const { store, owner } = document;
@@ -238,7 +240,8 @@ export class CoinPurchases {
       return stuckIn(document) === undefined ? undefined : now() + LONGEST_WAIT_MS;
     }
     const product = catalogue.productSoldAs(store, purchase.sku);
-    // A test purchase that is paid for only now, over the cap of its day or since the service takes none, keeps its record.
+    // A pending test purchase may become paid when the cap of the day is reached, or when the service does not accept test purchases any
+    // more. Then its record stays as it is.
     if ((await this.#untakenTest({ purchaseId, purchase, known: document, owner, product })) !== undefined)
       return Math.min(testCoins.nextDayAt(), now() + LONGEST_WAIT_MS);
     const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
@@ -248,7 +251,7 @@ export class CoinPurchases {
   }
 
   /**
-   * Tells the store what became of a purchase, if the store has asked for that.
+   * Tells the store whether the purchased coins were spent, if the store has asked for that.
    * @returns when the purchase is due again, in milliseconds since 1970; undefined: never
    */
   async #tellUse(purchaseId: string, { document, nextAt }: Followed): Promise<number | undefined> {
@@ -257,7 +260,7 @@ export class CoinPurchases {
     if (useAskedAt === undefined) return nextAt;
     const seller = this.sellerOf(store);
     const held = granted - taken;
-    // A refund needs no facts any more, and the account of a deleted owner has none.
+    // After a refund the store needs no answer, and if the owner was deleted, there is nothing to tell.
     const isOver = owner === '-' || (grantedAt !== undefined && held <= 0) || now() - useAskedAt > USE_TOLD_WITHIN_MS;
     if (!isOver && seller?.tellUse !== undefined) {
       const balance = grantedAt === undefined ? 0 : await bookings.balanceIn(owner);
@@ -269,12 +272,15 @@ export class CoinPurchases {
     return nextAt;
   }
 
-  /** Why a test purchase that gave no coins yet is not recorded. Undefined: it is recorded, as any that somebody paid for. */
+  /**
+   * The reason why a test purchase that gave no coins yet is not recorded. Undefined if it is recorded, as every purchase is that somebody
+   * paid for.
+   */
   async #untakenTest({ purchaseId, purchase, known, owner, product }: Judged): Promise<string | undefined> {
     const { isTest, state, quantity, refundedQuantity = 0 } = purchase;
     if (!isTest || owner === '-' || (known !== undefined && known.entries > 0)) return undefined;
     const gives = state === 'purchased' && refundedQuantity < quantity;
-    // A refund of some units may be reversed, so all units are reserved.
+    // The store may reverse a refund of some units, so the coins of all units are reserved.
     const coins = gives ? (product?.coins ?? known?.unitCoins ?? 0) * quantity : 0;
     return this.#options.testCoins.refusalOf(purchaseId, owner, coins);
   }
@@ -296,12 +302,12 @@ export class CoinPurchases {
     return { owner: known?.owner ?? owner };
   }
 
-  /** Books, lists and reports a purchase as its record requires. The work may be repeated, and may stop after any step. */
+  /** Books, lists and reports a purchase as its record requires. The function may stop after any step, and may be called again. */
   async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
     const { now, scripts } = this.#options;
     const booked = await this.#book(purchaseId, recorded);
     const { document, word } = booked;
-    // The process that recorded the purchase may have died before it listed the purchase with its owner.
+    // The process that recorded the purchase may have died before it added the purchase to its owner's list.
     const isListed =
       isUnbooked(recorded) || document.owner === '-' || (await listPurchase(document.owner, purchaseId, document.at, scripts));
     if (!isListed) await releasePurchase(purchaseId, document.owner, scripts);

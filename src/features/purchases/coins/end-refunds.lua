@@ -1,4 +1,4 @@
--- Ends a process's lease to ask the app store for refunds.
+-- Ends the lease with which a process asks the app store for refunds.
 -- KEYS asked
 -- ARGV holder, asked_at (or '': the store did not answer), retry_ms
 -- Library lease.lua: set_lease, end_lease

@@ -6,11 +6,11 @@ import { purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
 import { readPurchase, readPurchases, type FoundPurchase } from './purchase-record.ts';
 
-/** The Redis key of the purchase that has an order number of the app store. */
+/** The Redis key that leads from an order number of the app store to the purchase. */
 export const orderKey = (orderId: string): string =>
   purchaseKeys.order(hash('sha256', `coinop:product-order:${orderId}`, 'base64url').slice(0, 22));
 
-/** Stores which purchase has an order number of the app store. Does nothing for an empty order number. */
+/** Stores the purchase to which an order number of the app store belongs. Does nothing for an empty order number. */
 export async function keepOrder(orderId: string, purchaseId: string, scripts: ScriptRunner): Promise<void> {
   if (orderId !== '') await keepName(orderKey(orderId), purchaseId, scripts);
 }
@@ -23,8 +23,8 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
 }
 
 /**
- * The most purchases that `stuckPurchases` reads from each sorted set of the queue, and the most that it returns. On a Cluster the queue
- * has 65 sorted sets.
+ * `stuckPurchases` reads at most this many purchases from each sorted set of the queue, of which a Cluster has 65. It also returns at most
+ * this many purchases.
  */
 const MOST_DUE = 50;
 

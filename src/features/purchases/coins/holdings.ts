@@ -10,13 +10,13 @@ import { readPurchase, readPurchases, releasePurchase } from './purchase-record.
 /** The number of purchases on a page of the export. */
 const AT_ONCE = 20;
 
-/** The most purchases that an operator sees with the account. */
+/** An operator sees at most this many purchases with the account. */
 const MOST_SHOWN = 50;
 
 /**
- * Coins that the account bought in an app store. The account keeps only a list: each purchase has its own record, which names the account,
- * also after the account moved. A purchase that is listed after the move goes into the other account's list, because `list-purchase.lua`
- * answers that the guest moved.
+ * Coins that the account bought in an app store. The account has only a list of purchases. Each purchase has its own record, which names
+ * the account, even after the account moved. If a guest has moved, `list-purchase.lua` says so, and a new purchase goes into the list of
+ * the account that the guest moved into.
  */
 export const purchaseHolding = {
   name: 'purchases of coins',

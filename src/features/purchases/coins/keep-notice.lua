@@ -1,5 +1,5 @@
--- Keeps a notification of an app store whose purchase cannot be recorded yet. If an earlier notification of the purchase is kept, only the
--- app and the time of the latest notification change.
+-- Keeps a notification of an app store whose purchase cannot be recorded yet. If an earlier notification of the purchase is kept already,
+-- only its app and its time of the latest notification change.
 -- KEYS purchase
 -- ARGV store, id, package_name, unknowns, due_at, act
 -- Answers kept(due at)

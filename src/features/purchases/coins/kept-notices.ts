@@ -19,7 +19,7 @@ export const keepNoticeScript = purchaseScript(
   ['kept'],
 );
 
-/** How long a notification is kept, in milliseconds: three days, because Google refunds a purchase that is not acknowledged by then. */
+/** How long a notification is kept, in milliseconds. It is three days, because Google then refunds a purchase that is not acknowledged. */
 const REFUNDED_MS = 3 * 86_400_000;
 
 export interface KeptNoticesOptions {
@@ -48,9 +48,9 @@ export class KeptNotices {
 
   /**
    * Handles the store's notification of a purchase as `CoinPurchases.noticed` does, and keeps it if the purchase cannot be recorded yet.
-   * @param how `mayBeNew`: whether the purchase may be new (`PurchaseHint`). Other notifications are not kept, because nothing is to be booked.
-   * `answersFirst`: whether a notification of a new purchase is kept without a question to the store (`NotificationEndpoint`). `asksForUse`: as
-   * in `PurchaseHint`
+   * @param how `mayBeNew`: whether the purchase may be new (`PurchaseHint`). Notifications of other purchases are not kept, because there
+   * is nothing to book for them. `answersFirst`: whether a notification of a new purchase is kept before the store is asked
+   * (`NotificationEndpoint`). `asksForUse`: as in `PurchaseHint`
    * @returns whether the purchase is recorded, or its notification is kept
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
@@ -105,7 +105,7 @@ export class KeptNotices {
   }
 
   /**
-   * Schedules the next attempt. Gives up when the notification is older than REFUNDED_MS, because Google has then refunded the purchase.
+   * Schedules the next attempt. Gives up if the notification is older than REFUNDED_MS, because Google has refunded the purchase by then.
    */
   async #repeat(purchaseId: string, notice: PurchaseFields, unknowns: number, waitMs?: number): Promise<number | undefined> {
     const { log, now } = this.#options;

@@ -1,11 +1,12 @@
--- Gives one process at a time a lease to ask the app store for refunds, if the interval since the last answer is over.
+-- Gives a lease to ask the app store for refunds to one process at a time, when the store has not been asked for the length of the
+-- interval.
 -- KEYS asked
 -- ARGV holder, every_ms, lease_ms
 -- Library lease.lua: leased_by, set_lease
 -- Answers yours(asked at, or 0) others(asked at, or 0)
 --
--- `askedAt` is when the last question that the store answered completely was sent. A time in the future comes from a wrong clock, and is
--- ignored.
+-- `askedAt` is the time at which the last request was sent that the store answered completely. A time in the future comes from a wrong
+-- clock, and is ignored.
 local CLOCKS_DIFFER_MS = 60000
 local asked_at = redis.call('HGET', asked, 'askedAt')
 if asked_at and tonumber(asked_at) > now + CLOCKS_DIFFER_MS then asked_at = nil end

@@ -1,4 +1,4 @@
--- Adds a purchase to the list of an account. Creates the account if it does not exist yet, as the ledger entry of the purchase would.
+-- Adds a purchase to the list of an account. Creates the account if it does not exist yet, just as the ledger entry of the purchase does.
 -- KEYS account, standing, listed
 -- ARGV purchase, at
 -- Library standing.lua: standing_of

@@ -48,7 +48,7 @@ export const listPurchases = endpoint({
     const { cursor } = query;
     const limit = Number(query.limit ?? DEFAULT_A_PAGE);
     const keys = { listed: purchaseKeys.listed(caller.accountId) };
-    // One purchase more than the page has is read, which tells whether another page follows.
+    // Reads one purchase more than the page has, to learn whether another page follows.
     const [word, ...found] = await scripts.runAs(caller, pageScript, keys, { after: cursor ?? '', count: limit + 1 });
     if (word === 'unknown_place') throw invalid('cursor', 'Must be the nextCursor of an earlier page');
     const listed = found.slice(0, limit);

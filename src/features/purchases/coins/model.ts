@@ -24,7 +24,7 @@ export const purchaseKeys = {
   listed: (accountId: string) => `{${accountId}}:${LISTED}`,
   /** A string: the id of the purchase that has an order number of the app store. The Redis key has a hash of the number. */
   order: (hash: string) => `{product-order:${hash}}`,
-  /** The queue of purchases to check: sorted sets of ids of `purchaseIdOf` by the time at which the check is due. */
+  /** The queue of purchases to check: sorted sets of purchase ids (`purchaseIdOf`). The score is the time at which the check is due. */
   due: 'product-purchases:due',
   /**
    * A hash: a notification of the app store whose purchase cannot be recorded yet (`kept-notices.ts`). Fields: store, id (the store's own,
@@ -33,14 +33,16 @@ export const purchaseKeys = {
    * this id before the hash changed).
    */
   notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
-  /** A hash: the process that leases the right to ask an app store for refunds, and when the store was last asked and answered. */
+  /** A hash: the process that has the lease to ask an app store for refunds, and the time of the last request that the store answered. */
   asked: (store: string) => `product-purchases:asked:${store}`,
   /**
    * A hash: the coins of test purchases on a UTC day (`reserve-test-coins.lua`). Fields: `all`, an account id, and an account id with a
-   * purchase id. Its own slot is apart from the accounts, because one script compares the sums of an account and of all.
+   * purchase id. Its key is not in the slot of an account, because one script compares the sum of an account with the sum of all accounts.
    */
   testCoins: (day: string) => `{test-coins:${day}}`,
-  /** The queue of kept notifications: sorted sets of ids of `purchaseIdOf` by the time at which the store is asked again. */
+  /**
+   * The queue of kept notifications: sorted sets of purchase ids (`purchaseIdOf`). The score is the time at which the store is asked again.
+   */
   noticesDue: 'product-notices:due',
 };
 
@@ -48,7 +50,7 @@ export const purchaseKeys = {
 export const LISTED = 'product-purchases';
 
 /**
- * The idempotency key of the ledger entry by which an operator corrects the coins that a purchase wrongly gave or took. Once a ledger has
+ * The idempotency key of the ledger entry with which an operator corrects the coins that a purchase wrongly gave or took. Once a ledger has
  * this entry, the audit no longer reports the purchase's entries in that ledger.
  */
 export const undoKeyOf = (purchaseId: string): string => `undo-${purchaseId}`;
@@ -74,10 +76,11 @@ export interface PurchaseMoveRecord {
   readonly at: number;
   readonly from: string;
   readonly to: string;
-  /** The coins that move: those that the purchase had granted, less those that refunds had taken. */
+  /** The coins that move: the coins that the purchase had granted, less the coins that refunds had taken. */
   readonly coins: number;
   /**
-   * The coins that were taken from the previous owner: with REFUNDS=floor maybe fewer than `coins`. Undefined: the entry is not booked yet.
+   * The coins that were taken from the previous owner. With REFUNDS=floor they may be fewer than `coins`. Undefined while the entry is not
+   * booked yet.
    */
   readonly taken: number | undefined;
   readonly key: string;
@@ -89,8 +92,8 @@ export interface PurchaseMoveRecord {
 export type PurchaseDocument = Readonly<ReturnType<typeof documentOf>>;
 
 /**
- * The outcome of an operator's move. `busy`: an entry of the purchase is not booked yet; a running service will book it. `full`: the
- * purchase has moved too often. `changed`: another account owns the purchase than the operator was shown.
+ * The outcome of an operator's move. `busy`: an entry of the purchase is not booked yet, but a running service will book it. `full`: the
+ * purchase has moved too often. `changed`: the owner is not the account that the operator saw as the owner.
  */
 export type Moved =
   | { readonly word: 'moved' | 'replayed'; readonly document: PurchaseDocument }
@@ -111,7 +114,10 @@ export function documentOf(found: ReadonlyMap<string, string> | readonly string[
     orderId: text('orderId'),
     /** The account that the app named to the store. '' if the app named none. */
     buyer: text('buyer'),
-    /** The id of the account that owns the purchase. After a guest moved it is still the guest's id. `-` once the account was deleted. */
+    /**
+     * The id of the account that owns the purchase. If a guest that moved owns it, it is still the guest's id. `-` once the account was
+     * deleted.
+     */
     owner: text('owner'),
     state: text('state') as ProductState,
     quantity: number('quantity'),
@@ -120,7 +126,7 @@ export function documentOf(found: ReadonlyMap<string, string> | readonly string[
     taken: number('taken'),
     /** The coins of a unit, as the catalogue said before the grant. 0: the catalogue lacks the product. */
     unitCoins: number('unitCoins'),
-    /** The number of ledger entries so far, with the one that is not booked yet. */
+    /** The number of ledger entries so far, including an entry that is not booked yet. */
     entries: number('entries'),
     isTest: fields.has('test'),
     isFinished: fields.has('finished'),
@@ -147,7 +153,7 @@ function bookingIn(text: string, number: string): PurchaseBooking | undefined {
 function transferIn(text: string): PurchaseTransfer | undefined {
   const [type, coins, accountId = '', number = ''] = text.split(' ');
   if (type !== 'topup' && type !== 'refund') return undefined;
-  // `Number('-0')` is -0, which `Object.is` distinguishes from 0.
+  // `|| 0` turns -0 into 0: `Number('-0')` is -0, which `Object.is` distinguishes from 0.
   return { type, coins: Number(coins) || 0, accountId, number, text };
 }
 

@@ -1,4 +1,5 @@
--- Gives a purchase to another account, and decides the first ledger entry that moves its coins. A repeated idempotency key moves nothing.
+-- Gives a purchase to another account, and computes the first ledger entry that moves its coins. If the call repeats an idempotency key, it
+-- moves nothing.
 -- KEYS purchase
 -- ARGV owner_seen, owner, key, by, reason, act
 -- Prelude purchase-coins.lua: whole, add, decide, document
@@ -15,7 +16,7 @@ for _, move in ipairs(moves) do
   end
 end
 if known_owner ~= owner_seen then return {'changed'} end
--- The number of coins to move is known only after all open ledger entries are booked.
+-- The number of coins to move is known only after all ledger entries of the purchase are booked.
 if booking or transfer then return {'busy'} end
 if #moves == MOST_MOVES then return {'full'} end
 

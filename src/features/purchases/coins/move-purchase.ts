@@ -31,7 +31,7 @@ interface MoveServices {
 const TAKE_OVER_MS = 30_000;
 
 export interface PurchaseMove {
-  /** The owner that the operator was shown. If the purchase has another owner by now, it does not move. */
+  /** The owner that the operator was shown. If the purchase has another owner now, it does not move. */
   readonly ownerSeen: string;
   readonly owner: string;
   readonly key: string;
@@ -40,7 +40,7 @@ export interface PurchaseMove {
 }
 
 /**
- * Gives a purchase to another account, once per idempotency key. The record changes first; then one entry in each of the two ledgers moves
+ * Gives a purchase to another account, once per idempotency key. First the record changes. Then one entry in each of the two ledgers moves
  * the coins. If the process dies in between, the queue finishes the move. Later refunds are taken from the new owner.
  */
 export async function movePurchase(
@@ -65,13 +65,13 @@ export async function movePurchase(
     },
   );
   await done;
-  // The move is decided even if its ledger entries could not be booked: the queue books them later.
+  // The move takes place even if its ledger entries could not be booked, because the queue books them later.
   return 'document' in moved ? moved : decision;
 }
 
 /**
- * Takes a moved purchase's coins from the previous owner, and gives them to the new one. The work may be repeated, and may stop after any
- * step.
+ * Takes a moved purchase's coins from the previous owner, and gives them to the new one. The function may stop after any step, and may be
+ * called again.
  */
 export async function bookTransfer(
   purchaseId: string,
@@ -91,7 +91,7 @@ export async function bookTransfer(
       return { document: { ...document, owner: '-', transfer: undefined }, word: 'deleted' };
     }
     if (booked?.word === 'balance_limit') return { document, word: 'balance_limit' };
-    // From a deleted account no coins are taken.
+    // If the previous owner was deleted, no coins are taken.
     const taken = booked !== undefined && 'coins' in booked && type === 'refund' ? -booked.coins : 0;
     const recorded = documentIn(await scripts.run(movedEntryScript, keysOf(purchaseId), { booked: text, taken }));
     document = recorded ?? { ...document, transfer: undefined };

@@ -1,5 +1,5 @@
 -- Records that a purchase is fully refunded, as the app store's list of refunds says. Does nothing if the store's answers about the
--- purchase count refunds.
+-- purchase itself have the number of refunded units.
 -- KEYS purchase
 -- ARGV act
 -- Prelude purchase-coins.lua: whole, add, decide, document

@@ -9,11 +9,11 @@ const PurchaseMove = z
     at: z.iso.datetime(),
     from: AccountId,
     to: AccountId,
-    coins: z.int().meta({ description: 'That went along.' }),
-    takenCoins: z
-      .int()
-      .optional()
-      .meta({ description: 'Coins taken from the previous owner: with REFUNDS=floor maybe fewer. Missing: not booked yet.' }),
+    coins: z.int().meta({ description: 'The coins that move with the purchase.' }),
+    takenCoins: z.int().optional().meta({
+      description:
+        'The coins that were taken from the previous owner. With REFUNDS=floor they may be fewer than `coins`. Missing while their entry is not booked yet.',
+    }),
     by: z.string(),
     reason: z.string(),
   })
@@ -35,23 +35,25 @@ export const OperatorPurchase = z
   .object({
     ...CoinPurchase.shape,
     accountId: z.string().optional().meta({
-      description: 'The owner; after a guest moved still the guest. Missing once the account was deleted.',
+      description: 'The owner. If a guest that moved owns the purchase, it is still the guest. Missing once the account was deleted.',
     }),
     orderId: z.string().optional().meta({ description: "The store's number of the purchase, as its console shows it." }),
     sku: z.string().meta({ description: "The store's id of the product." }),
     packageName: z.string(),
-    boundTo: z.string().optional().meta({ description: 'The account as the app named it to the store.' }),
-    takenCoins: z.int().meta({ description: 'Coins that refunds have taken back, less those that reversed refunds gave back.' }),
+    boundTo: z.string().optional().meta({ description: 'The account that the app named to the store.' }),
+    takenCoins: z.int().meta({ description: 'Coins that refunds have taken back, less the coins that reversed refunds gave back.' }),
     grantedAt: z.iso.datetime().optional(),
-    refundedAt: z.iso.datetime().optional().meta({ description: 'When the last entry of a refund was booked.' }),
+    refundedAt: z.iso.datetime().optional().meta({ description: 'The time at which the last entry of a refund was booked.' }),
     checkedAt: z.iso.datetime().meta({ description: "Time of the store's last answer." }),
-    isFinished: z.boolean().meta({ description: 'Whether the store knows that the buyer has the coins (Google: it is consumed).' }),
+    isFinished: z
+      .boolean()
+      .meta({ description: 'Whether the store knows that the buyer has the coins (at Google: whether the purchase is consumed).' }),
     stuck: z.enum(['unpaid', 'unbooked', 'unfinished']).optional().meta({
       description:
-        '`unpaid`: the store waits for the money. `unbooked`: the ledger lacks an entry. `unfinished`: the store does not know of the grant yet. Missing: nothing is left to do.',
+        '`unpaid`: the store waits for the money. `unbooked`: the ledger lacks an entry. `unfinished`: the store does not know of the grant yet. Missing if nothing is left to do.',
     }),
     failedLooks: z.int().meta({ description: 'Failed checks in a row.' }),
-    moves: z.array(PurchaseMove).optional().meta({ description: 'To which accounts operators gave it, the latest last.' }),
+    moves: z.array(PurchaseMove).optional().meta({ description: 'The moves to other accounts by operators, the latest last.' }),
   })
   .meta({ id: 'OperatorCoinPurchase' });
 

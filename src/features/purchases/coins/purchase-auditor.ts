@@ -12,14 +12,14 @@ import { stuckIn } from './operator-purchase.ts';
 import { pairsOf } from '../../../redis/reply-pairs.ts';
 
 /**
- * How far ahead an entry of the queue may be due while its purchase has no record yet, in milliseconds: the time until takeover, and a
- * minute for clocks that differ.
+ * If an entry of the queue has no record of its purchase yet, it may be due at most this many milliseconds from now: the time until
+ * takeover, and a minute for clocks that differ.
  */
 const AHEAD_MS = 30_000 + 60_000;
 
 /**
- * Checks that each purchase of coins agrees with the ledgers, and that only its own account lists it. Checks that each purchase with work
- * left is in the queue, and that each entry of a queue has its record.
+ * Checks that each purchase of coins agrees with the ledgers, and that only its own account lists it. Also checks that each purchase with
+ * work left is in the queue, and that each entry of a queue has its record.
  */
 export function productPurchaseAuditor(find: FindBookings): Auditor {
   return {
@@ -57,7 +57,7 @@ async function wrongOf(queued: Queued, probe: Probe): Promise<Finding | undefine
 async function wrongOfNotice(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member } = queued;
   if ((await dueWithoutDocument(queued, purchaseKeys.notice(member), AHEAD_MS, probe)) === undefined) return undefined;
-  return `It holds a notification of the purchase ${member}, which does not exist.`;
+  return `It has an entry for a notification of the purchase ${member}, but this notification does not exist.`;
 }
 
 async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]> {
@@ -65,12 +65,12 @@ async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]>
   const of = { member: purchaseId, document: notice(purchaseId), queueOf: () => noticesDue };
   return checkWithDue(of, [['HEXISTS', notice(purchaseId), 'id']], probe, async ([exists], isDue, queue) => {
     if (exists === 0 || isDue) return [];
-    const text = `A notification of it is kept, but the queue ${queue} has no entry for it, so the app store is never asked again.`;
+    const text = `A notification of this purchase is kept, but the queue ${queue} has no entry for the notification, so the app store is never asked again.`;
     return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, probe);
   });
 }
 
-/** Checks that the purchase of an order number has a record. */
+/** Checks that the purchase to which an order number leads has a record. */
 async function checkOrder(key: string, probe: Probe): Promise<Finding[]> {
   const purchaseId = (await probe.ask('GET', key)) as string | null;
   if (purchaseId === null || (await probe.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
@@ -110,9 +110,9 @@ async function checkForeign(
   );
   const [ownerNow, transfer] = recorded as (string | null)[];
   if (own === null || ownerNow !== owner || transfer !== null) return [];
-  // `checkBought` finds the right owner of a granted purchase from the ledgers.
+  // If the purchase was granted, `checkBought` finds the right owner from the ledgers.
   if (!isGranted && others === null)
-    return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list it, and account ${id} does.`, id)];
+    return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list the purchase, but account ${id} lists it.`, id)];
   const text = `It lists the purchase ${purchaseId}, which belongs to account ${owner}.`;
   const commands: Command[] = [['ZREM', purchaseKeys.listed(id), purchaseId]];
   return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
@@ -135,7 +135,7 @@ async function checkHasOrder(purchaseId: string, probe: Probe): Promise<Finding[
   const key = orderKey(orderId);
   const [found, again] = await probe.together(['GET', key], record);
   if (found !== null || (again as (string | null)[])[0] !== orderId) return [];
-  const text = 'Its order number does not lead to it, so operators do not find it by the number.';
+  const text = 'Its order number does not lead to it, so operators cannot find it by this number.';
   const commands: Command[] = [['SET', key, purchaseId]];
   return [{ kind: 'order_not_listed', subject: subjectOf(purchaseId), text, commands, explainedBy: [`key ${key}`] }];
 }
@@ -150,7 +150,8 @@ async function findingsOf(
   const { due, purchase, listed } = purchaseKeys;
   const subject = subjectOf(purchaseId);
   if (record.size === 0) return [];
-  if (!isReadable(record)) return [{ kind: 'unreadable_record', subject, text: 'Its record lacks fields, or they cannot be read.' }];
+  if (!isReadable(record))
+    return [{ kind: 'unreadable_record', subject, text: 'Its record lacks fields, or has fields that cannot be read.' }];
   const document = documentOf(record);
   const { owner, at } = document;
   const stuck = stuckIn(document);
@@ -160,7 +161,7 @@ async function findingsOf(
     const text = `It is ${stuck}, but the queue ${due} has no entry for it, so no service checks it again.`;
     return notQueued({ queue: due, member: purchaseId, subject, text }, probe);
   }
-  // While a purchase is in the queue, the service may still have to list it.
+  // While a purchase is in the queue, the service may not have added it to the account's list yet.
   if (owner === '-' || isDue) return [];
   const { deleted, target } = parseStanding((await probe.ask('GET', standingKey(owner))) as string | null);
   if (deleted !== undefined) return [];

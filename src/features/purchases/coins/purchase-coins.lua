@@ -1,26 +1,28 @@
 -- Functions for scripts that change a purchase. Gives whole(), add(), decide() and document(). Needs purchase (a key).
 --
--- The record of a purchase holds the store's latest answer (state, quantity, refunded), and sums of its ledger entries: grantedUnits and
--- granted (coins) of type topup, returnedUnits and taken (coins) of type refund. `entries` is the number of ledger entries so far.
--- `booking` is the open entry, "<type> <coins> <units>", which the record does not count in its sums yet; a ledger may already have the
--- entry. The entry's idempotency key consists of the purchase and the number `entries`, so a repeated booking makes no second entry. Only
--- one entry is open at a time. It is computed from the store's answer and the sums, so repeated or reordered notifications change nothing.
+-- The record of a purchase has the store's latest answer (state, quantity, refunded), and sums of the purchase's ledger entries:
+-- grantedUnits and granted (coins) for type topup, returnedUnits and taken (coins) for type refund. `entries` is the number of ledger
+-- entries so far. `booking` is the open entry, "<type> <coins> <units>". The sums do not include it yet, but a ledger may already have it.
+-- The entry's idempotency key consists of the purchase and the number `entries`, so a repeated booking makes no second entry. Only one
+-- entry is open at a time. The open entry is computed from the store's answer and the sums, so repeated or reordered notifications change
+-- nothing.
 
 local function whole(number) return string.format('%d', number) end
 
 -- Returns the coins of some units, rounded. Units may be fractions, because a store may refund a part of a unit.
 local function coins_of(units, unit_coins) return math.floor(units * unit_coins + 0.5) end
 
--- The smallest difference of units that gets an entry. Smaller differences come from the rounding of fractions.
+-- The smallest difference of units for which an entry is made. Smaller differences come from the rounding of fractions.
 local LEAST_UNITS = 1e-6
 
 local function add(field, by)
   redis.call('HSET', purchase, field, string.format('%.14g', (redis.call('HGET', purchase, field) or 0) + by))
 end
 
--- Decides the next ledger entry, if the sums differ from the store's answer. Returns the entry's type, or nil.
+-- Computes the next ledger entry, if the sums differ from the store's answer. Returns the entry's type, or nil.
 local function decide()
-  -- During an operator's move a refund waits until the new owner has the coins: with REFUNDS=floor a refund takes at most the balance.
+  -- During an operator's move a refund waits until the new owner has the coins, because with REFUNDS=floor a refund takes at most the
+  -- balance.
   if redis.call('HEXISTS', purchase, 'transfer') == 1 then return end
   local booking, owner, state, unit_coins, quantity, refunded, granted_units, granted, returned_units, taken =
     unpack(redis.call('HMGET', purchase,
@@ -38,8 +40,8 @@ local function decide()
     coins = coins_of(granted_units + units, unit_coins) - granted
   else
     type = 'refund'
-    -- A reversed refund gives back the coins that the refund's entries took. With REFUNDS=floor these may be fewer coins than were
-    -- refunded.
+    -- A reversed refund gives back the coins that the refund's entries took. With REFUNDS=floor these may be fewer coins than the units
+    -- that were refunded had given.
     units = math.max(-units, -returned_units)
     local owed = coins_of(returned_units + units, unit_coins)
     coins = units > 0 and coins_of(returned_units, unit_coins) - owed or math.max(0, taken - owed)

@@ -5,13 +5,13 @@ const calls = ['look', 'finish', 'list'] as const;
 
 const outcomes = ['granted', 'refunded', 'reversed'] as const;
 
-/** Numbers for the metrics of this process's work on purchases of coins, by store. */
+/** Counts this process's work on purchases of coins for the metrics, by store. */
 export class PurchaseCounts {
   readonly #failures = countsOf(calls);
   readonly #booked = countsOf(outcomes);
-  /** The number of checks that found a grant still not reported to the app store after a day. */
+  /** The number of checks that found that a grant was still not reported to the app store after a day. */
   readonly #overdue = countsOf(['overdue']);
-  /** When any process last asked each app store for refunds, in milliseconds since 1970. 0: never. */
+  /** For each app store, the time at which any process last asked it for refunds, in milliseconds since 1970. 0: never. */
   readonly askedAt = new Map<StoreName, number>();
 
   constructor(metrics: Metrics) {
@@ -23,20 +23,20 @@ export class PurchaseCounts {
     });
     metrics.countByEach({
       name: 'coinop_purchase_store_failures_total',
-      help: 'Calls to the app store about purchases of coins that failed after all retries, by kind of call, in the background.',
+      help: 'Calls to the app store about purchases of coins that the service made in the background and that failed after all retries, by kind of call.',
       labels: ['store', 'call'],
       counts: () => [...this.#failures].map(([key, count]) => [key.split(' '), count]),
     });
     metrics.countBy({
       name: 'coinop_purchases_overdue_total',
-      help: 'Checks of purchases of coins that were granted a day ago and are not reported to the app store yet.',
+      help: 'Checks that found a purchase of coins which was granted more than a day ago but not reported to the app store yet.',
       label: 'store',
       counts: () => [...this.#overdue].map(([key, count]) => [key.split(' ')[0]!, count]),
     });
     metrics.gaugeByEach({
       name: 'coinop_purchase_refunds_asked_timestamp_seconds',
       help: 'When the app store was last asked for refunds, in seconds since 1970.',
-      // All workers report the same time, so the highest of their values is the time.
+      // All workers read the same time from Redis, so the highest of their values is the right one.
       aggregator: 'max',
       label: 'store',
       values: () => [...this.askedAt].flatMap(([store, at]) => (at === 0 ? [] : [[store, at / 1000] as const])),
@@ -56,7 +56,7 @@ export class PurchaseCounts {
   }
 }
 
-/** A count of 0 for each store and kind: Prometheus sees no increase in a series that begins with 1. */
+/** Begins each series with 0, because Prometheus sees no increase in a series that begins with 1. */
 function countsOf(kinds: readonly string[]): Map<string, number> {
   return new Map(STORE_NAMES.flatMap((store) => kinds.map((kind) => [`${store} ${kind}`, 0] as const)));
 }

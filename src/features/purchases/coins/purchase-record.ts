@@ -33,7 +33,7 @@ export const grantReportScript = purchaseScript(new URL('record-grant-report.lua
 
 export const deletedOwnerScript = purchaseScript(new URL('drop-deleted-owner.lua', import.meta.url), ['owner'], ['released', 'kept']);
 
-/** Notes when the store asked what became of a purchase. Answers noted, unknown. */
+/** Notes the time at which the store asked how a purchase's coins were used. Answers noted, unknown. */
 const useAskedScript = defineScript({
   name: 'purchases/note-use-asked',
   lua: `if redis.call('EXISTS', purchase) == 0 then return {'unknown'} end
@@ -45,7 +45,7 @@ const useAskedScript = defineScript({
   durable: true,
 });
 
-/** Drops the note, unless the store has asked again. Answers done. */
+/** Removes the note of the store's question, unless the store has asked again. Answers done. */
 const useToldScript = defineScript({
   name: 'purchases/forget-use-asked',
   lua: `if redis.call('HGET', purchase, 'useAskedAt') == at then redis.call('HDEL', purchase, 'useAskedAt') end
@@ -70,7 +70,7 @@ export const movedEntryScript = purchaseScript(new URL('record-moved-entry.lua',
 /** The keys of each script of this file. */
 export const keysOf = (purchaseId: string) => ({ purchase: purchaseKeys.purchase(purchaseId) });
 
-/** The record in the answer of a script of this file. Undefined: the purchase has none. */
+/** The record of a purchase in the answer of a script of this file. Undefined if the purchase has no record. */
 export function documentIn([, ...words]: readonly string[]): PurchaseDocument | undefined {
   return words.length === 0 ? undefined : documentOf(words);
 }
@@ -85,7 +85,7 @@ export interface FoundPurchase {
   readonly document: PurchaseDocument;
 }
 
-/** Reads purchases. The result lacks those that have no record. */
+/** Reads purchases. Purchases without a record are not in the result. */
 export async function readPurchases(purchaseIds: readonly string[], scripts: ScriptRunner): Promise<FoundPurchase[]> {
   const documents = await Promise.all(purchaseIds.map((purchaseId) => readPurchase(purchaseId, scripts)));
   return documents.flatMap((document, index) => (document === undefined ? [] : [{ purchaseId: purchaseIds[index]!, document }]));
@@ -94,22 +94,21 @@ export async function readPurchases(purchaseIds: readonly string[], scripts: Scr
 interface Recording {
   readonly store: StoreName;
   readonly purchase: ProductPurchase;
-  /** The owner in the record when the purchase was read; '' for a new purchase. If the owner has changed since, nothing is recorded. */
+  /**
+   * The owner in the record when the purchase was read, or '' for a new purchase. If the owner has changed since then, nothing is recorded.
+   */
   readonly ownerSeen: string;
   readonly owner: string;
   /**
-   * The product in the catalogue. Undefined if the catalogue lacks it: this call then cannot grant the purchase, but an earlier call may
+   * The product in the catalogue. Undefined if the catalogue lacks it. This call then cannot grant the purchase, but an earlier call may
    * have granted it.
    */
   readonly product: { readonly productId: string; readonly coins: number } | undefined;
-  /** The id of the change in the queue's entry (`journal/`); '' for a check that the queue started. */
+  /** The id of the change in the queue's entry (`journal/`), or '' for a check that the queue started. */
   readonly act: string;
 }
 
-/**
- * Records the app store's answer. @returns undefined if the owner has changed. `isGranting`: whether this call decided to grant the
- * purchase
- */
+/** Records the app store's answer. @returns undefined if the owner has changed. `isGranting`: whether this call grants the purchase */
 export async function recordPurchase(
   purchaseId: string,
   { store, purchase, ownerSeen, owner, product, act }: Recording,
@@ -137,7 +136,7 @@ export async function recordFinished(purchaseId: string, isFinished: boolean, sc
   return Number(faults);
 }
 
-/** Notes that the store asks what became of a purchase. The next check of the purchase tells it. */
+/** Notes that the store asked how a purchase's coins were used. The next check of the purchase answers the store. */
 export async function noteUseAsked(purchaseId: string, at: number, scripts: ScriptRunner): Promise<void> {
   await scripts.run(useAskedScript, keysOf(purchaseId), { at });
 }

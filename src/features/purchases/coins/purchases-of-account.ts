@@ -27,8 +27,8 @@ const unlistScript = defineScript({
 });
 
 /**
- * Reads part of an account's purchases, oldest first, for moves, deletions, exports and operators. Answers part(how many there are;
- * purchase, time …).
+ * Reads part of an account's purchases, oldest first, for moves, deletions, exports and operators. Answers part(the number of all
+ * purchases; purchase, time …).
  */
 const readListed = defineScript({
   name: 'purchases/read-listed',

@@ -1,4 +1,4 @@
--- Records that a ledger has the open entry of a purchase, and decides the purchase's next entry.
+-- Records that a ledger has the open entry of a purchase, and computes the purchase's next entry.
 -- KEYS purchase
 -- ARGV number (of the entry), coins (of the entry), balance_after
 -- Prelude purchase-coins.lua: whole, add, decide, document

@@ -1,5 +1,5 @@
--- Records whether the app store accepted the report of a grant. If it did, and the owner was deleted, the record drops the store's id of
--- the purchase.
+-- Records whether the app store accepted the report of a grant. If the store accepted it and the owner was deleted, the script removes the
+-- store's id of the purchase from the record.
 -- KEYS purchase
 -- ARGV finished (1 or 0)
 -- Answers done(faults in a row)

@@ -1,5 +1,5 @@
--- Records that a ledger has an entry of a move, and decides the move's next entry: the previous owner loses the coins, then the new owner
--- gets them.
+-- Records that a ledger has an entry of a move, and computes the move's next entry. The first entry takes the coins from the previous
+-- owner, and the second gives them to the new owner.
 -- KEYS purchase
 -- ARGV booked (the transfer as it was read), taken (coins that the entry took)
 -- Prelude purchase-coins.lua: whole, add, decide, document

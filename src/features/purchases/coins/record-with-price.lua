@@ -1,4 +1,4 @@
--- Records the app store's answer about a purchase, with its owner, and decides the ledger entry that follows from the answer.
+-- Records the app store's answer about a purchase, and the purchase's owner. Computes the ledger entry that follows from the answer.
 -- KEYS purchase
 -- ARGV owner_seen (or ''), owner, store, id, package_name, sku, product_id (or ''), unit_coins (or ''), state, quantity, refunded (or ''), order_id, buyer, finished, test, checked_at, act (or '')
 -- Prelude purchase-coins.lua: whole, add, decide, document
@@ -11,7 +11,7 @@ if (known_owner or '') ~= owner_seen then return {'changed'} end
 redis.call('HSETNX', purchase, 'at', now)
 redis.call('HSET', purchase, 'owner', owner)
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
--- A `checkedAt` in the future comes from a wrong clock, and would keep out all later answers.
+-- A `checkedAt` in the future comes from a wrong clock, so it must not keep out later answers.
 if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_at) > now + CLOCKS_DIFFER_MS then
   if refunded ~= '' then redis.call('HSET', purchase, 'tellsRefunds', 1)
   else
@@ -29,12 +29,12 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   if test == '1' then redis.call('HSET', purchase, 'test', 1) end
   if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
 end
--- Product and coins per unit are those of the catalogue at the time of the grant, so the first entry fixes them.
+-- Product and coins per unit must stay as the catalogue had them at the time of the grant, so they change no more after the first entry.
 local entries, granted_at, is_finished = unpack(redis.call('HMGET', purchase, 'entries', 'grantedAt', 'finished'))
 entries = tonumber(entries or '0')
 if entries == 0 and product_id ~= '' then redis.call('HSET', purchase, 'productId', product_id, 'unitCoins', unit_coins) end
--- `faults` counts failed calls to the store in a row, and this check succeeded. After the grant only an accepted report of the grant resets
--- `faults`.
+-- `faults` counts failed calls to the store in a row. This check succeeded, so the count is reset. But after the grant it is reset only
+-- when the store accepts the report of the grant.
 if is_finished or not granted_at then redis.call('HDEL', purchase, 'faults') end
 local decided = decide()
 return {'recorded', decided == 'topup' and entries == 0 and '1' or '0', document()}

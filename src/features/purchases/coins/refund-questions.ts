@@ -21,7 +21,7 @@ const leaseRefunds = defineScript({
   library: leaseLibrary,
 });
 
-/** Renews the lease of a process that still asks. Answers renewed, or gone: another process has the lease. */
+/** Renews the lease of a process that is still asking for refunds. Answers renewed, or gone: another process has the lease. */
 const renewRefunds = defineScript({
   name: 'purchases/renew-refunds',
   lua: `
@@ -42,16 +42,18 @@ const endRefunds = defineScript({
   library: leaseLibrary,
 });
 
-/** How often each process checks whether the app store has to be asked for refunds, in milliseconds. */
+/** The interval at which each process checks whether the app store has to be asked for refunds, in milliseconds. */
 const POLL_MS = 1000;
 
 /**
- * How long a shutdown waits for the app store's answer, in milliseconds. After that another process asks again once the lease has ended.
+ * How long a shutdown waits for the app store's answer, in milliseconds. If no answer came by then, another process asks again once the
+ * lease has ended.
  */
 const CLOSE_MS = 2000;
 
 /**
- * How long one process may ask the app store for a page of refunds before another may ask, in milliseconds. If both ask, it does no harm.
+ * A process may ask the app store for a page of refunds for this long, in milliseconds, before another process may ask. It does no harm if
+ * both ask.
  */
 const LEASE_MS = 120_000;
 
@@ -59,12 +61,15 @@ const LEASE_MS = 120_000;
 const RETRY_MS = 60_000;
 
 /**
- * How much later than the refund the app store's list may have it, in milliseconds. Each question therefore asks for refunds from this long
- * before the previous question.
+ * A refund may appear in the app store's list this much later than it was made, in milliseconds. So each request asks for refunds since
+ * this long before the previous request.
  */
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** How long after a refund a check has certainly seen the refund, in milliseconds, even if the clocks of store and service differ. */
+/**
+ * A check that runs this long after a refund, in milliseconds, has certainly seen the refund, even if the clocks of the store and the
+ * service differ.
+ */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionsOptions {
@@ -72,7 +77,7 @@ export interface RefundQuestionsOptions {
   readonly purchases: Pick<CoinPurchases, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: StoreName;
   readonly counts: PurchaseCounts;
-  /** Whether the process may write to Redis, because a lease is a write. False: Redis would exit at its next write. */
+  /** Whether the process may write to Redis, which it does to get a lease. False if Redis would exit at its next write. */
   readonly mayWrite: () => boolean;
   readonly log: Logger;
   readonly now: () => number;
@@ -157,11 +162,11 @@ export class RefundQuestions {
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;
     const { state, quantity: bought, refunded, tellsRefunds, checkedAt } = document;
-    // If the record has all units as refunded and the list only some, the store may have reversed a refund.
+    // If all units are refunded by the record, but only some by the list, the store may have reversed a refund.
     const mayBeReversed = tellsRefunds && quantity !== undefined && quantity < bought;
     if (state === 'canceled' || (refunded >= bought && !mayBeReversed)) return;
-    // If the store's answer about a purchase does not count refunds, the record is changed by the list. The list may have an entry for each
-    // refunded part instead of an entry for the whole purchase.
+    // If the store's answer about a purchase does not have the number of refunded units, the record follows the list. The list may have an
+    // entry for each refunded part, instead of one entry for the whole purchase.
     const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
     if (isAll) return purchases.takeBackAll(purchaseId);
     // A check right after the refund may have got an answer of the store without the refund, so the purchase is checked again.

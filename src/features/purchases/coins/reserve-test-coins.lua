@@ -1,5 +1,6 @@
 -- Reserves the coins of a test purchase for its owner, within the bounds of a UTC day. The reservation of a purchase stays until the day
--- ends, so a repeated call reserves nothing more, and a process that dies before it records the purchase takes coins from one day only.
+-- ends, so a repeated call reserves nothing more. If a process dies before it records the purchase, the reserved coins are lost for that
+-- day only.
 -- KEYS day
 -- ARGV purchase, owner, guests (ids of accounts, separated by blanks), coins, most (of an account), most_in_all, kept_ms
 -- Answers reserved(is repeated 0|1) account_full(coins so far) all_full(coins so far)

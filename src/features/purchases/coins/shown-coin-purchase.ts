@@ -12,11 +12,15 @@ export const CoinPurchase = z
     store: z.enum(STORE_NAMES),
     productId: z.string().meta({ description: 'Id of the product in the catalogue.' }),
     quantity: z.int().min(1).meta({ description: 'Units that were bought.' }),
-    coins: z.int().min(0).meta({ description: 'Coins that were granted; a refund does not change it.' }),
+    coins: z.int().min(0).meta({ description: 'The coins that were granted. A refund does not change this number.' }),
     state: z.enum(['pending', 'granted', 'refunded']).meta({
       description: '`pending`: not paid for yet. `refunded`: all of it was refunded, or it was canceled before it was paid for.',
     }),
-    refundedQuantity: z.int().min(1).optional().meta({ description: 'Units that were refunded in sum; a partly refunded unit counts.' }),
+    refundedQuantity: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: 'The number of units that were refunded in sum. A partly refunded unit counts as one.' }),
     test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
     at: z.iso.datetime().meta({ description: 'When the service first saw it.' }),
   })

@@ -18,10 +18,10 @@ const reserveScript = defineScript({
   durable: true,
 });
 
-/** All accounts together get as many test coins in a day as so many accounts. */
+/** All accounts together get at most this many times the test coins that one account may get in a day. */
 const ACCOUNTS_IN_ALL = 10;
 
-/** How long after its day the reservations of a day are kept, in milliseconds, because clocks differ. */
+/** The reservations of a day are kept this long after the day, in milliseconds, because clocks differ. */
 const KEPT_MS = 3_600_000;
 
 export interface TestCoinsOptions {
@@ -33,9 +33,10 @@ export interface TestCoinsOptions {
 }
 
 /**
- * Decides which test purchases of coins, which nobody paid for, are granted (TEST_PURCHASES). With `capped` the coins of a purchase are
- * reserved before the purchase is recorded: at most TEST_COINS_PER_DAY for an account in a UTC day, with the guests that moved into it, and
- * ten times as many for all accounts. A reservation is of an account and a purchase, and ends with its day. A refund does not end it.
+ * Decides which test purchases of coins, which nobody paid for, are granted (TEST_PURCHASES). If the setting is `capped`, the coins of a
+ * purchase are reserved before the purchase is recorded. In a UTC day, at most TEST_COINS_PER_DAY coins are reserved for an account and the
+ * guests that moved into it, and ten times as many for all accounts. A reservation belongs to an account and a purchase, and ends with its
+ * day. A refund does not end it.
  */
 export class TestCoins {
   readonly #options: TestCoinsOptions;
@@ -82,18 +83,21 @@ export class TestCoins {
       return undefined;
     }
     this.#counts.over_cap++;
-    if (coins > most) return `A test purchase gives at most ${most} coins, and this one would give ${coins}.`;
+    if (coins > most) return `A test purchase gives at most ${most} coins, but this one would give ${coins}.`;
     const [bound, whose] = word === 'account_full' ? [most, 'an account'] : [mostInAll, 'all accounts'];
-    return `Test purchases give ${whose} at most ${bound} coins a day, and gave ${figure} today. Send this one of ${coins} coins again after 00:00 UTC.`;
+    return `Test purchases give ${whose} at most ${bound} coins a day, and have given ${figure} today. Send this purchase of ${coins} coins again after 00:00 UTC.`;
   }
 
-  /** When a test purchase that is over the cap may be granted, in milliseconds since 1970: the beginning of the next UTC day. */
+  /**
+   * The time at which a test purchase that is over the cap may be granted, in milliseconds since 1970. It is the beginning of the next UTC
+   * day.
+   */
   nextDayAt(): number {
     return (Math.floor(this.#options.now() / DAY_MS) + 1) * DAY_MS;
   }
 }
 
-/** The coins of test purchases that an account, with the guests that moved into it, got on the UTC day of `at`. */
+/** The coins that an account and the guests that moved into it got from test purchases on the UTC day of `at`. */
 export async function testCoinsOf(owners: readonly string[], at: number, scripts: ScriptRunner): Promise<number> {
   const used = await read(scripts, 'HMGET', purchaseKeys.testCoins(dayOf(at)), ...owners);
   return used.reduce((sum, coins) => sum + Number(coins), 0);

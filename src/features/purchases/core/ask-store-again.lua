@@ -1,4 +1,4 @@
--- Records when the app store is asked again about a purchase that no account has yet.
+-- Records the time at which the app store has to be asked again about a purchase that no account has yet.
 -- KEYS purchase
 -- ARGV due_at, faults, unknowns
 -- Answers repeated gone

@@ -2,7 +2,7 @@ import { Refusal } from '../../../errors.ts';
 import { appStoreUnavailable } from '../../../stores/store-refusals.ts';
 import type { Answer, Sales, Sold } from '../../../stores/store.ts';
 
-/** The `retryAfterMs` of the refusal of a purchase that the store's API does not know yet, in milliseconds. */
+/** The `retryAfterMs` of the refusal when the store's API does not know a purchase yet, in milliseconds. */
 const NOT_YET_MS = 5000;
 
 /**
@@ -28,7 +28,10 @@ export async function orFailed<Found>(asking: Promise<Found>): Promise<Found | '
   }
 }
 
-/** As `readSold`, for work in the background. @returns `failed`: the store does not answer, or its settings are missing */
+/**
+ * Reads a purchase as `readSold` does, for work in the background.
+ * @returns `failed`: the store does not answer, or its settings are missing
+ */
 export async function askStore<Purchase>(sales: Sales<Purchase> | undefined, { id, packageName }: Omit<Sold, 'sku'>) {
   return sales === undefined ? 'failed' : orFailed(readSold(sales, id, packageName));
 }

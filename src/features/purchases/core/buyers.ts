@@ -5,12 +5,12 @@ import { rowOf } from '../../../stores/stores.ts';
 import { table } from '../../../stores/store-table.ts';
 import { forgetName, idNamed, keepName } from './ids-by-name.ts';
 
-/** The stores whose ids of accounts are derived from the account ids, and cannot be computed back. */
+/** The stores for which an account has another id, derived from the account id. The account id cannot be computed from it. */
 const deriving: readonly StoreDeclaration[] = (table as readonly StoreDeclaration[]).filter(
   ({ accountIds }) => accountIds.derive !== undefined,
 );
 
-/** A string: the account with an id for a store that `AccountIds.derive` made. */
+/** The Redis key of a string: the account for which `AccountIds.derive` made this id. */
 const buyerKey = (store: string, id: string): string => `{store-buyer:${store}:${id}}`;
 
 /** The account's id for a store. */
@@ -18,7 +18,7 @@ export function idForStore({ accountIds }: StoreDeclaration, accountId: string):
   return accountIds.derive?.(accountId) ?? accountId;
 }
 
-/** Keeps the account's ids for those stores that are open, so that purchases find the account by them. */
+/** Records the ids that an account has for the stores that are open, so that the account of a purchase can be found by them. */
 export async function keepBuyers(accountId: string, isOpen: (store: string) => boolean, scripts: ScriptRunner): Promise<void> {
   const kept = deriving.filter(({ name }) => isOpen(name));
   await Promise.all(kept.map((row) => keepName(buyerKey(row.name, idForStore(row, accountId)), accountId, scripts)));
@@ -28,7 +28,10 @@ export async function forgetBuyers(accountId: string, scripts: ScriptRunner): Pr
   await Promise.all(deriving.map((row) => forgetName(buyerKey(row.name, idForStore(row, accountId)), scripts)));
 }
 
-/** The account that the app named to the store when its user bought. Undefined: it named none, or an id that coinop did not make. */
+/**
+ * The account that the app named to the store when its user bought. Undefined if the app named no account, or an id that coinop did not
+ * make.
+ */
 export async function accountNamedBy(store: string, buyer: string | undefined, scripts: ScriptRunner): Promise<string | undefined> {
   if (buyer === undefined) return undefined;
   if (rowOf(store).accountIds.derive === undefined) return ACCOUNT_ID.test(buyer) ? buyer : undefined;

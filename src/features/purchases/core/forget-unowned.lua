@@ -1,4 +1,5 @@
--- Forgets a purchase that no account has yet, unless a notification arrived after the request to the app store was sent.
+-- Deletes the record of a purchase that no account has yet, unless a notification of it arrived after the request to the app store was
+-- sent.
 -- KEYS purchase
 -- ARGV asked_at (or '': forget it in any case)
 -- Answers forgotten kept

@@ -1,7 +1,7 @@
 import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 
-/** Keeps the id to which another name leads. Answers kept. */
+/** Stores an id under another name for it. Answers kept. */
 const keepScript = defineScript({
   name: 'purchases/keep-name',
   lua: `redis.call('SET', name, id)
@@ -33,7 +33,7 @@ const findScript = defineScript({
   readOnly: true,
 });
 
-/** Keeps the id of coinop to which a name of an app store leads. @param name a Redis key */
+/** Stores an id of coinop under a name that an app store uses. @param name a Redis key */
 export async function keepName(name: string, id: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(keepScript, { name }, { id });
 }

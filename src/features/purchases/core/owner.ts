@@ -3,7 +3,8 @@ import { settled } from '../../../accounts/standing-reader.ts';
 import { accountNamedBy } from './buyers.ts';
 
 /**
- * The account that owns a purchase: the account with the id `owner`, or, if it moved, the account into which it moved. Undefined: deleted.
+ * The account that owns a purchase: the account with the id `owner` or, if that moved, the account into which it moved. Undefined if it was
+ * deleted.
  */
 export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
   const { word, accountId } = await settled(owner, scripts);
@@ -11,16 +12,16 @@ export async function accountOf(owner: string, scripts: CallerScripts): Promise<
 }
 
 /**
- * Whether the account that presents a purchase is its owner. A guest may have moved into the owner's account during the request to the app
- * store: a script then refuses the guest's session.
+ * Whether the account that presents a purchase is its owner. If a guest moved into the owner's account during the request to the app store,
+ * a later script refuses the guest's session.
  */
 export async function isOwnedBy(owner: string, presenter: string, scripts: CallerScripts): Promise<boolean> {
   return owner === presenter || owner === (await accountOf(presenter, scripts));
 }
 
 /**
- * The account that the app named to the store when its user bought, or the account into which that account moved. Undefined: the app named
- * none, or an id that coinop did not make.
+ * The account that the app named to the store when its user bought, or the account into which that account moved. Undefined if the app
+ * named no account, or an id that coinop did not make.
  */
 export async function accountNamed(
   store: string,

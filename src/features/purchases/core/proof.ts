@@ -13,7 +13,10 @@ export interface Proof {
   /** The field of the request. */
   readonly field: string;
   readonly text: string;
-  /** Whether the proof is no secret. It then claims only a purchase for which the app named the caller to the store. */
+  /**
+   * Whether the proof is not a secret. With such a proof, a caller can only claim a purchase for which the app named the caller to the
+   * store.
+   */
   readonly isOpen: boolean;
 }
 

@@ -9,8 +9,8 @@ export function purchaseIdOf(store: StoreName, id: string): string {
 }
 
 /**
- * As `purchaseIdOf`, for a purchase of a subscription. The first store's ids are older than the other stores, and have no name of a store in
- * front. No id of the first store has a blank.
+ * The public id of a purchase of a subscription. Like `purchaseIdOf`, it is a hash of the store's own id. The name of the store is hashed
+ * too, except for the first store, whose purchases are older than the other stores. No id of the first store has a blank.
  */
 export function purchaseHash(id: string, store: StoreName = FIRST_STORE): string {
   return idOf(`purchase:${store === FIRST_STORE ? '' : `${store} `}${id}`);

@@ -1,6 +1,6 @@
 import { defineScript, type Library } from '../../../redis/script.ts';
 
-/** A script that changes the record of a purchase, or a kept notification of one. */
+/** Defines a script that changes the record of a purchase, or a kept notification of a purchase. */
 export function purchaseScript<const Argument extends string, const Word extends string>(
   file: URL,
   args: readonly Argument[],

@@ -5,13 +5,13 @@ import { refuse } from '../../../errors.ts';
 const TRIES = 30;
 
 /**
- * How much the longest pause before an attempt grows from attempt to attempt, in milliseconds. Pauses are random, so that hundreds of calls
- * for one purchase all succeed.
+ * The pause before an attempt is random. The longest possible pause grows by this many milliseconds from attempt to attempt, so that even
+ * hundreds of calls for one purchase all succeed.
  */
 const PAUSE_GROWS_MS = 20;
 
 /**
- * Repeats `act` until it gives an answer. `act` gives none if another call has changed the purchase meanwhile.
+ * Repeats `act` until it gives an answer. `act` resolves with undefined if another call has changed the purchase meanwhile.
  * @throws Refusal `store_unavailable` after TRIES attempts
  */
 export async function retryWhileChanged<Answer>(act: () => Promise<Answer | undefined>): Promise<Answer> {
@@ -20,5 +20,5 @@ export async function retryWhileChanged<Answer>(act: () => Promise<Answer | unde
     if (answer !== undefined) return answer;
     await pause(Math.random() * tries * PAUSE_GROWS_MS);
   }
-  throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
+  throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase. Try again.' });
 }

@@ -22,14 +22,15 @@ export const forgetUnownedScript = purchaseScript(new URL('forget-unowned.lua', 
 });
 
 /**
- * The number of answers "unknown purchase" of the app store after which a purchase is forgotten. Failed calls are not counted. Google may
- * send a notification of a purchase before its API knows the purchase. The waits between the answers are some 7 minutes together.
+ * A purchase is forgotten after the app store has answered this many times that it does not know the purchase. Failed calls are not
+ * counted. Google may send a notification of a purchase before its API knows the purchase. So the waits between the answers add up to about
+ * 7 minutes.
  */
 export const UNKNOWN_TRIES = 4;
 
 /**
- * The most purchases that wait in one queue, at about a kilobyte each. The app store confirms a real purchase within minutes. So only
- * invented purchases, or an outage of the store while thousands buy, fill the queue.
+ * The most purchases that wait in one queue. Each takes about a kilobyte. The app store confirms a real purchase within minutes, so the
+ * queue is only filled by invented purchases, or by an outage of the store while thousands buy.
  */
 const MOST_WAITING = 10_000;
 
@@ -51,7 +52,8 @@ export interface WaitingOptions {
   /** The name of the queue. */
   readonly name: string;
   /**
-   * The Redis key of the hash that keeps a notification. Its fields hintedAt, unknowns, faults and dueAt are the same for all purchases.
+   * The Redis key of the hash that keeps a notification. The hash has the fields hintedAt, unknowns, faults and dueAt, whatever kind of
+   * purchase it is.
    */
   readonly keyOf: (purchaseId: string) => string;
   readonly takeOverMs: number;
@@ -60,7 +62,9 @@ export interface WaitingOptions {
   readonly now: () => number;
 }
 
-/** Purchases of which a notification told, and that no account has yet. The app store is asked about them until an account gets them. */
+/**
+ * Purchases that a notification named and that no account has yet. The service asks the app store about them until an account gets them.
+ */
 export class WaitingPurchases {
   readonly #options: WaitingOptions;
   readonly #journal: Journal;
@@ -84,7 +88,7 @@ export class WaitingPurchases {
   }
 
   /**
-   * Schedules the next question to the store.
+   * Schedules the next request to the store.
    * @param counts `faults`: failed questions in a row; `unknowns`: answers in a row that the store does not know the purchase
    * @returns when the next question is due, in milliseconds since 1970
    */
@@ -100,8 +104,8 @@ export class WaitingPurchases {
   }
 
   /**
-   * Forgets a purchase, unless another notification of it arrived after `askedAt`, the time of the question to the store. Undefined:
-   * forgets it in any case.
+   * Forgets a purchase, unless another notification of it arrived after `askedAt`, the time of the request to the store. If `askedAt` is
+   * undefined, forgets it in any case.
    * @returns the time now if the purchase is kept, so that the store is asked again at once
    */
   async forget(purchaseId: string, askedAt?: number): Promise<number | undefined> {

@@ -2,15 +2,15 @@
 -- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of() and
 -- write_lines().
 
--- Returns the answer of the script if the account moved, is moving or was deleted, because its lines are then in another account, or
--- deleted.
+-- Returns the answer of the script if the account moved, is moving or was deleted. The account's lines are then in another account, or
+-- deleted. Returns nil for any other account.
 local function owner_away()
   local state, detail = standing_of(standing)
   if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 end
 
--- Whether no later revision of this purchase has changed the account's line. Two processes may write the line of one purchase, and the
--- slower one may have an older revision. KEPT_SECONDS is longer than either takes.
+-- Whether the revision is not older than the last one that changed the account's line of this purchase. Two processes may write this line,
+-- and the slower process may have an older revision. KEPT_SECONDS is longer than a process takes.
 local KEPT_SECONDS = 3600
 local function is_newer()
   local known = redis.call('GET', revised)
@@ -19,7 +19,7 @@ local function is_newer()
   return true
 end
 
--- Returns the account's lines of other purchases, and its line of this purchase, or nil.
+-- Returns the account's lines of other purchases, and its line of this purchase (nil if it has none).
 local function lines_without()
   local lines, present = {}, nil
   for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
@@ -28,7 +28,7 @@ local function lines_without()
   return lines, present
 end
 
--- Returns the data of the event of a line, or nil for a line that cannot be read.
+-- Returns the data of the event about a line, or nil if the line cannot be read.
 local function told_of(line)
   local state, ends, product = string.match(line, '<line: state, ends, product>')
   return state and string.format('<told>', state, ends, product)

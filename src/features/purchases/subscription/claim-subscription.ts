@@ -69,15 +69,15 @@ export const claimSubscription = endpoint({
     installId: OptionalInstallId,
     ...proofShape,
     store: proofShape.store.optional().meta({ description: `\`${FIRST_STORE}\` if left out.` }),
-    packageName: z.string().optional().meta({ description: 'The app of the purchase. Left out: the service tries each of its apps.' }),
+    packageName: z.string().optional().meta({ description: 'The app of the purchase. If left out, the service tries each of its apps.' }),
   }),
   reply: Subscription,
   errors: ['bad_token', 'purchase_owned', 'test_purchase', 'store_unconfigured', 'app_store_unavailable'],
-  // Limits how often an address may call: each call uses Google's quota, which all callers share.
+  // This limits how often an address may call, because each call uses Google's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // How long the request may take, in milliseconds: a call to the app store with its retries (8 s), another to acknowledge the purchase (4
-  // s), and Redis.
+  // How long the request may take, in milliseconds. It makes a call to the app store with retries (8 s), a call to acknowledge the purchase
+  // (4 s), and calls to Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body, meta: { traceparent } }, services: PurchaseServices) {
@@ -90,8 +90,8 @@ export const claimSubscription = endpoint({
 
     const id = await subscriptions.idOf(text);
     const hash = purchaseHash(id, store);
-    // Both scripts start in one turn of the event loop, so that they can share a round trip. An ended session or a moved account refuses
-    // the call, whatever the purchase is.
+    // Both scripts start in one turn of the event loop, so that they can share a round trip. If the session has ended or the account has
+    // moved, the call is refused, whatever the purchase is.
     const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
     if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
     const owned = await claimOf(caller, document, scripts);
@@ -101,7 +101,7 @@ export const claimSubscription = endpoint({
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
     const purchase = withinTestBounds(await readSold(subscriptions, text, soldBy, traceparent), services.config);
     if (typeof purchase === 'string') {
-      // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check by the queue.
+      // The caller's purchase is recorded, but the app store gave no purchase. It keeps its state or expires, as in a check by the queue.
       if (owned === 'yours') await queued(hash, services, (act) => checkPurchase(hash, act, services));
       if (purchase === 'test') return refuse('test_purchase', { field });
       if (owned !== 'yours') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });
@@ -109,7 +109,7 @@ export const claimSubscription = endpoint({
     }
     const lineage = await lineageOf({ store, purchase }, subscriptions, scripts);
     const word = await recordPurchase(caller, { hash, store, purchase, lineage, isOpen, traceparent }, { ...services, subscriptions });
-    if (word === 'bad_token') return refuse(word, { message: 'The store does not say that this account bought it.', field });
+    if (word === 'bad_token') return refuse(word, { message: 'The store does not say that this account bought the purchase.', field });
     return word === 'purchase_owned' ? refuse(word, { field }) : afterWrites(currentSubscription(caller, services));
   },
 });
@@ -119,8 +119,8 @@ type PurchaseServices = SubscriptionServices & Pick<Services, 'stores' | 'log'>;
 type ClaimServices = PurchaseServices & { subscriptions: Subscriptions };
 
 /**
- * Whether the caller may claim a purchase, by the purchase's record. An account keeps its purchases; a deleted account has none. Nobody may
- * claim a purchase that was replaced, or that names a deleted account to the store.
+ * Reads from the purchase's record whether the caller may claim it. An account keeps its purchases, but a deleted account has none. Nobody
+ * may claim a purchase that was replaced, or that names a deleted account to the store.
  */
 async function claimOf({ accountId }: Caller, document: PurchaseDocument | undefined, scripts: Services['scripts']) {
   if (document === undefined || document.owner === '') return 'free';
@@ -131,8 +131,8 @@ async function claimOf({ accountId }: Caller, document: PurchaseDocument | undef
 }
 
 /**
- * Decides by the app store's answer whether the caller may claim a purchase. If the purchase continues an older one, it belongs to the
- * account of the older one, unless that one has ended and the new one replaces it.
+ * Reads from the app store's answer whether the caller may claim a purchase. If the purchase continues an older purchase, it belongs to the
+ * account of the older purchase, unless the older purchase has ended and the new one replaces it.
  * @returns `isOthers`: whether another account keeps the purchase. `isBound`: whether an id that the app gave to the store names the caller
  */
 async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bought, { scripts, now }: ClaimServices) {
@@ -147,7 +147,7 @@ async function claimByStore({ accountId }: Caller, { lineage, ...answered }: Bou
 interface Bought extends Answered {
   readonly hash: string;
   readonly lineage: Lineage;
-  /** Whether the proof is no secret (`Proof`). */
+  /** Whether the proof is not a secret (`Proof`). */
   readonly isOpen: boolean;
   readonly traceparent: string | undefined;
 }
@@ -165,8 +165,8 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
     const word = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return word;
     const { isOthers, isBound } = await claimByStore(caller, bought, services);
-    // A purchase that the caller owns already stays with the caller, whatever the store's answer says: an operator may have moved the
-    // purchase, or its record may be older than the ids that apps give to the store.
+    // If the caller owns the purchase already, the caller keeps it, whatever the store's answer says. An operator may have moved the
+    // purchase, or its record may be from a time when apps did not name accounts to the store.
     if (isOthers && word !== 'yours') return 'purchase_owned';
     if (isOpen && !isBound && word !== 'yours') return 'bad_token';
     const args = {
@@ -183,8 +183,8 @@ async function claim(caller: Caller, bought: Bought, act: string, services: Clai
 }
 
 /**
- * Records the purchase, then acknowledges it. The queue has the purchase before it is recorded: after a crash in between, the next check
- * acknowledges the purchase and finishes the other steps.
+ * Records the purchase, then acknowledges it. The purchase is put into the queue before it is recorded. So after a crash in between, the
+ * next check acknowledges the purchase and finishes the other steps.
  */
 async function recordPurchase(caller: Caller, bought: Bought, services: ClaimServices) {
   const { hash } = bought;

@@ -1,4 +1,4 @@
--- Clears the steps that had to follow a change of a purchase, unless the purchase has changed again.
+-- Removes the steps of a change from `todo` after they were done, unless the purchase has changed again.
 -- KEYS purchase
 -- ARGV revision
 -- Answers finished changed

@@ -46,10 +46,10 @@ export const releaseScript = purchaseScript(new URL('release-purchase.lua', impo
  * Updates the Redis keys that depend on the record of a purchase: its line in the owner's account, its lines in accounts of earlier owners,
  * and the record of the purchase that it replaces.
  *
- * The record of the purchase decides. Its field `todo` lists the steps that are left, so after a crash the next request for the purchase,
- * or the queue, finishes them. Every step may be repeated. Two calls may take the steps at the same time: an account ignores a step of an
- * older revision, and `clear-steps.lua` clears nothing if the purchase has changed since it was read.
- * A purchase whose owner was deleted is forgotten: its token may be recorded for another account.
+ * The record of the purchase is authoritative. Its field `todo` lists the steps that are left. So after a crash the next request for the
+ * purchase, or the queue, finishes these steps. Every step may be repeated. Two calls may take the steps at the same time, because an
+ * account ignores a step of an older revision, and `clear-steps.lua` clears nothing if the purchase has changed since it was read.
+ * If the owner was deleted, the purchase is forgotten, so that its token may be recorded for another account.
  * @param chain the purchases that replaced this one, one after the other. None of them is followed again, so that purchases that replace
  * each other do not lead in circles
  * @returns the purchase without steps left; undefined: no account recorded it, or its owner was deleted
@@ -102,8 +102,8 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
   let word = await put(owner);
   if (word === 'moving' || word === 'moved') {
     const target = await accountOf(owner, scripts);
-    // Another account may have become the owner before the guest moved. That change removed the line from the guest, and not from the
-    // account into which the guest moved.
+    // Another account may have become the owner before the guest moved. That change would have removed the line from the guest, but not
+    // from the account into which the guest moved.
     if ((await readPurchase(hash, scripts))?.revision !== revision) return 'changed';
     word = target === undefined ? 'deleted' : await put(target);
   }
@@ -112,8 +112,8 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
 }
 
 /**
- * Removes the purchase's line from an earlier owner's account. If that account is also the present owner's, by a move or because the
- * purchase came back, the line stays.
+ * Removes the purchase's line from an earlier owner's account. The line stays if that account is also the account of the present owner,
+ * because an earlier owner moved into it or because it got the purchase back.
  */
 async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: ScriptServices): Promise<void> {
   await retryWhileChanged(async () => {
@@ -137,7 +137,7 @@ async function retire(
   await queued(linked, services, async (act) => {
     const keys = { purchase: subscriptionKeys.purchase(linked) };
     await services.scripts.run(retireScript, keys, { by, newOwner: document.owner, act });
-    // If two purchases name each other as replaced, this call would never end.
+    // Without this condition, two purchases that name each other as replaced would lead in circles.
     if (!chain.includes(linked)) await finishPurchase(linked, services, [...chain, by]);
     return undefined;
   });

@@ -17,7 +17,10 @@ import {
 import { OperatorPurchase, MOST_SHOWN, purchasesForOperator } from './operator-purchases.ts';
 import { purchasesPage } from './purchases-page.ts';
 
-/** The purchases that the account recorded, with the app store's last answer about each, and the app's own report of its subscription. */
+/**
+ * The purchases that the account recorded, with the app store's last answer about each purchase, and the app's own report of the
+ * subscription.
+ */
 export const subscriptionHolding = {
   name: 'subscription',
   fields: [reportFields, purchaseLines],
@@ -33,10 +36,10 @@ export const subscriptionHolding = {
         .object({ subscribed: z.boolean(), at: z.iso.datetime() })
         .optional()
         .meta({ description: 'The last report of the app.' }),
-      purchases: z
-        .array(RecordedPurchase)
-        .optional()
-        .meta({ description: 'A purchase may come twice. Purchase tokens are not shown: they claim a purchase.' }),
+      purchases: z.array(RecordedPurchase).optional().meta({
+        description:
+          'A purchase may be listed twice. Purchase tokens are not shown, because anybody who has a token can claim the purchase.',
+      }),
     },
     firstPage({ fields }) {
       const at = isoTime(fields['reportedAt']);

@@ -1,9 +1,9 @@
--- Lists some of the purchases that an account recorded. By now another account may own such a purchase.
+-- Lists some of the purchases that an account recorded. Another account may own such a purchase now.
 -- KEYS account, owned
 -- ARGV cursor (0 at first), count
 -- Answers purchases(next cursor, 0 after the last page; hash …)
 --
--- The first page also has the purchases of the account's lines: purchases of a guest that moved in are in the guest's set only.
+-- The first page also has the purchases of the account's lines, because purchases of a guest that moved in are in the guest's set only.
 local found = redis.call('SSCAN', owned, cursor, 'COUNT', count)
 local answer = {'purchases', found[1]}
 for _, hash in ipairs(found[2]) do answer[#answer + 1] = hash end

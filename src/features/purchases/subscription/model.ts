@@ -23,26 +23,27 @@ export const subscriptionKeys = {
    * - if a notification named the purchase before an app sent it: noticedAt, unknowns (answers in a row that the store does not know the
    *   purchase), boughtAt, orderId, follows (the purchases that this one continues)
    *
-   * A record with an owner never expires: without it another account could claim the token. A record without an owner is deleted once the
-   * store no longer waits for an acknowledgement.
+   * A record with an owner never expires, because without it another account could claim the token. A record without an owner is deleted
+   * once the store no longer waits for an acknowledgement.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
   /**
-   * A set of `purchaseHash`: the purchases that the account recorded, and purchases whose lines did not fit among its ten. By now another
-   * account may own such a purchase. After a guest moved, its set stays under the guest's id, as its purchases do.
+   * A set of `purchaseHash`: the purchases that the account recorded, and purchases for whose lines the account's ten lines had no room.
+   * Another account may own such a purchase now. After a guest moved, its set stays under the guest's id, as the records of its purchases
+   * do.
    */
   ofAccount: (accountId: string) => `{${accountId}}:purchases`,
-  /** The queue of purchases to check: sorted sets of `purchaseHash` by the time at which the check is due. */
+  /** The queue of purchases to check: sorted sets of `purchaseHash`. The score is the time at which the check is due. */
   due: 'purchases:due',
-  /** The queue of purchases without an owner: sorted sets of `purchaseHash` by the time at which the check is due. */
+  /** The queue of purchases without an owner: sorted sets of `purchaseHash`. The score is the time at which the check is due. */
   unowned: 'purchases:unowned',
-  /** A string: the revision of a purchase that last changed the account's line of this purchase (`account-lines.lua`). */
+  /** A string: the revision of the purchase at the last change of the account's line of this purchase (`account-lines.lua`). */
   revised: (accountId: string, purchase: string) => `{${accountId}}:revised:${purchase}`,
 };
 
 /**
- * How long a report of the app counts, in milliseconds. Nobody verifies a report: this time is long enough to bridge a weekend in which the
- * app store cannot be asked, and short enough that a false report gains little.
+ * How long a report of the app counts, in milliseconds. Nobody verifies a report, so this time is short enough that a false report gains
+ * little. It is long enough to bridge a weekend in which the app store cannot be asked.
  */
 export const REPORT_LIFE_MS = 72 * 3_600_000;
 
@@ -59,13 +60,13 @@ export const Subscription = z
     state: z.enum([...storeStates, 'none']),
     source: z
       .enum(['store', 'report', 'none'])
-      .meta({ description: 'Where the state comes from: the app store, a report of the app, or neither.' }),
+      .meta({ description: 'The source of the state: the app store, a report of the app, or neither.' }),
     verified: z.boolean().meta({ description: 'Whether the app store confirmed the state.' }),
     productId: z.string().optional(),
     expiresAt: z.iso
       .datetime()
       .optional()
-      .meta({ description: 'The end of the access that is paid for. With `source: report` the time when the report stops to count.' }),
+      .meta({ description: 'The end of the access that is paid for. With `source: report`, the time at which the report stops counting.' }),
     willRenew: z.boolean().optional(),
   })
   .meta({
@@ -82,17 +83,17 @@ export const Subscription = z
   });
 
 /**
- * The states that give no access. If none of an account's purchases gives access, the account shows the purchase whose state comes first
- * here: states that the user can still change come first.
+ * The states that give no access. If none of an account's purchases gives access, the purchase whose state comes first here is the
+ * account's subscription. States that the user can still change come first.
  */
 const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
 
 type PurchaseNow = ReturnType<typeof purchaseAt>;
 
 /**
- * Orders purchases; the first one is the account's subscription. Purchases that give access come first. Among these a purchase in grace
- * comes last, because an entitlement ranks grace below subscribed. Purchases without access follow in the order of STATES_WITHOUT_ACCESS.
- * Among equals, the purchase that ends last comes first.
+ * Orders purchases so that the first purchase is the account's subscription. Purchases that give access come first. Among them, purchases
+ * in grace come last, because an entitlement ranks grace below subscribed. Purchases without access follow in the order of
+ * STATES_WITHOUT_ACCESS. Among purchases that are equal in this, the purchase that ends last comes first.
  */
 function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
   return (
@@ -104,7 +105,9 @@ function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
   );
 }
 
-/** The subscription at the time `now`. A purchase that the app store confirmed overrides a report, even if the purchase gives no access. */
+/**
+ * The subscription at the time `now`. If the app store confirmed a purchase, a report does not count, even if the purchase gives no access.
+ */
 export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, now: number): z.output<typeof Subscription> {
   const [deciding] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(byPrecedence);
   if (deciding !== undefined) {
@@ -127,7 +130,7 @@ export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, no
   return { subscribed: false, state: 'none', source: 'none', verified: false };
 }
 
-/** The times at which the subscription may change although no fact changes, in milliseconds since 1970, in no order. */
+/** The times at which the subscription may change by itself, because a time is over, in milliseconds since 1970, in no order. */
 export function subscriptionChanges({ purchases = [], report }: SubscriptionFacts): number[] {
   return [...purchases.flatMap(purchaseChanges), ...(report === undefined ? [] : [report.at + REPORT_LIFE_MS])];
 }
@@ -161,15 +164,15 @@ export const RecordedPurchase = z
     state: z.string().meta({ description: "The app store's last answer." }),
     expiresAt: Time.optional(),
     willRenew: z.boolean().optional(),
-    checkedAt: Time.meta({ description: 'When the app store was last asked.' }),
-    isReplaced: z.boolean().optional().meta({ description: 'Another purchase replaced it.' }),
+    checkedAt: Time.meta({ description: 'The time at which the app store was last asked.' }),
+    isReplaced: z.boolean().optional().meta({ description: 'True if another purchase replaced this one.' }),
   })
   .meta({ id: 'RecordedPurchase', example: { productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z' } });
 
 /**
  * Parses the account's field `purchases`, which `put-line.lua` writes. It has a line for each purchase that no other purchase replaced, ten
- * lines at most, in no order (`accounts/purchase-lines.lua`). A purchase has a line in one account only, so a move adds the guest's lines to
- * the account's (`guest-moves/add-guest-to-account.lua`).
+ * lines at most, in no order (`accounts/purchase-lines.lua`). A purchase has a line in one account only, so a move joins the guest's lines
+ * with the account's lines (`guest-moves/add-guest-to-account.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
   return field.split('\n').flatMap((text) => {

@@ -1,4 +1,4 @@
--- Gives a purchase to another account. If the account and the idempotency key are those of the last move, nothing changes.
+-- Gives a purchase to another account. If the account and the idempotency key are the same as in the last move, nothing changes.
 -- KEYS purchase
 -- ARGV owner_seen, owner, is_owner (whether it is the account's already, 0|1), key, act
 -- Prelude purchase-todo.lua: add_todo, leave_unowned

@@ -13,15 +13,15 @@ const moveScript = purchaseScript(
 );
 
 interface SubscriptionMove {
-  /** The owner that the operator was shown. If the purchase has another owner by now, it does not move. */
+  /** The owner that the operator was shown. If the purchase has another owner now, it does not move. */
   readonly ownerSeen: string;
   readonly owner: string;
   readonly key: string;
 }
 
 /**
- * Gives a purchase of a subscription to another account. Then the line moves from the previous owner's account to the new owner's; if this
- * process dies before that, the queue moves the line.
+ * Gives a purchase of a subscription to another account. Then moves the purchase's line from the previous owner's account to the new
+ * owner's account. If this process dies before that, the queue moves the line.
  * @returns `owned`: the account owned the purchase before, and not by a move with this key
  */
 export async function moveSubscriptionPurchase(

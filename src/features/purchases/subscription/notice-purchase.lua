@@ -1,4 +1,4 @@
--- Records that a notification named a purchase without an owner, and when the app store is asked about the purchase.
+-- Records that a notification named a purchase without an owner, and the time at which the app store will be asked about the purchase.
 -- KEYS purchase
 -- ARGV store (or '': the first store), token, package_name, act
 -- Answers noticed(due at) owned

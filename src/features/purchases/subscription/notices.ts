@@ -8,8 +8,9 @@ import type { NamedPurchase } from '../core/waiting-purchases.ts';
 import { noteUnowned } from './unowned-purchase.ts';
 
 /**
- * Handles a notification of a subscription. A notification is only a hint: it makes the purchase due for a check. A purchase that no app
- * has sent yet is recorded without an owner, and its check finds the owner. Once the promise resolves, a crash loses nothing.
+ * Handles a notification of a subscription. A notification is only a hint: it makes the purchase due for a check. If no app has sent the
+ * purchase yet, it is recorded without an owner, and its check finds the owner. Once the promise resolves, a crash does not lose the
+ * notification.
  * @returns whether the purchase has a record now
  * @throws Refusal `store_unavailable` if too many purchases without an owner wait; Error if Redis is unavailable
  */

@@ -9,7 +9,9 @@ import { purchasesRecordedBy } from './purchases-page.ts';
 
 export const OperatorPurchase = z
   .object({
-    purchase: z.string().meta({ description: 'A hash of its token. The token itself is a secret: it claims the purchase.' }),
+    purchase: z
+      .string()
+      .meta({ description: 'A hash of its token. The token itself is a secret, because anybody who has it can claim the purchase.' }),
     ...RecordedPurchase.omit({ isReplaced: true }).shape,
     test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
     nextCheckAt: z.iso.datetime().optional(),
@@ -20,14 +22,14 @@ export const OperatorPurchase = z
     example: { purchase: 'k3Jx9QmZ2bTw', productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z', failedChecks: 0 },
   });
 
-/** The most purchases that an operator sees of an account. */
+/** An operator sees at most this many purchases of an account. */
 export const MOST_SHOWN = 50;
 
 /** The most guests of an account whose sets of purchases are read. */
 const MOST_GUESTS = 10;
 
 /**
- * The purchases of an account: first the purchases of its ten lines, then others that the account and its guests recorded.
+ * The purchases of an account: first the purchases of its ten lines, then other purchases that the account and its guests recorded.
  * @param field the account's field `purchases`
  * @param owners the account, then its guests
  */
@@ -41,7 +43,7 @@ export async function purchasesForOperator(
   const others = new Set(recorded.flatMap(({ members }) => members.filter((hash) => !lines.has(hash))));
   const shown = async (purchase: string, line: string | undefined) => {
     const document = await readPurchase(purchase, scripts);
-    // Another account may own the purchase by now, or another purchase may have replaced it.
+    // Another account may own the purchase now, or another purchase may have replaced it.
     const isOwn = document !== undefined && document.id !== '' && document.retiredBy === '' && owners.includes(document.owner);
     if (line === undefined && !isOwn) return [];
     const [known] = line === undefined ? [document!] : purchasesOf(line);
@@ -60,7 +62,7 @@ export async function purchasesForOperator(
   return (await Promise.all(asked.map((hash) => shown(hash, lines.get(hash))))).flat();
 }
 
-/** The products of the test purchases among the purchases of an account's lines. @param field the account's field `purchases` */
+/** The products of the test purchases that an account's lines name. @param field the account's field `purchases` */
 export async function testProductsIn(field: string, scripts: ScriptRunner): Promise<string[]> {
   const hashes = field.split('\n').flatMap((line) => (line === '' ? [] : [line.split(' ', 1)[0]!]));
   const documents = await Promise.all(hashes.map((hash) => readPurchase(hash, scripts)));
@@ -71,14 +73,15 @@ export const UnownedPurchase = z
   .object({
     purchase: z.string().meta({ description: 'A hash of its token, which `purchases move` takes to give it to an account.' }),
     packageName: z.string(),
-    productId: z.string().optional().meta({ description: 'Left out, as the state: the store has not answered yet.' }),
+    productId: z.string().optional().meta({ description: 'Left out, like the state, if the store has not answered yet.' }),
     state: z.string().optional().meta({ description: "The app store's last answer." }),
     expiresAt: z.iso.datetime().optional(),
     orderId: z.string().optional().meta({ description: "The store's number of the payment, as its console shows it." }),
-    noticedAt: z.iso.datetime().meta({ description: 'When a notification named it first.' }),
+    noticedAt: z.iso.datetime().meta({ description: 'The time at which a notification first named it.' }),
     boughtAt: z.iso.datetime().optional(),
     refundAt: z.iso.datetime().optional().meta({
-      description: 'When the store refunds it, unless an account proves before that it owns it. Left out: it is not paid for.',
+      description:
+        'The time at which the store refunds it, unless an account proves before then that it owns it. Left out if it is not paid for.',
     }),
     nextCheckAt: z.iso.datetime(),
     failedChecks: z.int().meta({ description: 'Checks in a row that failed.' }),
@@ -101,14 +104,14 @@ export const UnownedPurchase = z
   });
 
 /**
- * The number of purchases that are read of each sorted set of the queue. Invented tokens are checked often, and so come first in the queue.
- * With fewer reads they could hide a purchase that somebody paid for.
+ * The number of purchases that are read from each sorted set of the queue. Invented tokens are checked often, so they come first in the
+ * queue. If fewer purchases were read, invented tokens could hide a purchase that somebody paid for.
  */
 const MOST_UNOWNED_READ = 500;
 
 /**
- * Purchases that notifications named and that no account owns: first those that the store refunds soonest, last those that the store has
- * not confirmed.
+ * Purchases that notifications named and that no account owns. The purchases that the store refunds soonest come first. The purchases that
+ * the store has not confirmed come last.
  */
 export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<typeof UnownedPurchase>[]> {
   const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_UNOWNED_READ);

@@ -7,8 +7,8 @@ import { subscriptionKeys } from './model.ts';
 import { lostPurchase } from './purchase-line-auditor.ts';
 
 /**
- * Checks the queues of purchases to check: each entry has a purchase, and each purchase that may change, has no owner, or has steps left in
- * its `todo` is in its queue.
+ * Checks the two queues of purchases to check. Each entry must have a purchase. If a purchase may change, has no owner, or has steps left
+ * in its `todo`, it must be in its queue.
  */
 export const purchaseAuditor: Auditor = {
   keys: [
@@ -34,19 +34,19 @@ async function wrongOf({ key, entry, member: hash }: Queued, probe: Probe): Prom
     ['HMGET', purchase(hash), 'token', 'retiredBy', 'todo'],
   );
   const [token, retiredBy, todo] = facts as (string | null)[];
-  // An act that is under way has its own entry in the queue. When the act ends, the purchase may leave the queue.
+  // A change that is under way has its own entry in the queue (`act`). When the change ends, the purchase may leave the queue.
   if (dueAt === null || ahead !== null || todo !== null || (token !== null && retiredBy === null)) return undefined;
   // A queue has an entry before its purchase is recorded. The next check removes the entry of a purchase that was not recorded, or was
   // replaced.
   if (Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
-  return token === null ? lostPurchase(hash) : `It holds the purchase ${hash}, which was replaced by another.`;
+  return token === null ? lostPurchase(hash) : `It has an entry for the purchase ${hash}, which another purchase replaced.`;
 }
 
 async function wrongOfUnowned({ key, entry, member: hash }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, token] = await probe.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
   // A queue has an entry before its purchase is recorded. Once the purchase has an owner, the next check removes the entry.
   if (dueAt === null || token !== null || Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
-  return `It holds the purchase ${hash}, which does not exist.`;
+  return `It has an entry for the purchase ${hash}, which does not exist.`;
 }
 
 function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
@@ -56,7 +56,7 @@ function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
   return checkWithDue(of, [read], probe, async ([facts], isDue, queue) => {
     const [token, owner, retiredBy, state, expiresAt, todo, store] = facts as (string | null)[];
     if ((token === null && owner === null) || isDue) return [];
-    // Between the two reads, an account became the owner of the purchase.
+    // Between the two reads an account has become the owner of the purchase, so its queue is another one now.
     if (of.queueOf(owner!) !== queue) return [];
     const find = (text: string): Promise<Finding[]> => notQueued({ queue, member: hash, subject: `purchase ${hash}`, text }, probe);
     if (owner === null)

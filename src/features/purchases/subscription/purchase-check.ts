@@ -20,23 +20,23 @@ export const schedulePurchase = purchaseScript(
 
 export type CheckServices = ScriptServices & Pick<Services, 'log' | 'stores' | 'config'>;
 
-/** Fields of a purchase that are unknown if the app store answers without a purchase. */
+/** Fields of a purchase that are unknown if the app store's answer has no purchase. */
 const NOTHING_KNOWN = { buyer: undefined, linkedId: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
 /**
- * Takes the steps that a dead process left, asks the app store about a purchase again, records the purchase's state, and acknowledges it if
- * the store waits for that. A temporary outage of the app store changes only the time of the next check. The queue must have the purchase
- * before the call.
+ * Takes the steps that a dead process left, asks the app store about a purchase again, records the purchase's state, and acknowledges the
+ * purchase if the store waits for that. A temporary outage of the app store changes only the time of the next check. The queue must have
+ * the purchase before the call.
  * @param act the name that `queued` gave; '' for a check that the queue started
  * @returns when the next check is due, in milliseconds since 1970; undefined: never
  */
 export async function checkPurchase(hash: string, act: string, services: CheckServices): Promise<number | undefined> {
   const { scripts, now, log, stores, config } = services;
   const document = await finishPurchase(hash, services);
-  // The purchase has no owner, or another purchase replaced it.
+  // A purchase without an owner is not checked here, nor one that another purchase replaced.
   if (document === undefined || document.id === '' || document.owner === '' || document.retiredBy !== '') return undefined;
-  // The queue may be early, because a change put an entry into the queue before it changed the record, or because the record got a later
-  // due time.
+  // The queue's entry may be due before the record is, because a change writes the entry before it changes the record, or because the
+  // record has got a later due time.
   if (act === '' && document.dueAt !== undefined && document.dueAt > now()) return document.dueAt;
   const { store, id, packageName, productId, willRenew, faults: faultsBefore } = document;
   const subscriptions = stores.named(store)?.subscriptions;
@@ -50,7 +50,7 @@ export async function checkPurchase(hash: string, act: string, services: CheckSe
   const answer = withinTestBounds(await askStore(subscriptions, document), config);
   if (answer === 'failed') return reschedule(now() + backoffMs(faultsBefore + 1), faultsBefore + 1);
   if (answer === 'unknown') {
-    // The app store confirmed this purchase before: a wrong setting of coinop or of the store must not take access away.
+    // The app store confirmed this purchase before, and a wrong setting of coinop or of the store must not take access away.
     log.warn({ purchase: hash.slice(0, 6) }, 'the app store does not know a purchase that it confirmed before');
     const isForgotten = expiredAt !== undefined && expiredAt + forgottenAfterMs(store) < now();
     return reschedule(isForgotten ? undefined : now() + LONGEST_WAIT_MS, 0);

@@ -24,8 +24,8 @@ function documentOf(fields: PurchaseFields) {
   const text = (name: string): string => fields.text(name);
   return {
     /**
-     * The id of the account that owns the purchase. After a guest moved it is still the guest's id: `accountOf` gives the account. '' while no
-     * account owns the purchase.
+     * The id of the account that owns the purchase. If a guest that moved owns it, it is still the guest's id, and `accountOf` gives the
+     * account into which the guest moved. '' while no account owns the purchase.
      */
     owner: text('owner'),
     /** Whether an id that the app gave to the store names the owner. No other account can then claim the purchase. */
@@ -35,7 +35,9 @@ function documentOf(fields: PurchaseFields) {
     todo: fields.words('todo'),
     retiredBy: text('retiredBy'),
     store: fields.has('store') ? (text('store') as StoreName) : FIRST_STORE,
-    /** The store's own id of the purchase, for Google a secret. '' for a purchase that was replaced before any account recorded it. */
+    /**
+     * The store's own id of the purchase, which at Google is a secret. '' for a purchase that was replaced before any account recorded it.
+     */
     id: text('token'),
     packageName: text('packageName'),
     /** Whether nobody paid for it. */
@@ -47,18 +49,20 @@ function documentOf(fields: PurchaseFields) {
     checkedAt: fields.number('checkedAt'),
     productId: text('productId'),
     faults: fields.number('faults'),
-    /** The number of answers in a row of the store that it does not know the purchase. Only for a purchase without an owner. */
+    /** How many times in a row the store has answered that it does not know the purchase. Only for a purchase without an owner. */
     unknowns: fields.number('unknowns'),
-    /** When the next check is due, in milliseconds since 1970. Undefined: never. */
+    /** The time at which the next check is due, in milliseconds since 1970. Undefined if no check is due. */
     dueAt: timeOf(text('dueAt')),
-    /** When a notification first named the purchase. Undefined if an app sent the purchase before any notification. */
+    /** The time at which a notification first named the purchase. Undefined if an app sent the purchase before any notification. */
     noticedAt: timeOf(text('noticedAt')),
-    /** When the purchase was bought, in milliseconds since 1970. Only of a purchase that had no owner when it was checked. */
+    /**
+     * The time at which the purchase was bought, in milliseconds since 1970. Known only if the purchase had no owner when it was checked.
+     */
     boughtAt: timeOf(text('boughtAt')),
     orderId: text('orderId'),
     /**
-     * The earlier purchases that this purchase continues, by `purchaseHash`. If an earlier purchase gets an owner, the owner gets this
-     * purchase too.
+     * The earlier purchases that this purchase continues, by `purchaseHash`. If such an earlier purchase gets an owner, that owner gets
+     * this purchase too.
      */
     follows: fields.words('follows'),
   };
@@ -81,10 +85,10 @@ export function purchaseJournal({ scripts, now }: { readonly scripts: ScriptRunn
 }
 
 /**
- * Runs an act that changes a purchase, after the queue has an entry for it: after a crash the queue checks the purchase within
+ * Changes a purchase, after an entry for the purchase was put into the queue. So after a crash the queue checks the purchase within
  * UNACKNOWLEDGED_MS, and finishes the steps that are left.
- * @param act gets the name of the act, which the record of the purchase keeps for the audit; resolves with the time at which the next check
- * is due
+ * @param act makes the change. It gets the name of the change, which the record of the purchase keeps for the audit, and resolves with the
+ * time at which the next check is due
  */
 export function queued(
   hash: string,

@@ -1,14 +1,14 @@
 import { RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS } from '../../../accounts/purchase-lines.ts';
 import type { StorePurchase, StoreState, StoreSubscription } from '../../../stores/store.ts';
 
-/** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */
+/** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for too, but does not renew. */
 const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];
 
 export function isPaid(state: StoreState): boolean {
   return PAID.includes(state);
 }
 
-/** When the purchase stops to give access, in milliseconds since 1970. Undefined: it gives no access at any time. */
+/** The time at which the purchase stops giving access, in milliseconds since 1970. Undefined if it never gives access. */
 function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
   if (!isPaid(state) || expiresAt === undefined) return undefined;
   if (now < expiresAt || state === 'canceled' || willRenew !== true) return expiresAt;
@@ -21,7 +21,8 @@ function givesAccess(purchase: StoreSubscription, now: number): boolean {
 }
 
 /**
- * The purchase at the time `now`: its state is `expired` once its paid access has ended, even if the app store's last answer was active.
+ * The purchase as it is at the time `now`. Its state is `expired` once its paid access has ended, even if the app store's last answer was
+ * `active`.
  */
 export function purchaseAt(purchase: StoreSubscription, now: number) {
   const end = accessEnd(purchase, now);
@@ -35,7 +36,7 @@ export function purchaseChanges({ expiresAt }: StoreSubscription): number[] {
   return expiresAt === undefined ? [] : [expiresAt, expiresAt + RENEWAL_MOMENT_MS, expiresAt + RENEWAL_LEEWAY_MS];
 }
 
-/** Whether the purchase has to be acknowledged. A store expects the acknowledgement once the purchase gave access, and not before. */
+/** Whether the purchase has to be acknowledged. A store expects the acknowledgement only after the purchase has given access. */
 export function needsAcknowledgement(purchase: StorePurchase, now: number): boolean {
   return !purchase.acknowledged && givesAccess(purchase, now);
 }

@@ -5,14 +5,14 @@ import type { Auditor, Command, Finding, Probe } from '../../../consistency/audi
 import { subscriptionKeys } from './model.ts';
 
 /**
- * The most lines of an account with which certainly no line was dropped. An account has ten lines at most: `put-line.lua` drops further
- * lines, and after that a replaced purchase may remove another line.
+ * If an account has at most this many lines, it has certainly not lost a line because there were too many. An account has ten lines at
+ * most. `put-line.lua` drops further lines, and after that lines of replaced purchases may disappear too.
  */
 const MOST_LINES_WITHOUT_DROPS = 5;
 
 /**
- * Checks that the purchase lines of each account agree with the records of its purchases. A purchase with steps in its `todo` is left out:
- * the queue will write the lines, and `purchaseAuditor` checks that the queue has the purchase.
+ * Checks that the purchase lines of each account agree with the records of its purchases. A purchase with steps in its `todo` is left out,
+ * because the queue will still write its lines. `purchaseAuditor` checks that the queue has the purchase.
  */
 export const purchaseLineAuditor: Auditor = {
   keys: [
@@ -31,7 +31,8 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
   const [text = null] = await probe.fields(accountKey(id), 'purchases');
   const hashes = [...linesOf(text).keys()];
   if (hashes.length === 0) return [];
-  // A deletion forgets the account's purchases before it deletes the lines, so lines without purchases are no finding.
+  // If the account was deleted, lines without purchases are no finding, because a deletion forgets the purchases before it deletes the
+  // lines.
   if ((await standingIn(id, probe)).deleted !== undefined) return [];
   const purchases = hashes.map((hash): Command => [
     'HMGET',
@@ -51,7 +52,7 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
     const find = (kind: string, text: string, commands: readonly Command[] = []): void =>
       void findings.push({ kind, subject: `account ${id}`, text, commands });
     if (token === null) findings.push(lostPurchase(hash));
-    else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
+    else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which another purchase replaced.`);
     // After a move the record of a guest's purchase still has the guest's id.
     else if (owner !== id && !leadsTo(await standingIn(owner ?? '', probe), id))
       findings.push(await foreignLine(id, hash, owner ?? '', probe));
@@ -67,7 +68,7 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
 
 /** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
 export function lostPurchase(hash: string): Finding {
-  const text = 'Its record is lost, and other Redis keys name the purchase: the service no longer checks the subscription.';
+  const text = 'Its record is lost, although other Redis keys name the purchase, so the service no longer checks the subscription.';
   return { kind: 'lost_purchase', subject: `purchase ${hash}`, text };
 }
 
@@ -81,7 +82,7 @@ function requeue(hash: string): Command[] {
 
 /**
  * The finding about an account's line of a purchase whose record names another owner. An account's set has each purchase that the account
- * ever recorded, and so shows which account is right.
+ * ever recorded, so it shows which of the two accounts is right.
  */
 async function foreignLine(id: string, hash: string, owner: string, probe: Probe): Promise<Finding> {
   const areOwned = await probe.together(
@@ -91,7 +92,7 @@ async function foreignLine(id: string, hash: string, owner: string, probe: Probe
     const text = `It has a line of the purchase ${hash}, which belongs to account ${owner}.`;
     return { kind: 'line_without_purchase', subject: `account ${id}`, text };
   }
-  const text = `Its record names account ${owner}, which has never had it, and account ${id} has its line.`;
+  const text = `Its record names account ${owner}, which has never had the purchase, but account ${id} has the purchase's line.`;
   const commands: Command[] = [['HSET', subscriptionKeys.purchase(hash), 'owner', id]];
   return { kind: 'wrong_owner', subject: `purchase ${hash}`, text, commands };
 }
@@ -104,7 +105,7 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
   const standing: Command = ['GET', standingKey(owner)];
   const record = (await probe.ask(...standing)) as string | null;
   const { deleted, target } = parseStanding(record);
-  // A purchase of a deleted account is forgotten by the next check, or when an account sends its token.
+  // If the owner was deleted, the purchase is forgotten by its next check, or when an account sends its token.
   if (deleted !== undefined) return [];
   const id = target ?? owner;
   const [now, recordNow, field, isAccount] = (await probe.together(
@@ -113,13 +114,13 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
     ['HGET', accountKey(id), 'purchases'],
     ['EXISTS', accountKey(id)],
   )) as [(string | null)[], string | null, string | null, number];
-  // Between the reads the purchase or its owner moved, or another purchase replaced it.
+  // Between the two reads the purchase or its owner has moved, or another purchase has replaced the purchase.
   if (now[0] !== owner || now[2] !== null || now[3] !== null || recordNow !== record) return [];
   const lines = linesOf(field);
   if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
   if (isAccount === 0) return [lostAccount(id)];
   const isField = field !== null;
-  const text = isField ? `It has no line of its purchase ${hash}.` : 'It has none of the lines of its purchases.';
-  // If another account has the line, a finding about the purchase says that its owner is wrong, and explains this finding.
+  const text = isField ? `It has no line of its purchase ${hash}.` : 'The lines of its purchases are lost.';
+  // If another account has the line, there is a finding that the purchase's owner is wrong. That finding explains this one.
   return [{ kind: 'purchase_without_line', subject: `account ${id}`, text, commands: requeue(hash), explainedBy: [`purchase ${hash}`] }];
 }

@@ -51,8 +51,8 @@ export function purchaseArguments(store: StoreName, purchase: StorePurchase, due
 }
 
 /**
- * Records the app store's answer with the time of the next check, and updates the line in the owner's account. The queue must have the
- * purchase before the call.
+ * Records the app store's answer and the time of the next check, and updates the line in the owner's account. The purchase must be in the
+ * queue before the call.
  * @param faults checks in a row that failed or left the purchase unacknowledged
  * @param act the name that `queued` gave; '' for a check that the queue started
  * @returns when the next check is due, in milliseconds since 1970; undefined: never
@@ -68,14 +68,14 @@ export async function updatePurchase(
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
   const args = { now: now(), ...purchaseArguments(store, purchase, next === Infinity ? undefined : next), faults, act };
   const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
-  // The owner was deleted, and the purchase is forgotten.
+  // `finishPurchase` found that the owner was deleted, and has forgotten the purchase.
   if (word !== 'stale' && (await finishPurchase(hash, services)) === undefined) return undefined;
   return dueAt === '' ? undefined : Number(dueAt);
 }
 
 /**
- * When a purchase that is being recorded is due for its first check. If it has to be acknowledged, the check is soon, because this process
- * may die before it acknowledges the purchase.
+ * The time of the first check of a purchase that is now being recorded. If the purchase has to be acknowledged, the check is due soon,
+ * because this process may die before it acknowledges the purchase.
  */
 export function firstCheckAt(purchase: StorePurchase, now: number): number | undefined {
   return needsAcknowledgement(purchase, now) ? now + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now);
@@ -102,7 +102,7 @@ export function namedIn({
 
 export interface JustRecorded extends Answered {
   readonly hash: string;
-  /** The name that `queued` gave to the act that recorded the purchase. */
+  /** The name that `queued` gave to the change that recorded the purchase. */
   readonly act: string;
   readonly traceparent?: string | undefined;
 }

@@ -2,10 +2,10 @@
 -- Needs purchase (a key), now, for save_state() the arguments of the purchase's state and due_at, and for save_owned() also store,
 -- token, package_name, act, bound and retires.
 --
--- `todo` lists the steps that other keys still need after a change of the purchase (finish-purchase.ts). Every change that adds a step
--- raises `revision`: `clear-steps.lua` then clears no step of a later change, and an account ignores a line of an older revision. The first
--- revision of a record is a time and not 1: a purchase that was forgotten and is recorded again must have a higher revision than before, or
--- its earlier owner would ignore the line.
+-- `todo` lists the steps that still have to change other keys after a change of the purchase (finish-purchase.ts). Every change that adds a
+-- step raises `revision`, so that `clear-steps.lua` does not clear a step of a later change, and an account ignores a line of an older
+-- revision. The first revision of a record is a time and not 1. If a purchase was forgotten and is recorded again, it must have a higher
+-- revision than before, because its earlier owner would otherwise ignore the line.
 local function add_todo(...)
   local todo = redis.call('HGET', purchase, 'todo') or ''
   for _, work in ipairs({...}) do
@@ -22,7 +22,7 @@ local function save_state(due_at)
   if test == '1' then redis.call('HSET', purchase, 'test', 1) end
 end
 
--- Removes a purchase that has got an owner from the queue of purchases without one.
+-- After a purchase got an owner, adds a step that removes it from the queue of purchases without an owner.
 local function leave_unowned()
   if redis.call('HEXISTS', purchase, 'noticedAt') == 1 then add_todo('leave') end
 end
@@ -39,7 +39,7 @@ local function save_owned(owner_before, owner)
     if store ~= '' then redis.call('HSET', purchase, 'store', store) end
     save_state(due_at)
   elseif not owner_before and due_at ~= '' then
-    -- A check of the purchase without an owner set a later time, because the purchase had no owner who could acknowledge it.
+    -- While the purchase had no owner, its check was set to a later time, because nobody could acknowledge it.
     redis.call('HSET', purchase, 'dueAt', due_at, 'faults', 0)
   end
   redis.call('HSET', purchase, 'owner', owner, 'act', act)

@@ -17,7 +17,7 @@ const listPurchases = defineScript({
 });
 
 /**
- * Counts the purchases that an account recorded. For an account with purchase lines the number is one higher, because a guest that moved in
+ * Counts the purchases that an account recorded. If the account has purchase lines, one is added, because a guest that moved in may have
  * brought lines whose purchases are not in the account's set. Answers count(number).
  */
 const countPurchases = defineScript({
@@ -42,7 +42,7 @@ const listsPurchase = defineScript({
 /** The number of purchases that one page reads. */
 const AT_ONCE = 20;
 
-/** Some of the purchases that an account recorded, by `purchaseHash`. By now another account may own such a purchase. */
+/** Some of the purchases that an account recorded, as `purchaseHash`. Another account may own such a purchase now. */
 export async function purchasesRecordedBy(accountId: string, cursor: string, scripts: ScriptRunner): Promise<SetPart> {
   const [, next, ...members] = await scripts.run(listPurchases, keysOf(accountId), { cursor, count: AT_ONCE });
   return { cursor: next!, members };
@@ -73,7 +73,8 @@ export async function purchasesPage(
     reads++;
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.id === '' || !isOwner.has(document.owner)) return [];
-    // The account has lines of purchases that are also in the sets of its guests. Such a purchase is shown once, with the guest's set.
+    // The account has lines of purchases that are also in the sets of its guests. Such a purchase is listed only once, when the guest's set
+    // is read.
     if (document.owner !== listedBy) {
       reads++;
       const [word] = await scripts.run(listsPurchase, { owned: subscriptionKeys.ofAccount(document.owner) }, { hash });

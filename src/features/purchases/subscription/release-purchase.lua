@@ -3,8 +3,8 @@
 -- ARGV owner
 -- Answers released kept
 --
--- The record stays if another account has become the owner, or if `todo` has steps left. If another purchase replaced the purchase, a
--- record without owner and token stays: without the record the token would give access again.
+-- The record stays if another account has become the owner, or if `todo` has steps left. If another purchase replaced this one, a record
+-- without owner and token stays, because without a record the token would give access again.
 local found = redis.call('HMGET', purchase, 'owner', 'todo', 'retiredBy')
 if found[1] ~= owner or found[2] then return {'kept'} end
 redis.call('DEL', purchase)

@@ -6,8 +6,8 @@
 local REPORT_LIFE_MS = 72 * 3600000 -- as in model.ts
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 if emits then
-  -- A report counts for REPORT_LIFE_MS, and never if the account has a purchase that the app store confirmed. The event is emitted only if
-  -- the report changes the subscription.
+  -- A report counts for REPORT_LIFE_MS, but it never counts if the account has a purchase that the app store confirmed. The event is
+  -- emitted only if the report changes the subscription.
   local purchases, reported, at = unpack(redis.call('HMGET', account, 'purchases', 'reportedSubscribed', 'reportedAt'))
   local was_subscribed = reported == '1' and tonumber(now) < at + REPORT_LIFE_MS
   if (purchases or '') == '' and was_subscribed ~= (subscribed == '1') then

@@ -1,5 +1,5 @@
--- Records that another purchase replaced a purchase. The replaced one gives no access to any account that sends its token, even if no
--- account has recorded it before.
+-- Records that another purchase replaced a purchase. The replaced purchase then gives no access to an account that sends its token, even if
+-- no account has recorded it before.
 -- KEYS purchase
 -- ARGV by, new_owner, act
 -- Prelude purchase-todo.lua: add_todo, leave_unowned

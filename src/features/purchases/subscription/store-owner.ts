@@ -10,7 +10,7 @@ import type { Answered } from './purchase-record.ts';
 
 /** The owner of a purchase by the app store's answer, without regard to the account that sends its token. */
 export type StoreOwner =
-  /** The app gave the store the id of an account that was deleted since: no account can claim the purchase. */
+  /** The app gave the store the id of an account that has been deleted since then, so no account can claim the purchase. */
   | { readonly word: 'deleted' }
   | { readonly word: 'nobody' }
   | {
@@ -19,16 +19,15 @@ export type StoreOwner =
       readonly accountId: string;
       /** Whether the app gave the owner's id to the store, for this purchase or for a purchase that it continues. */
       readonly isBound: boolean;
-      /**
-       * The recorded purchase that this one replaces, directly or through purchases without an owner. Undefined: none.
-       */
+      /** The recorded purchase that this one replaces, directly or through purchases without an owner. Undefined if there is none. */
       readonly replaced: PurchaseDocument | undefined;
     };
 
 /**
- * Finds the owner of a purchase: the account that the app named to the store when its user bought; else the owner of the purchase that this
- * one replaces; else, for a purchase outside the app, the owner of the expired purchase that it renews, or the account that the app named
- * for the expired purchase. The record of the expired purchase comes first, because an operator may have given it to another account.
+ * Finds the owner of a purchase. This is the account that the app named to the store when its user bought. If the app named none, it is the
+ * owner of the purchase that this one replaces. If there is none either, and the purchase was made outside the app, it is the owner of the
+ * expired purchase that this one renews, or else the account that the app named for the expired purchase. The owner in the record of the
+ * expired purchase comes first, because an operator may have given that purchase to another account.
  */
 export async function storeOwnerOf({ store, purchase }: Answered, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
   const { linkedId, renewed } = purchase;
@@ -45,12 +44,12 @@ export async function storeOwnerOf({ store, purchase }: Answered, lineage: Linea
 }
 
 /**
- * The store's answers, by the store's own id, about purchases that a purchase continues and that have no owner in Redis: their notifications may be lost
- * or late, and no app sent their tokens.
+ * The store's answers about earlier purchases that a purchase continues and that have no owner in Redis, by the store's own id. Their
+ * notifications may be lost or late, and no app sent their tokens.
  */
 export type Lineage = ReadonlyMap<string, StorePurchase>;
 
-/** The most earlier purchases about which the store is asked for one purchase. */
+/** For one purchase, the store is asked about at most this many earlier purchases. */
 const LONGEST_LINEAGE = 10;
 
 /**
@@ -78,7 +77,7 @@ export async function lineageOf({ store, purchase }: Answered, subscriptions: Su
   return lineage;
 }
 
-/** The purchases that this one continues, by `purchaseHash`. */
+/** The purchases that this one continues, as `purchaseHash`. */
 export function followedBy({ store, purchase }: Answered, lineage: Lineage): string[] {
   return [...new Set([purchase, ...lineage.values()].flatMap(idsBefore))].map((id) => purchaseHash(id, store));
 }
@@ -96,7 +95,7 @@ async function ownedBy(store: StoreName, id: string | undefined, lineage: Lineag
   }
   const before = lineage.get(id);
   if (before === undefined) return undefined;
-  // The search goes on without this purchase: two purchases that name each other would lead in circles.
+  // The search goes on without this purchase, because two purchases that name each other would lead in circles.
   const further = new Map([...lineage].filter(([other]) => other !== id));
   const owner = await storeOwnerOf({ store, purchase: before }, further, scripts);
   return owner.word === 'account' ? owner : undefined;

@@ -2,13 +2,13 @@ import type { Config } from '../../../config.ts';
 import type { StorePurchase } from '../../../stores/store.ts';
 import { isPaid } from './purchase-expiry.ts';
 
-/** The longest access of a test purchase with TEST_PURCHASES=capped, in milliseconds: a day from the moment at which its user bought. */
+/** With TEST_PURCHASES=capped, a test purchase gives access for at most this long after its user bought, in milliseconds: a day. */
 const LONGEST_MS = 86_400_000;
 
 /**
- * The store's answer about a subscription within the bounds that TEST_PURCHASES sets for purchases that nobody paid for.
- * @returns `test`: the service takes no test purchases. Otherwise the answer, with `capped` as one that ends after LONGEST_MS at the latest,
- * however often it is renewed
+ * Limits the store's answer about a subscription if it is a test purchase, for which nobody paid, as TEST_PURCHASES says.
+ * @returns `test`: the service takes no test purchases. Otherwise the answer. With `capped`, the purchase in it ends after LONGEST_MS at
+ * the latest, however often it is renewed
  */
 export function withinTestBounds<Other extends string>(
   answer: StorePurchase | Other,
@@ -18,7 +18,8 @@ export function withinTestBounds<Other extends string>(
   if (mode === 'off') return 'test';
   const { state, expiresAt, willRenew, boughtAt = 0 } = answer;
   const last = boughtAt + LONGEST_MS;
-  // A purchase that is known to renew gives access for some time after its end, while its renewal is awaited (RENEWAL_LEEWAY_MS).
+  // If a purchase is known to renew, it gives access for some time after its end, while the service waits for the renewal
+  // (RENEWAL_LEEWAY_MS). So the answer no longer says that it renews.
   if (expiresAt === undefined || expiresAt < last) return { ...answer, willRenew: willRenew === true ? undefined : willRenew };
   return { ...answer, state: isPaid(state) ? 'canceled' : state, expiresAt: last, willRenew: false };
 }

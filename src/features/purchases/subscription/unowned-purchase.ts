@@ -43,12 +43,14 @@ export const adoptScript = purchaseScript(
   { prelude: todoPrelude },
 );
 
-/** How long after its refund time an unacknowledged purchase is checked, in milliseconds, so that the app store has refunded it. */
+/**
+ * An unacknowledged purchase is checked this long after its refund time, in milliseconds, so that the app store has refunded it by then.
+ */
 const AFTER_REFUND_MS = 60_000;
 
 /**
- * The shortest wait, in milliseconds, before the queue checks again whether an earlier purchase that a purchase continues has an owner. The
- * notifications of both purchases may arrive in any order.
+ * A purchase may continue an earlier one. The queue checks whether the earlier purchase has an owner. This is the shortest wait between two
+ * such checks, in milliseconds. The notifications of both purchases may arrive in any order.
  */
 const LEAST_FOLLOWED_MS = 2000;
 
@@ -67,7 +69,8 @@ function waitingIn({ scripts, now }: { readonly scripts: ScriptRunner; readonly 
 }
 
 /**
- * Records a notification of a purchase without an owner, and makes the purchase's check due. Several notifications make one check due.
+ * Records a notification of a purchase without an owner, and makes the purchase's check due. Several notifications of a purchase make only
+ * one check due.
  * @param isNew whether the purchase has no record yet
  * @returns false if an account has become the owner meanwhile
  * @throws Refusal `store_unavailable` if too many new purchases wait
@@ -96,7 +99,7 @@ export function unownedChecks(services: CheckServices): DueQueue {
 }
 
 /**
- * Asks the app store about a purchase without an owner, and makes the account that the answer names its owner.
+ * Asks the app store about a purchase without an owner. If the answer names an account, makes this account the owner.
  * @returns when the next check is due, in milliseconds since 1970; undefined: the purchase has an owner, or the store waits for no
  * acknowledgement
  */
@@ -142,14 +145,14 @@ export async function checkUnowned(hash: string, services: CheckServices): Promi
   return word === 'owned' ? undefined : followedAt({ ...document, follows }, Number(nextAt), now());
 }
 
-/** Whether the purchase was canceled before anybody paid for it: it is expired and has no end. */
+/** Whether the purchase was canceled before anybody paid for it. Such a purchase is expired and has no end. */
 function isNeverPaid({ state, expiresAt }: StorePurchase): boolean {
   return state === 'expired' && expiresAt === undefined;
 }
 
 /**
  * Whether an earlier purchase that this purchase continues has an owner now, so that a check can find the owner. After a failed check the
- * result is false, so that the wait stays.
+ * result is false, so that the wait before the next check stays as it is.
  */
 async function mayFollow({ follows, faults }: PurchaseDocument, scripts: ScriptRunner): Promise<boolean> {
   if (faults > 0) return false;
@@ -167,7 +170,9 @@ interface Adoption extends Answered {
   readonly owner: Extract<StoreOwner, { word: 'account' }>;
 }
 
-/** Records the purchase for its owner, and acknowledges it. After a crash in between, the queue of purchases to check does the rest. */
+/**
+ * Records the purchase for its owner, and acknowledges it. After a crash in between, the queue of purchases to check finishes the steps.
+ */
 async function adopt(hash: string, { store, purchase, owner }: Adoption, services: CheckServices): Promise<undefined> {
   const { scripts, now, stores } = services;
   await queued(hash, services, async (act) => {
@@ -182,7 +187,7 @@ async function adopt(hash: string, { store, purchase, owner }: Adoption, service
         act,
       },
     );
-    // An app has sent the token meanwhile, so the purchase has an owner.
+    // `changed` means that an app has sent the token meanwhile, so that the purchase has an owner.
     if (word === 'changed') return (await finishPurchase(hash, services))?.dueAt;
     return acknowledgeRecorded({ hash, store, purchase, act }, { ...services, subscriptions: stores.named(store)!.subscriptions! });
   });

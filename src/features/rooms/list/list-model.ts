@@ -5,9 +5,12 @@ import { seatedIn, type RoomFields } from '../record.ts';
 import { defineLibrary } from '../../../redis/script.ts';
 import { capitals, defineFormat, padded, rest, whole, word, type Parsed } from '../../../redis/text-format.ts';
 
-/** The entry of a room in lists: its creation and its code. Entries sort by creation. A later room with the same code has another entry. */
+/**
+ * The entry of a room in lists: the time of its creation, and its code. Entries sort by creation. A later room with the same code has
+ * another entry.
+ */
 export const listEntry = defineFormat('list_entry', '<createdAt><code>', {
-  /** When the room was created, in milliseconds since 1970. Always 13 digits, as times have until the year 2286. */
+  /** The time at which the room was created, in milliseconds since 1970. Always 13 digits, as times have until the year 2286. */
   createdAt: padded(13),
   code: capitals(5),
 });
@@ -15,11 +18,11 @@ export const listEntry = defineFormat('list_entry', '<createdAt><code>', {
 /** The text that a list keeps for each entry: the room's seq and summary. The summary is '' for a room that is not open. */
 export const listedRoom = defineFormat('listed', '<seq> <summary>', { seq: whole, summary: rest });
 
-/** The summary of an open room, from which lists show the room. */
+/** The summary of an open room. It has all that lists show of the room. */
 export const roomSummary = defineFormat('summary', '<players> <maxPlayers> <game> <tags>', {
   players: whole,
   maxPlayers: whole,
-  /** The game's id; `-` for a room without a game. */
+  /** The game's id, or `-` for a room without a game. */
   game: word,
   /** The room's tags, as JSON text (`tagsText`). */
   tags: rest,
@@ -48,7 +51,10 @@ export function writtenKeys(game: string) {
 
 export const writtenKeyNames = [...listKeyNames, 'free', 'reserved', 'taken'] as const;
 
-/** The argument `matches` of the scripts: '1' if quick matches use the list, as they do for the list of a game; '' for ALL_GAMES. */
+/**
+ * The argument `matches` of the scripts. It is '1' if quick matches use the list, which they do for the list of a game. It is '' for
+ * ALL_GAMES.
+ */
 export function matchesIn(game: string): '1' | '' {
   return game === ALL_GAMES ? '' : '1';
 }
@@ -65,7 +71,7 @@ export function entryOf(fields: RoomFields): string {
 
 const ENTRY = /^\d{13}[BCDFGHJKLMNPQRSTVWXZ]{5}$/;
 
-/** The summary of a room for lists; '' for a room that is not open. */
+/** The summary of a room for lists, or '' if the room is not open. */
 export function summaryOf(fields: RoomFields): string {
   const seated = seatedIn(fields.get('players')!).length;
   const maxPlayers = Number(fields.get('maxPlayers'));
@@ -156,8 +162,8 @@ export class TagFilter {
   }
 
   /**
-   * The filter for `page.lua`: a line for each wanted tag, with texts separated by tabs. A summary passes if it contains one text of each
-   * line. JSON escapes tabs and line breaks, so no text contains them.
+   * The filter for `page.lua`. It has a line for each wanted tag, with texts separated by tabs. A summary passes if it contains one of the
+   * texts of each line. JSON escapes tabs and line breaks, so no text contains them.
    */
   get needles(): string {
     const choices = this.wanted.map(([name, text]) => {

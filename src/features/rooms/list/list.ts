@@ -7,16 +7,16 @@ import { AnsweredPage } from './first-pages.ts';
 import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
-/** The most rooms that are read for a page that counts as one request: enough for a page of a hundred rooms. */
+/** A page counts as one request if at most this many rooms are read for it. This is enough for a page of a hundred rooms. */
 const FREE_ROOMS_READ = 200;
 
-/** The most bytes of a page that counts as one request: enough for a hundred rooms with ordinary tags. */
+/** A page counts as one request if it has at most this many bytes. This is enough for a hundred rooms with ordinary tags. */
 const FREE_PAGE_BYTES = 16 * 1024;
 
-/** The number of further requests as which a page counts that needs more rooms or more bytes. */
+/** If a page needs more rooms or more bytes, it counts as this number of further requests. */
 const WHOLE_PAGE_COST = 4;
 
-/** The number of rooms of a page if the request does not say. */
+/** The number of rooms of a page if the request names no limit. */
 const PAGE_ROOMS = 20;
 
 export const listRooms = endpoint({
@@ -36,7 +36,7 @@ export const listRooms = endpoint({
     'of a process.',
   query: z
     .object({
-      game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }),
+      game: GameId.optional().meta({ description: 'If given, only rooms of this game. Default: all rooms.' }),
       limit: limitParameter(100, `Rooms per page, 1 to 100. The default is ${PAGE_ROOMS}.`),
       cursor: ListCursor.optional(),
     })
@@ -55,7 +55,7 @@ export const listRooms = endpoint({
   },
 });
 
-/** Reads a page of a list. A client whose budget of requests does not allow the whole page gets a short page. */
+/** Reads a page of a list. If the client's budget of requests does not allow the whole page, the client gets a short page. */
 async function wholePage(
   asked: Omit<PageQuery, 'mostRooms'>,
   charge: (requests: number) => number,

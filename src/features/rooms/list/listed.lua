@@ -17,10 +17,10 @@
 -- A list is in another slot than its rooms, so processes write the state of rooms into the list after acts. Each write has the room's seq,
 -- and a write with an older seq changes nothing.
 
--- How long a room that is not open is remembered, in milliseconds: longer than a write with an older seq takes to arrive.
+-- How long the list remembers a room that is not open, in milliseconds. This is longer than a write with an older seq takes to arrive.
 local CLOSED_MS = 15000
--- How long the keys of a list live after the last write, in milliseconds: longer than any act or socket keeps a room listed
--- (SERVER_PRESENT_MS of room-list.ts). So the keys of a game that nobody plays any more expire.
+-- How long the keys of a list live after the last write, in milliseconds. They expire because nobody may play the game any more. This is
+-- longer than any act or socket keeps a room listed (SERVER_PRESENT_MS of room-list.ts).
 local KEPT_MS = 120000
 
 -- The keys of a list, for the functions of this library. `matches`: '1' for the list of a game, '' for the list of all games.
@@ -31,11 +31,11 @@ local function list_of(order, untils, rooms, version, free, reserved, taken, mat
   }
 end
 
--- The hash of tags and number of seats with which members of `free` begin. `most`: the number of seats, '' for any number.
+-- The hash with which members of `free` begin. It is made of the tags and of `most`, the number of seats ('' for any number).
 local function hash_of(tags, most) return string.sub(redis.sha1hex(most .. tags), 1, 16) end
 local function seats_of(summary) return string.match(summary, '<summary: players, max_players, tags>') end
 
--- Adds a room to `free` if it has a free seat that is not reserved, else removes the room from `free`.
+-- Adds a room to `free` if it has a free seat that is not reserved. Otherwise removes the room from `free`.
 local function set_free(list, entry, summary)
   if not list.free then return end
   local players, most, tags = seats_of(summary)
@@ -65,8 +65,8 @@ local function forget(list, entries)
   redis.call('HDEL', list.rooms, unpack(entries))
 end
 
--- Returns the seq and the summary of an entry (the summary is '' for a room that is not open), or nothing if the list does not have the
--- entry. An entry past its time is removed.
+-- Returns the seq and the summary of an entry, or nothing if the list does not have the entry. The summary is '' for a room that is not
+-- open. An entry past its time is removed.
 local function remembered(list, entry)
   local text = redis.call('HGET', list.rooms, entry)
   if not text then return end
@@ -84,9 +84,10 @@ local function sweep(list, most)
 end
 
 -- Writes a room's state into the list. `ends`: the time until which somebody is known to be present in the room, in milliseconds since
--- 1970; 0 if nobody is, which takes the room off the list.
+-- 1970. If nobody is present, it is 0, and the room leaves the list.
 --
--- A player who joins or leaves raises the room's seq, so a state with a higher seq replaces `ends`. With the same seq the later `ends` stays.
+-- When a player joins or leaves, the room's seq rises, so if the seq is higher than the known one, the new `ends` replaces the old. If the
+-- seq is the same, the later of the two stays.
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end
@@ -115,7 +116,7 @@ end
 -- Ends the reservation of a seat, because the account has taken the seat or will not take it.
 local function release(list, entry, account)
   if redis.call('ZREM', list.reserved, entry .. ' ' .. account) == 0 then return end
-  -- `taken` has no number if the entry was removed from the list while the seat was reserved.
+  -- If the entry was removed from the list while the seat was reserved, `taken` has no number for it.
   if tonumber(redis.call('HGET', list.taken, entry) or 0) <= 1 then redis.call('HDEL', list.taken, entry)
   else redis.call('HINCRBY', list.taken, entry, -1) end
   local _, summary = remembered(list, entry)
@@ -130,15 +131,15 @@ local function reserve(list, entry, account, reserved_ms, summary)
   set_free(list, entry, summary)
 end
 
--- Ends up to `most` reservations past their time: the process that reserved the seat died, or lost the answer of the script that takes the
--- seat.
+-- Ends up to `most` reservations whose time is over. The process that reserved such a seat has died, or has lost the answer of the script
+-- that takes the seat.
 local function lapse(list, most)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', list.reserved, '-inf', now, 'LIMIT', 0, most)) do
     release(list, string.match(member, '^(%S+) (.*)$'))
   end
 end
 
--- Sets the version if readers see a change, and the expiry of the list's keys. To be called after all writes of a script.
+-- Sets the version if readers will see a change, and sets the expiry of the list's keys. To be called after all writes of a script.
 local function keep_list(list)
   if list.changed then redis.call('SET', list.version, now .. list.changed) end
   local keys = list.free and {list.order, list.untils, list.rooms, list.version, list.free, list.reserved, list.taken}

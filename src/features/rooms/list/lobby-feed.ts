@@ -5,7 +5,7 @@ import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
 import type { RoomList } from './room-list.ts';
 
-/** How often the process polls the watched lists, in milliseconds. So watchers get the list at most twice a second. */
+/** The interval at which the process polls the watched lists, in milliseconds. So watchers get the list at most twice a second. */
 const POLLED_EVERY_MS = 500;
 
 /** The most rooms in a list that watchers get. */
@@ -20,7 +20,7 @@ export interface LobbyFeedOptions {
   readonly now: () => number;
 }
 
-/** The id of a query of lobby channels: a game, or ALL_GAMES, and the wanted tags. Channels with the same id get the same messages. */
+/** The id of the query of a lobby channel: a game, or ALL_GAMES, and the wanted tags. Channels with the same id get the same messages. */
 export function lobbyIdOf(game: string, { wanted }: TagFilter): string {
   return `${game} ${JSON.stringify(wanted)}`;
 }
@@ -36,14 +36,14 @@ function queryOf(id: string): Query {
 }
 
 /**
- * The newest rooms of a list, from which all queries of the game are answered. An index by tag spares each query the search of all rooms,
- * because one client address may watch 200 different queries.
+ * The newest rooms of a list, from which all queries of the game are answered. It has an index by tag, so that a query need not search all
+ * rooms. This matters because one client address may watch 200 different queries.
  */
 class Snapshot {
   readonly page: Page;
-  /** The bound of entries with which the page was read. */
+  /** The most entries that could be read for the page. */
   readonly mostRooms: number;
-  /** The index: by `name=value` of a tag the positions of the rooms in the page. Made for the first query with tags. */
+  /** The index: for each tag, as `name=value`, the positions in the page of the rooms that have it. Made for the first query with tags. */
   #places: Map<string, Set<number>> | undefined;
   /** The JSON texts of rooms that a query has found, by position in the page. Queries for other tags may find the same rooms. */
   readonly #texts: string[] = [];
@@ -103,8 +103,9 @@ class LobbyState extends PolledState {
 
 /**
  * The feed of lists of rooms. Changes are not published, because rooms come and go faster than people read a list. Twice a second the
- * process asks for the versions of all watched lists in one command, and reads each changed list once for all queries of its game. An entry
- * that is not renewed leaves the list at a known time, without a change of the version, so the list is read again at that time.
+ * process asks Redis for the versions of all watched lists in one command, and reads each changed list once for all queries of its game. If
+ * an entry is not renewed, it leaves the list at a known time, without a change of the version, so the process reads the list again at that
+ * time.
  */
 export function lobbyFeed({ scripts, roomList, now }: LobbyFeedOptions): Feed {
   const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();

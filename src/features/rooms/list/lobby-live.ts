@@ -17,7 +17,7 @@ export const liveLobby = channel({
     'present any more, as `GET /v1/rooms` says.',
   ].join(' '),
   query: z
-    .object({ game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }) })
+    .object({ game: GameId.optional().meta({ description: 'If given, only rooms of this game. Default: all rooms.' }) })
     .catchall(TagParameters),
   sends: { rooms: z.object({ type: z.literal('rooms'), rooms: z.array(ListedRoom) }) },
   receives: {},

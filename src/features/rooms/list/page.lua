@@ -18,8 +18,8 @@ for line in string.gmatch(needles, '[^\n]+') do
   filters[#filters + 1] = choices
 end
 
--- Whether a summary has all wanted tags. The lines of `needles` and the tags of a summary are both sorted by name, so the search for a tag
--- begins behind the tag that was found before: all tags are found in one pass through the summary.
+-- Whether a summary has all wanted tags. The lines of `needles` and the tags of a summary are both sorted by name. So the search for a tag
+-- can begin after the tag that was found before, and all tags are found in one pass through the summary.
 local function passes(summary)
   local ends = 0
   for _, choices in ipairs(filters) do
@@ -34,8 +34,8 @@ local function passes(summary)
   return true
 end
 
--- The most entries that the first call to Redis reads: enough for a page of the default size. A hundred rooms with the longest tags are 300
--- KB.
+-- The most entries that the first call to Redis reads. This is enough for a page of the default size. More would be costly, because a
+-- hundred rooms with the longest tags are 300 KB.
 local FIRST_AT_A_TIME = 25
 local MOST_AT_A_TIME = 100 -- the most entries that each further call reads
 local answer, found, bytes, seen, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
@@ -62,8 +62,9 @@ repeat
       answer[4 + 2 * found], answer[5 + 2 * found] = entry, summary
     end
   end
-  -- How many entries are read next: no more than the bounds probably allow, judged by the average length of the summaries read so far. At
-  -- least 1: with 0 the list would seem to have no more entries, and for a negative number Redis would read the whole list.
+  -- Computes how many entries are read next: no more than the bounds probably allow, by the average length of the summaries that were read
+  -- so far. The number is at least 1, because with 0 the list would seem to have no more entries, and with a negative number Redis would
+  -- read the whole list.
   local left, most = most_read - read, MOST_AT_A_TIME
   if #filters == 0 then left, most = math.min(left, most_bytes - bytes), math.min(most, limit + 1 - found) end
   chunk = math.max(1, math.min(2 * chunk, most, 1 + math.ceil(left * seen / math.max(read, 1))))

@@ -14,9 +14,7 @@ const pageScript = defineScript({
 /** The most entries of a list that are read for a page. */
 export const MOST_ROOMS_READ = 1000;
 
-/**
- * The bytes of summaries that may be read for each room of a page: more than a room with ordinary tags has. The longest tags have 3 KiB.
- */
+/** The bytes of summaries that may be read for each room of a page. A room with ordinary tags has fewer. The longest tags have 3 KiB. */
 export const BYTES_A_ROOM = 160;
 
 /** The most bytes of summaries in a page. */
@@ -27,7 +25,7 @@ export interface PageQuery {
   readonly game: string;
   /** The most rooms in the page. */
   readonly limit: number;
-  /** The last entry of the page before; '' for the first page. */
+  /** The last entry of the page before, or '' for the first page. */
   readonly from: string;
   /** The most entries that are read for the page. */
   readonly mostRooms: number;
@@ -41,13 +39,13 @@ export interface PageQuery {
 export interface Page {
   /** The version of the list: a text that differs after each change. */
   readonly version: string;
-  /** The entry behind which the next page begins; '' if this is the last page. */
+  /** The entry after which the next page begins, or '' if this is the last page. */
   readonly next: string;
   /** The bytes of the summaries in the page. */
   readonly bytes: number;
-  /** The number of entries past their time that the script has read and left out. */
+  /** The number of entries that the script has read but left out, because their time is over. */
   readonly lapsed: number;
-  /** The first time at which a room of the page leaves the list unless its entry is renewed. Undefined for a page without rooms. */
+  /** The time at which the first room of the page will leave the list, unless its entry is renewed. Undefined for a page without rooms. */
   readonly endsAt: number | undefined;
   readonly rooms: readonly [entry: string, summary: string][];
 }
@@ -61,7 +59,7 @@ export async function readChangedPage(query: PageQuery & { readonly known: strin
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
-    // At least `mostBytes`, so that a page of few rooms with long tags can be read too.
+    // This is at least `mostBytes`, so that a page of few rooms with long tags can be read too.
     mostRead: Math.max(BYTES_A_ROOM * args.mostRooms, mostBytes),
     mostBytes,
   });

@@ -31,21 +31,24 @@ const PLAYER_PRESENT_MS = 15_000;
 const SERVER_PRESENT_MS = 60_000;
 
 /**
- * How long after the last renewal by its process a socket shows that its player is present, in milliseconds. If a process is killed, its
- * rooms leave the lists within this time.
+ * A process renews the rooms of its sockets in lists. After the last renewal, a socket shows for this long that its player is present, in
+ * milliseconds. So if a process is killed, its rooms leave the lists within this time.
  */
 const SOCKET_PRESENT_MS = 12_000;
 
-/** How often a process renews the rooms of its sockets in lists, in milliseconds. Two renewals may fail before a room leaves the lists. */
+/**
+ * The interval at which a process renews the rooms of its sockets in lists, in milliseconds. Two renewals may fail before a room leaves the
+ * lists.
+ */
 const RENEWAL_INTERVAL_MS = 4000;
 
 /**
- * The shortest time between two writes into lists by acts that change no list, in milliseconds. Such an act only shows that somebody is
- * present: an act that comes sooner is written at the end of this time.
+ * The shortest time between two writes into lists after acts that do not change what lists show, in milliseconds. Such an act only shows
+ * that somebody is present. If it comes sooner, it is written at the end of this time.
  */
 const TOUCH_INTERVAL_MS = 3000;
 
-/** The most rooms in one call of `write-rooms.lua`. Each room takes Redis some 4 µs. */
+/** The most rooms in one call of `write-rooms.lua`. Each room takes Redis about 4 µs. */
 const ROOMS_A_CALL = 100;
 
 /** The most entries that one call of `sweepScript` removes. */
@@ -54,7 +57,7 @@ const SWEPT_A_CALL = 500;
 /** The most calls of `sweepScript` in a row for one list. */
 const MOST_SWEEPS = 400;
 
-/** The number of rooms of which the process remembers when it last wrote them into lists. */
+/** For this many rooms, the process remembers when it last wrote the room into lists. */
 const TOUCHES_REMEMBERED = 10_000;
 
 /** A socket that shows that somebody is present in its room. */
@@ -85,23 +88,23 @@ export interface RoomListOptions {
 /**
  * Writes the summaries of public rooms into lists.
  *
- * A list is in another slot than its rooms, so no script can write both: an act changes the room, then the process writes the room's
- * summary into the lists. Each write has the room's `seq`, and the list ignores a write with an older `seq`. If a write is lost, the list
- * is corrected by the next act in the room, or by the next renewal of a process with a welcomed socket in the room. If neither comes, the
- * entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list lags its rooms by one call; after a crash by up
- * to 15 s, a server's room by up to 60 s.
+ * A list is in another slot than its rooms, so no script can write both. An act first changes the room, and then the process writes the
+ * room's summary into the lists. Each write has the room's `seq`, and the list ignores a write with an older `seq`. If a write is lost, the
+ * list is corrected by the next act in the room, or by the next renewal of a process with a welcomed socket in the room. If there is no
+ * such act or renewal, the entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list lags behind its rooms by
+ * one call. After a crash it lags by up to 15 s, or by up to 60 s for a server's room.
  *
- * Only the room's scripts know who is present, because players of one room may be connected to several processes. An answer of a script
- * that lists concern tells until when somebody is (`presentUntil`): when the last channel ends, `presence.lua` answers 0, and the room
- * leaves the lists at once.
+ * Only the room's scripts know who is present, because players of one room may be connected to several processes. If a script's change
+ * matters for lists, its answer has the time until which somebody is present (`presentUntil`). When the last channel ends, `presence.lua`
+ * answers 0, and the room leaves the lists at once.
  */
 export class RoomList {
   readonly #options: RoomListOptions;
   /** The welcomed sockets of this process by room code and connection id. */
   readonly #sockets = new Map<string, Map<string, Renewed>>();
-  /** By entry: when this process last wrote the room into lists after an act, in milliseconds since 1970. */
+  /** By entry: the time at which this process last wrote the room into lists after an act, in milliseconds since 1970. */
   readonly #touched = new LruCache<string, number>(TOUCHES_REMEMBERED);
-  /** By entry: the room after an act that is not written yet, and the timer that writes it. */
+  /** By entry: a room whose last act is not written into lists yet, and the timer that will write it. */
   readonly #touching = new Map<string, { readonly fields: RoomFields; readonly timer: NodeJS.Timeout }>();
   /** The rooms that were open at the last renewal, by code. */
   #open = new Map<string, RoomFields>();
@@ -120,7 +123,7 @@ export class RoomList {
     this.#timer = setInterval(renew, options.renewalMs ?? RENEWAL_INTERVAL_MS);
     metrics.count({
       name: 'coinop_room_list_writes_total',
-      help: 'Summaries of public rooms that were written for the list, renewals included.',
+      help: 'Summaries of public rooms that were written into lists, including renewals.',
       value: () => this.#written,
     });
     metrics.count({
@@ -130,7 +133,7 @@ export class RoomList {
     });
     metrics.count({
       name: 'coinop_room_list_swept_total',
-      help: 'Entries of lists that readers found past their time, and that this process removed.',
+      help: 'Entries of lists whose time was over and that this process removed.',
       value: () => this.#swept,
     });
     metrics.gauge({
@@ -140,7 +143,7 @@ export class RoomList {
     });
   }
 
-  /** Writes a new public room into its lists: its creator has acted. */
+  /** Writes a new public room into its lists. Its creation counts as an act. */
   opened(fields: RoomFields): void {
     const presentMs = fields.has('hostId') ? PLAYER_PRESENT_MS : SERVER_PRESENT_MS;
     this.changed(new Map(fields).set('presentUntil', String(this.#options.now() + presentMs)));
@@ -168,8 +171,8 @@ export class RoomList {
   }
 
   /**
-   * Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. The first act of a player whose last channel
-   * has closed is written at once (`presenceBegins`), because the room may have left the lists with that channel.
+   * Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. If it is the first act of a player whose last
+   * channel has closed, it is written at once (`presenceBegins`), because the room may have left the lists when that channel closed.
    */
   touched(fields: RoomFields): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
@@ -188,7 +191,8 @@ export class RoomList {
   }
 
   /**
-   * From now on the socket keeps its room in lists, as long as the player has the seat. The hello of the socket has written the room.
+   * From now on the socket keeps its room in lists, as long as the player has the seat. This call need not write the room, because the
+   * hello of the socket has done so.
    * @param playerId the id of the socket's player, or `server`
    */
   present(socket: PresentSocket, playerId: string): void {
@@ -231,8 +235,8 @@ export class RoomList {
     for (const [code, sockets] of this.#sockets) {
       for (const { playerId, socket } of sockets.values()) {
         const fields = fieldsOf(socket);
-        // The socket's room no longer exists: a slow socket may close up to half a minute after that. The next sockets may belong to a
-        // newer room with the same code.
+        // The socket's room may no longer exist, because a slow socket may close up to half a minute after its room. The next sockets may
+        // belong to a newer room with the same code.
         if (fields === undefined) continue;
         if (summaryOf(fields) === '') break;
         if (!keepsListed(fields, playerId)) continue;
@@ -240,8 +244,8 @@ export class RoomList {
         break;
       }
     }
-    // Also writes rooms that were open at the last renewal and are not open now: the process whose act closed the room may have died before
-    // it wrote that into the lists.
+    // Also writes rooms that were open at the last renewal but are not open now, because the process whose act closed such a room may have
+    // died before it wrote that into the lists.
     const closed = [...this.#open].flatMap(([code]) => {
       const sockets = open.has(code) ? [] : [...(this.#sockets.get(code)?.values() ?? [])];
       return sockets.flatMap(({ socket }) => fieldsOf(socket) ?? []).slice(0, 1);
@@ -279,14 +283,14 @@ function lineOf(fields: RoomFields, until: number): string {
   return `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
 }
 
-/** The time until which somebody is known to be present in a room; 0 if nobody is, or if lists do not show the room. */
+/** The time until which somebody is known to be present in a room, or 0 if nobody is present or if lists do not show the room. */
 function presentUntil(fields: RoomFields): number {
   return Number(fields.get('presentUntil') ?? 0);
 }
 
 /**
- * Whether a welcomed socket of this player, or of the server, keeps the room in lists. A player without a seat does not: a player who left
- * or was kicked may still watch.
+ * Whether a welcomed socket of this player, or of the server, keeps the room in lists. A player without a seat does not keep it, because a
+ * player who left or was kicked may still watch.
  */
 function keepsListed(fields: RoomFields, playerId: string): boolean {
   if (playerId === 'server') return !fields.has('hostId');

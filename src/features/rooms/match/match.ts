@@ -27,7 +27,7 @@ export const matchRoom = endpoint({
       maxPlayers: PlayerCount.min(2)
         .optional()
         .meta({
-          description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number; in a new room 8, or minPlayers if that is more.`,
+          description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number, and for a new room 8, or minPlayers if that is more.`,
         }),
     })
     .refine(({ minPlayers, maxPlayers = MAX_PLAYERS }) => minPlayers <= maxPlayers, {
@@ -37,7 +37,7 @@ export const matchRoom = endpoint({
   reply: z.object({
     room: Room,
     you: You,
-    created: z.boolean().meta({ description: 'Whether the caller created the room, and so is its host at first.' }),
+    created: z.boolean().meta({ description: 'Whether the caller created the room, and so is the first host of the room.' }),
   }),
   creates: true,
   example:

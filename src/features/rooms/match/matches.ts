@@ -58,20 +58,20 @@ const takeSeatScript = defineScript({
 /** The most rooms that a match tries. */
 const MOST_TRIES = 6;
 
-/** The number of tries of a match that may be in existing rooms. Each further try is in a new room. */
+/** A match tries existing rooms at most this many times. Each further try is in a new room. */
 const TRIES_IN_ROOMS = 4;
 
 /** The number of seats of a new room if the caller asks for any number. */
 const DEFAULT_MAX_PLAYERS = 8;
 
-/** The `seatGraceSeconds` of a room that a match made, until the room starts or a player sets another. */
+/** The `seatGraceSeconds` of a room that a match made, until the room starts or a player sets another value. */
 const GRACE_SECONDS = 10;
 
 /** What a player asks for in a quick match. */
 export interface Wanted extends Omit<NewRoomSettings, 'public' | 'maxPlayers'> {
   readonly game: string;
   readonly name: string | undefined;
-  /** The number of seats. Undefined: any number, and DEFAULT_MAX_PLAYERS or `minPlayers` in a new room. */
+  /** The number of seats. If undefined, any number is fine, and a new room gets DEFAULT_MAX_PLAYERS or `minPlayers` seats. */
   readonly maxPlayers: number | undefined;
 }
 
@@ -88,9 +88,9 @@ export interface MatchesOptions extends NewRoomServices {
 }
 
 /**
- * A reserved seat of a room that, by the list, is not created yet. The room has to be created with the number of seats and the tags of the
- * reservation. The present call may ask for other settings: the caller may have reserved the seat by an earlier call, and other callers may
- * already have reserved seats of the same room.
+ * A reserved seat of a room that does not exist yet, by the list. The room has to be created with the number of seats and the tags of the
+ * reservation. The present call may ask for other settings, because the caller may have reserved the seat in an earlier call, and other
+ * callers may already have reserved seats of the same room.
  */
 interface ReservedNew {
   readonly entry: string;
@@ -100,8 +100,8 @@ interface ReservedNew {
 }
 
 /**
- * A reserved seat, and what the caller may do in the room. `see`: only look up a seat, because the caller's earlier reservation has ended,
- * so the caller has or had a seat in the room.
+ * A reserved seat, and what the caller may do in the room. `see`: only read the seat. The caller's earlier reservation has ended, so the
+ * caller already has or had a seat in the room.
  */
 type Reserved = ReservedNew | { readonly entry: string; readonly may: 'join' | 'see' };
 
@@ -111,7 +111,7 @@ type Outcome = { readonly matched: Matched } | { readonly refused: true };
 /** A room that refused the caller. */
 interface Refused {
   readonly entry: string;
-  /** The `seq` of a room that is not open any more. With this seq the list is told that the room is closed. */
+  /** The `seq` of a room that is not open any more. With this seq the service writes into the list that the room is closed. */
   readonly closedAt?: string;
   /** `true` if the room does not exist. */
   readonly isGone?: boolean;
@@ -122,9 +122,10 @@ interface Refused {
  *
  * The list of a game and its rooms are in different slots, so a match takes three steps. `reserve.lua` reserves a seat in the list: in the
  * oldest room that fits, or in a new room under a random code. `take-seat.lua` takes the seat in the room's slot, and creates the room if
- * it does not exist. So no caller waits for another caller's process: if the process that was to create the room dies, the next caller
- * creates the room. `end-reservations.lua` ends the reservation and writes the room's new summary into the list. If this step fails, the
- * reservation lapses after 5 s. Only `take-seat.lua` decides about a seat: if the list was out of date, the next try is in another room.
+ * it does not exist. So no caller waits for another caller's process: if the process that reserved the first seat of a new room dies, the
+ * next caller creates the room. `end-reservations.lua` ends the reservation and writes the room's new summary into the list. If this step
+ * fails, the reservation lapses after 5 s. Only `take-seat.lua` decides about a seat: if the list was out of date, the next try is in
+ * another room.
  */
 export class Matches {
   readonly #options: MatchesOptions;
