@@ -5,7 +5,7 @@ import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { partsOf, readPart } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
-import { fieldOf, keysOf, Listed, listed, saveKeys, saveLibrary, savesIn, saveVersion, type Save, type SaveVersion } from './model.ts';
+import { fieldOf, keysOf, Listed, listed, saveLibrary, savesIn, saveVersion, type Save, type SaveVersion } from './model.ts';
 import { saveAuditor } from './save-auditor.ts';
 
 /** Reads the text of a version. Answers text(JSON, '' if it was dropped since the version was read). */
@@ -55,7 +55,7 @@ export const saveHolding = {
   async handOver({ guestId, accountId }, { scripts }) {
     const keys = { ...keysOf(accountId), standing: standingKey(accountId) };
     const saves: Save[] = [];
-    for await (const { words } of partsOf(scripts, saveKeys.saves(guestId), FIELDS_A_PART)) saves.push(...savesIn(words));
+    for await (const { words } of partsOf(scripts, keysOf(guestId).saves, FIELDS_A_PART)) saves.push(...savesIn(words));
     for (const save of saves.toSorted((one, another) => (fieldOf(one) < fieldOf(another) ? -1 : 1))) {
       const { game, name, versions } = save;
       const joinedTexts = (await textsOf(guestId, save, scripts)).join('');
@@ -79,7 +79,7 @@ export const saveHolding = {
       isPlace: (text) => /^\d{1,19}$/.test(text),
       async read({ accountId }, place, { scripts }) {
         const saves: z.input<typeof ExportedSave>[] = [];
-        const { words, cursor } = await readPart(scripts, saveKeys.saves(accountId), place, FIELDS_A_PART);
+        const { words, cursor } = await readPart(scripts, keysOf(accountId).saves, place, FIELDS_A_PART);
         let bytes = 0;
         for (const save of savesIn(words)) {
           const texts = await textsOf(accountId, save, scripts);
@@ -98,7 +98,7 @@ export const saveHolding = {
     shape: { saves: z.array(ShownSave).meta({ description: `Its saves by game, without their data: the first ${MOST_SHOWN}.` }) },
     async show({ accountId }, { scripts }) {
       const saves: Save[] = [];
-      for await (const { words } of partsOf(scripts, saveKeys.saves(accountId), FIELDS_A_PART))
+      for await (const { words } of partsOf(scripts, keysOf(accountId).saves, FIELDS_A_PART))
         if (saves.push(...savesIn(words)) >= MOST_SHOWN) break;
       const shown = saves.slice(0, MOST_SHOWN).map(({ game, name, versions: [standing, ...older] }) => {
         const versions = older.map(listed);
@@ -111,7 +111,7 @@ export const saveHolding = {
 } satisfies Holding;
 
 async function textsOf(accountId: string, save: Save, scripts: HoldingServices['scripts']): Promise<string[]> {
-  const keys = { texts: saveKeys.texts(accountId) };
-  const read = ({ version, sizeBytes }: SaveVersion) => scripts.run(textScript, keys, { save: fieldOf(save), version, sizeBytes });
+  const { texts } = keysOf(accountId);
+  const read = ({ version, sizeBytes }: SaveVersion) => scripts.run(textScript, { texts }, { save: fieldOf(save), version, sizeBytes });
   return (await Promise.all(save.versions.map(read))).map(([, text]) => text!);
 }

@@ -33,19 +33,17 @@ export const LEAST_BYTES = 256;
 /** The most bytes of the body of a save: 64 KiB of compact JSON, and room for blanks and the other fields. */
 export const BODY_BYTES = 80 * 1024;
 
+/** With the header of a string of Redis exactly 16 KiB: a text of 17 KiB in one piece would take 20 KiB of memory. */
+export const PIECE_BYTES = 16_378;
+
 /** The levels to which a save's data may nest. */
 export const MOST_DEPTH = 32;
 
-export const saveKeys = {
-  /** A hash: the account's saves with their versions (`saves.lua`). */
-  saves: (accountId: string) => keyOfAccount(accountId, 'saves'),
-  /** A hash: the texts of these versions, in pieces. */
-  texts: (accountId: string) => keyOfAccount(accountId, 'saves:texts'),
-};
-
-export function keysOf(accountId: string): { readonly saves: string; readonly texts: string } {
-  return { saves: saveKeys.saves(accountId), texts: saveKeys.texts(accountId) };
-}
+/** The two hashes of an account: its saves with their versions, and the texts of these versions in pieces (`saves.lua`). */
+export const keysOf = (accountId: string) => ({
+  saves: keyOfAccount(accountId, 'saves'),
+  texts: keyOfAccount(accountId, 'saves:texts'),
+});
 
 /** One version of a save: a line of the save's field in the account's hash of saves. The standing version is the first line. */
 export const saveVersion = defineFormat('save', '<version> <sizeBytes> <at> <sum> <other> <device>\n', {
@@ -69,7 +67,7 @@ export type SaveVersion = Parsed<typeof saveVersion>;
 
 export const saveLibrary = defineLibrary(new URL('saves.lua', import.meta.url), {
   formats: [saveVersion, endedSave],
-  constants: { KEPT_VERSIONS, MOST_NAMES, MOST_GAME_BYTES, MOST_ACCOUNT_BYTES, LEAST_BYTES },
+  constants: { KEPT_VERSIONS, MOST_NAMES, MOST_GAME_BYTES, MOST_ACCOUNT_BYTES, LEAST_BYTES, PIECE_BYTES },
 });
 
 /** A save with its versions, the standing one first. */

@@ -1,7 +1,7 @@
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
-import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/reply-pairs.ts';
-import { countedBytes, fieldOf, keysOf, savesIn } from './model.ts';
+import { countedBytes, fieldOf, keysOf, PIECE_BYTES, savesIn, type Save } from './model.ts';
 
 /** Checks that each version of a save has its text, that each text has its version, and that all versions are counted. */
 export const saveAuditor: Auditor = {
@@ -21,9 +21,6 @@ export const saveAuditor: Auditor = {
  */
 const MOST_PIECES = 50_000;
 
-/** A piece of a text: `PIECE_BYTES` of saves.lua. */
-const PIECE_BYTES = 16_378;
-
 async function check(id: string, probe: Probe): Promise<Finding[]> {
   const { saves, texts } = keysOf(id);
   if (Number(await probe.ask('HLEN', texts)) > MOST_PIECES) return [];
@@ -37,37 +34,27 @@ async function check(id: string, probe: Probe): Promise<Finding[]> {
     ),
   );
   const subject = `account ${id}`;
-  const findings: Finding[] = [];
-  const lost = [...expected].filter((field) => !fields.includes(field));
-  if (lost.length > 0) findings.push({ kind: 'lost_save', subject, text: `Pieces of its saves are lost (${lost.length}): ${some(lost)}.` });
-  const left = fields.filter((field) => !expected.has(field));
-  // No command: the pieces may be all that is left of a version.
-  if (left.length > 0)
-    findings.push({
-      kind: 'save_without_version',
-      subject,
-      text: `Pieces belong to no version of a save (${left.length}): ${some(left)}.`,
-    });
+  const present = new Set(fields);
   const noted = Object.fromEntries(pairsOf(words));
+  const isNamed = ({ game, name }: Save): boolean => noted[game]?.split(' ').includes(name) === true;
+  const wrong: [kind: string, found: string[], text: string][] = [
+    ['lost_save', [...expected].filter((field) => !present.has(field)), 'Pieces of its saves are lost'],
+    // No command: the pieces may be all that is left of a version.
+    ['save_without_version', fields.filter((field) => !expected.has(field)), 'Pieces belong to no version of a save'],
+    ['save_without_name', all.filter((save) => !isNamed(save)).map(fieldOf), 'No list names some of its saves'],
+  ];
   const sums: Record<string, number> = { ':bytes': versions.reduce((sum, version) => sum + countedBytes(version), 0) };
-  for (const {
-    game,
-    versions: [standing],
-  } of all)
-    sums[`${game}/`] = (sums[`${game}/`] ?? 0) + standing.sizeBytes;
-  for (const [field, bytes] of Object.entries(sums))
-    if (Number(noted[field] ?? 0) !== bytes)
-      findings.push({
-        kind: 'wrong_save_bytes',
-        subject,
-        text: `Its saves have ${bytes} bytes, and ${field} says ${noted[field] ?? 'nothing'}.`,
-        commands: [['HSET', saves, field, bytes]],
-      });
-  const named = (game: string): readonly string[] => noted[game]?.split(' ') ?? [];
-  const unnamed = all.filter(({ game, name }) => !named(game).includes(name));
-  if (unnamed.length > 0)
-    findings.push({ kind: 'save_without_name', subject, text: `No list names its saves ${some(unnamed.map(fieldOf))}.` });
-  return findings;
+  for (const { game, versions: own } of all) sums[`${game}/`] = (sums[`${game}/`] ?? 0) + own[0].sizeBytes;
+  return [
+    ...wrong.flatMap(([kind, found, text]) =>
+      found.length === 0 ? [] : [{ kind, subject, text: `${text} (${found.length}): ${some(found)}.` }],
+    ),
+    ...Object.entries(sums).flatMap(([field, bytes]) => {
+      if (Number(noted[field] ?? 0) === bytes) return [];
+      const text = `Its saves have ${bytes} bytes, and ${field} says ${noted[field] ?? 'nothing'}.`;
+      return [{ kind: 'wrong_save_bytes', subject, text, commands: [['HSET', saves, field, bytes]] satisfies Command[] }];
+    }),
+  ];
 }
 
 const some = (fields: readonly string[]): string => `${fields.slice(0, 3).join(', ')}${fields.length > 3 ? ', …' : ''}`;

@@ -56,7 +56,7 @@ export async function writeSave(
     [word, version = '', ...rest] = await write(isSame ? version : '0');
   }
   if (word === 'stale_save') return refuseStale([version, ...rest], meta);
-  return word === 'save_limit' ? refuseFull(version) : new Saved(Number(version), isoTime(rest[0])!, word === 'saved');
+  return word === 'save_limit' ? refuseFull(version) : saved(Number(version), isoTime(rest[0])!, word === 'saved');
 }
 
 /** To parse and compare two texts costs as much CPU time as to receive so many texts of the same length. */
@@ -81,7 +81,10 @@ export const save = endpoint({
   bodyBounds: { bytes: BODY_BYTES, depth: MOST_DEPTH + 1, containers: Infinity },
   reply: z.object({ version: Version, updatedAt: z.iso.datetime() }),
   errors: ['stale_save', 'save_limit'],
-  writesBytes: { most: ({ data }: z.output<typeof SaveBody>) => countedBytes(data), hasWritten: (saved: Saved) => saved.isNew },
+  writesBytes: {
+    most: ({ data }: z.output<typeof SaveBody>) => countedBytes(data),
+    hasWritten: ({ isNew }: ReturnType<typeof saved>) => isNew,
+  },
   example: `curl -s $base/v1/saves/pebble-drop/slot-1 -H 'content-type: application/json' -d '{"installId":"install-0001","data":{"level":3}}'`,
   handle: ({ caller, params, body: { data, ...body }, meta }, services: Pick<Services, 'scripts' | 'config'>) =>
     data.sizeBytes > services.config.SAVE_BYTES
@@ -89,13 +92,5 @@ export const save = endpoint({
       : writeSave(caller, { ...params, ...body }, data, services, meta),
 });
 
-class Saved extends Encoded {
-  readonly version: number;
-  readonly isNew: boolean;
-
-  constructor(version: number, updatedAt: string, isNew: boolean) {
-    super(`{"ok":true,"version":${version},"updatedAt":"${updatedAt}"}`);
-    this.version = version;
-    this.isNew = isNew;
-  }
-}
+const saved = (version: number, updatedAt: string, isNew: boolean) =>
+  Object.assign(new Encoded(`{"ok":true,"version":${version},"updatedAt":"${updatedAt}"}`), { version, isNew });

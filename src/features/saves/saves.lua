@@ -10,8 +10,7 @@
 --
 -- The hash `texts` has the JSON of each version in pieces, as fields `<game>/<name>/<version>/<number of the piece>`.
 --
--- TypeScript gives KEPT_VERSIONS, MOST_NAMES, MOST_GAME_BYTES, MOST_ACCOUNT_BYTES and LEAST_BYTES.
-local PIECE_BYTES = 16378 -- with the header of a string of Redis exactly 16 KiB: a text of 17 KiB in one piece would take 20 KiB of memory
+-- TypeScript gives KEPT_VERSIONS, MOST_NAMES, MOST_GAME_BYTES, MOST_ACCOUNT_BYTES, LEAST_BYTES and PIECE_BYTES.
 local MOST_ENDED = 64 -- the deleted saves of which the last version is known. Further ones would let an account grow for ever
 
 local function whole(number) return string.format('%d', number) end

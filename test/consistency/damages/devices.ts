@@ -1,6 +1,6 @@
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { saveKeys } from '../../../src/features/saves/model.ts';
+import { keysOf } from '../../../src/features/saves/model.ts';
 import { originOfOperator } from '../../../src/features/coins/entry-origin.ts';
 import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
@@ -41,19 +41,19 @@ const saver = async () => {
 export const deviceDamages: Damages = {
   'a save whose data is lost in part': {
     kind: 'lost_save',
-    lasting: ofAccount(saver, ({ id }) => redis.hdel(saveKeys.texts(id), 'tetris/slot/1/1')),
+    lasting: ofAccount(saver, ({ id }) => redis.hdel(keysOf(id).texts, 'tetris/slot/1/1')),
   },
   'data of a save that has no version': {
     kind: 'save_without_version',
-    lasting: ofAccount(saver, ({ id }) => redis.hset(saveKeys.texts(id), 'tetris/slot/9/0', '{}')),
+    lasting: ofAccount(saver, ({ id }) => redis.hset(keysOf(id).texts, 'tetris/slot/9/0', '{}')),
   },
   'a save that no list names': {
     kind: 'save_without_name',
-    lasting: ofAccount(saver, ({ id }) => redis.hdel(saveKeys.saves(id), 'tetris')),
+    lasting: ofAccount(saver, ({ id }) => redis.hdel(keysOf(id).saves, 'tetris')),
   },
   'saves whose bytes are counted wrong': {
     kind: 'wrong_save_bytes',
-    mended: ofAccount(saver, ({ id }) => redis.hincrby(saveKeys.saves(id), ':bytes', 5)),
+    mended: ofAccount(saver, ({ id }) => redis.hincrby(keysOf(id).saves, ':bytes', 5)),
   },
   'a trial of a device that was moved': {
     kind: 'trial_differs',

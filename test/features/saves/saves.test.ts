@@ -3,7 +3,7 @@ import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import type { HoldingServices } from '../../../src/accounts/holdings.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { saveHolding } from '../../../src/features/saves/holdings.ts';
-import { saveKeys } from '../../../src/features/saves/model.ts';
+import { keysOf } from '../../../src/features/saves/model.ts';
 import { audited } from '../../consistency/audited.ts';
 import { codeOf, forFile, freshId, isOnCluster, signIn, start, type RequestOptions, type TestReply } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
@@ -96,7 +96,7 @@ describe('a save', () => {
       await one.save(`n${name}`, 1);
       await one.drop(`n${name}`);
     }
-    expect((await redis.hget(saveKeys.saves(accountIdOf(one.installId)), ':ended'))!.split('\n')).toHaveLength(64 + 1);
+    expect((await redis.hget(keysOf(accountIdOf(one.installId)).saves, ':ended'))!.split('\n')).toHaveLength(64 + 1);
     // The last versions of n0 and n1 are not known any more, and all names without a known one begin above them.
     for (const [name, version] of [
       ['n0', 3],
@@ -196,7 +196,7 @@ describe('the limits', () => {
     expect((await one.save('a', bytes(FULL, 'z'))).body.version).toBe(6);
     await one.drop('b');
     expect((await one.save('e', 2, {}, 'go')).status).toBe(200);
-    expect(await redis.hget(saveKeys.saves(accountIdOf(one.installId)), ':bytes')).toBe(String(11 * FULL + 256));
+    expect(await redis.hget(keysOf(accountIdOf(one.installId)).saves, ':bytes')).toBe(String(11 * FULL + 256));
   });
 
   test('of an address a day count only bytes that are written, and no bytes that a server key writes', async () => {
@@ -254,7 +254,7 @@ test('a version takes at most a tenth more memory than its text, and 2 KiB', asy
   for (const size of [3, 1000, 9 * KIB, 20 * KIB, 40 * KIB + 1, FULL]) {
     const one = player();
     for (const letter of 'ab') await one.save('slot', bytes(size, letter));
-    const keys = [saveKeys.saves, saveKeys.texts].map((key) => key(accountIdOf(one.installId)));
+    const keys = Object.values(keysOf(accountIdOf(one.installId)));
     const used = await Promise.all(keys.map((key) => redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) as Promise<number>));
     expect([size, used[0]! + used[1]!]).toEqual([size, expect.toSatisfy((total: number) => total <= 2 * (1.1 * size + 2 * KIB))]);
   }
@@ -289,7 +289,7 @@ describe('a move', () => {
     await account(playerAs(one));
     await other(playerAs(another));
     expect((await merge(one, another)).body.merged).toBe(true);
-    for (const key of Object.values(saveKeys)) expect(await redis.exists(key(another.accountId))).toBe(0);
+    for (const key of Object.values(keysOf(another.accountId))) expect(await redis.exists(key)).toBe(0);
     return { ...one, ...playerAs(one) };
   }
 
@@ -301,7 +301,7 @@ describe('a move', () => {
     await guest(one);
     const { cookies, body } = await signInToStore(service, subject, { installId: one.installId });
     expect(body.moved).toBe(true);
-    for (const key of Object.values(saveKeys)) expect(await redis.exists(key(accountIdOf(one.installId)))).toBe(0);
+    for (const key of Object.values(keysOf(accountIdOf(one.installId)))) expect(await redis.exists(key)).toBe(0);
     return { accountId: body.accountId as string, cookies, ...playerAs({ cookies }) };
   }
 
@@ -406,18 +406,18 @@ describe('a move', () => {
       ({ save }) => save('slot', 'a'),
       ({ save }) => save('slot', 'g'),
     );
-    const keys = [saveKeys.saves(one.accountId), saveKeys.texts(one.accountId)];
+    const keys = Object.values(keysOf(one.accountId));
     const before = await Promise.all(keys.map((key) => redis.hgetall(key)));
     const guest = Object.keys(before[0]!)
       .find((field) => /^:.{22}$/.test(field))!
       .slice(1);
     // A process that stood still brings a save again, after the guest has gone.
-    await redis.hset(saveKeys.saves(guest), 'tetris/slot', '1 3 0 19838 0 \n');
-    await redis.hset(saveKeys.texts(guest), 'tetris/slot/1/0', '"z"');
+    await redis.hset(keysOf(guest).saves, 'tetris/slot', '1 3 0 19838 0 \n');
+    await redis.hset(keysOf(guest).texts, 'tetris/slot/1/0', '"z"');
     const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
     await saveHolding.handOver({ guestId: guest, accountId: one.accountId, isLast: true }, { scripts } as HoldingServices);
     expect(await Promise.all(keys.map((key) => redis.hgetall(key)))).toEqual(before);
-    expect(await redis.exists(saveKeys.saves(guest), saveKeys.texts(guest))).toBe(0);
+    expect(await redis.exists(...Object.values(keysOf(guest)))).toBe(0);
   });
 });
 
@@ -443,7 +443,7 @@ describe('what is kept', () => {
       ]),
     );
     await deleteAccount(service, { installId: one.installId });
-    for (const key of Object.values(saveKeys)) expect(await redis.exists(key(accountIdOf(one.installId)))).toBe(0);
+    for (const key of Object.values(keysOf(accountIdOf(one.installId)))) expect(await redis.exists(key)).toBe(0);
     expect(codeOf(await one.load('slot'))).toBe('410 account_deleted');
   });
 
