@@ -1,5 +1,6 @@
-// `npm run build:client` bundles src/clients/javascript into src/web/client/bundle: client.js, rooms.js and saves.js for pages, minified, and
-// server.js for game servers; react.js with hooks of React; and in client/ the modules that client.js imports when a page first needs them.
+// `npm run build:client` bundles src/clients/javascript into src/web/client/bundle: client.js, rooms.js and saves.js for pages, minified,
+// and server.js for game servers; react.js with hooks of React; and in client/ the modules that client.js imports when a page first needs
+// them.
 // The bundles are committed, because the service runs without a build step and without a bundler among its packages.
 // With `--check` it writes nothing, and ends with exit code 1 if a bundle differs from the sources.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -37,6 +38,6 @@ for (const { name, minify } of bundles) {
   }
 }
 if (stale.length > 0) {
-  console.error(`Not built from the present sources: ${stale.join(', ')}. Run \`npm run build:client\`.`);
+  console.error(`These bundles are not made from the current sources: ${stale.join(', ')}. Run \`npm run build:client\`.`);
   process.exitCode = 1;
 }

@@ -4,7 +4,7 @@
 //   2. <project>/.cache/chromium/chromium, which unpackChromium makes from the distribution's packages, without root
 //
 // test/browser/chromium.ts looks in the same places. A machine without a network or with a wrong Chromium can still run the
-// other tests: set-up then says why and goes on, and the browser tests skip. With CI=true it fails instead.
+// other tests: set-up then prints the reason and continues, and the browser tests are skipped. With CI=true set-up fails.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

@@ -1,7 +1,7 @@
 // Provides the programs with which `npm run prove:openapi` compiles and runs generated clients: Java, Mono, PHP, Ruby and Python, and the
-// libraries that the clients import. Programs on the PATH are used unchanged if they can do that: a compiler may be installed without the
-// libraries that it needs. Others, and all libraries, come from the distribution's packages, without root, in <project>/.cache/languages.
-// Nothing else needs them. test/web/documents/languages.ts looks in the same places.
+// libraries that the clients import. A program on the PATH is used if it passes a trial, because a compiler may be installed without the
+// libraries that it needs. Other programs, and all libraries, come from the distribution's packages, without root, in
+// <project>/.cache/languages. Only that proof needs them. test/web/documents/languages.ts looks in the same places.
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
@@ -99,7 +99,7 @@ export function unpackLanguages() {
 function unpackAndCheck(staging, settings, wanted) {
   const root = join(staging, 'root');
   rmSync(root, { recursive: true, force: true });
-  // With all that they depend on, although the system may have it: a launcher finds libraries of its language in `root` only.
+  // Dependencies that the system has are unpacked too, because a launcher finds libraries of its language only in `root`.
   const fromScratch = [...settings, '--option', 'Dir::State::status=/dev/null'];
   download(fromScratch, wanted.flatMap(({ packages }) => packages).concat(libraries), join(staging, 'packages'));
   unpack(join(staging, 'packages'), root);

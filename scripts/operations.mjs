@@ -1,5 +1,5 @@
 // Provides Prometheus (with promtool), nginx and Caddy for `npm run prove:operations`: from the distribution's packages, without
-// root, in <project>/.cache/operations. Nothing else needs them. test/operations/programs.ts looks in the same place.
+// root, in <project>/.cache/operations. Only that proof needs them. test/operations/programs.ts looks in the same place.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // `npm run prove:next` runs one of the proofs in six minutes on two quiet cores, so that a machine that runs it for each change runs all of
-// them in turn. The number of commits on the main line chooses the proof, and nothing is kept on the disk. `npm run prove:next -- NUMBER`
-// takes the turn of another number of commits.
-// A proof that cannot be set up here, for example without a network, leaves its turn to the next one.
+// them in turn. The number of commits on the main line chooses the proof, so nothing has to be stored. `npm run prove:next -- NUMBER` runs
+// the proof for another number of commits.
+// If a proof cannot be set up here, for example without a network, the next one runs.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -33,7 +33,7 @@ function run(program, ...words) {
   return spawnSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).stdout?.trim() ?? '';
 }
 
-// A shallow copy and a plain copy of the files do not know the number of commits. Then the day chooses.
+// A shallow clone or a copy of the files does not have the number of commits. Then the date chooses the proof.
 function commits() {
   const isWhole = run('git', 'rev-parse', '--is-shallow-repository') === 'false';
   return isWhole ? Number(run('git', 'rev-list', '--count', '--first-parent', 'HEAD')) : Math.floor(Date.now() / 86_400_000);
@@ -53,8 +53,8 @@ function canRun(proof) {
 }
 
 /**
- * Runs a proof, and ends it with all its processes when its time is up. A proof without a wrong result by then is none that failed: the
- * machine is slow.
+ * Runs a proof, and ends it with all its processes when its time is up. A proof that has found nothing wrong by then
+ * does not count as failed, because the machine is slow.
  */
 async function isHeld(limitMinutes, ...words) {
   const child = spawn('npm', ['run', '--silent', ...words], { stdio: ['ignore', 'inherit', 'inherit'], detached: true });
@@ -85,7 +85,7 @@ async function prove(number) {
     const turn = turns[(number + tries) % turns.length];
     const unfit = Object.keys(turn).filter((proof) => !canRun(proof));
     if (unfit.length > 0) {
-      console.log(`prove:next: ${unfit.map((proof) => `prove:${proof}`).join(', ')} cannot run here, so the next one does.`);
+      console.log(`prove:next: ${unfit.map((proof) => `prove:${proof}`).join(', ')} cannot run here, so the next proof runs.`);
       continue;
     }
     const proofs = Object.entries(turn);

@@ -26,7 +26,7 @@ import { redisIsThere, unpackRedis } from './redis.mjs';
 const takesUrl = ['prestart', 'predev', 'preaudit', 'predoctor', 'prebackup', 'prerestore'].includes(process.env.npm_lifecycle_event);
 const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
-// Tests in a browser skip without one, so a single file or the slow tests need none.
+// Browser tests are skipped without a Chromium, so a single test file or the slow tests do not fetch one.
 const needsChromium = /^pre(test|test:coverage|prove:(pages|suite))$/.test(process.env.npm_lifecycle_event ?? '');
 const needsLanguages = process.env.npm_lifecycle_event === 'preprove:openapi';
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
