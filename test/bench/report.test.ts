@@ -164,7 +164,7 @@ describe('the pictures', () => {
     expect(svg.match(/>quick run: no measurement</g)!.length).toBeGreaterThanOrEqual(2);
   });
 
-  test('of a whole run have no stamp, and those of a partial one another', () => {
+  test('of a whole run have no stamp, and those of a partial run have another stamp', () => {
     expect(Object.values(drawn).join('')).not.toContain('quick run');
     expect(pictures({ ...run, partial: true })['cpu.svg']).toContain('>partial results<');
   });

@@ -106,33 +106,36 @@ describe.skipIf(noBrowser)('the console', () => {
   const shown = async (accountId: string) =>
     (await service.get(`/v1/admin/accounts/${accountId}`, { bearer: keys.get('admin')!.token })).body;
 
-  test.each(looks)('"I lost 50 coins", at %i px in %s: found, corrected and logged, and axe minds nothing', async (width, colorScheme) => {
-    const desk = await open('support', { viewport: { width, height: 900 }, colorScheme });
-    const { page } = desk;
-    const { installId, accountId } = await aPlayer();
-    await desk.search(installId);
-    await keepPicture(page, `console-account-${width}-${colorScheme}`, true);
-    const problems = await axeProblems(page);
-    expect(await fits(page)).toBe(true);
-    const question = await desk.ask('Correct the balance', { coins: '50' });
-    // Back leads to the filled-in form, with the focus in its first field.
-    await page.getByRole('button', { name: 'Back' }).click();
-    expect(await page.evaluate('[document.activeElement.name, document.activeElement.value].join()')).toBe('coins,50');
-    await page.getByRole('button', { name: 'What will happen?' }).click();
-    await page.locator('dialog .question').waitFor();
-    expect(question).toBe(`Add 50 coins to the account ${accountId}, which has 100 and will have 150? Ticket: ticket-4711. Reason: test`);
-    await keepPicture(page, `console-question-${width}-${colorScheme}`);
-    problems.push(...(await axeProblems(page)));
-    expect((await desk.confirm('Correct the balance')).line).toMatch(/accounts adjust.*done/);
-    await shows(page, '.facts strong', '150');
-    await shows(page, '[aria-label=Events]', /coins\.changed.*account\.created/s);
-    expect(problems).toEqual([]);
-    // A shift counts later than 500 ms after an input, so a busy machine has more of them.
-    if (isWhole) expect(await layoutShift(page)).toBeLessThan(0.01);
-    expect(desk.clicks).toBe(5);
-    // Scripts cannot read the cookie, and the key is not stored.
-    expect(await page.evaluate('document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)')).toBe('{}{}');
-  });
+  test.each(looks)(
+    '"I lost 50 coins" is found, corrected and logged at %i px in %s, and axe reports nothing',
+    async (width, colorScheme) => {
+      const desk = await open('support', { viewport: { width, height: 900 }, colorScheme });
+      const { page } = desk;
+      const { installId, accountId } = await aPlayer();
+      await desk.search(installId);
+      await keepPicture(page, `console-account-${width}-${colorScheme}`, true);
+      const problems = await axeProblems(page);
+      expect(await fits(page)).toBe(true);
+      const question = await desk.ask('Correct the balance', { coins: '50' });
+      // Back leads to the filled-in form, with the focus in its first field.
+      await page.getByRole('button', { name: 'Back' }).click();
+      expect(await page.evaluate('[document.activeElement.name, document.activeElement.value].join()')).toBe('coins,50');
+      await page.getByRole('button', { name: 'What will happen?' }).click();
+      await page.locator('dialog .question').waitFor();
+      expect(question).toBe(`Add 50 coins to the account ${accountId}, which has 100 and will have 150? Ticket: ticket-4711. Reason: test`);
+      await keepPicture(page, `console-question-${width}-${colorScheme}`);
+      problems.push(...(await axeProblems(page)));
+      expect((await desk.confirm('Correct the balance')).line).toMatch(/accounts adjust.*done/);
+      await shows(page, '.facts strong', '150');
+      await shows(page, '[aria-label=Events]', /coins\.changed.*account\.created/s);
+      expect(problems).toEqual([]);
+      // A shift counts later than 500 ms after an input, so a busy machine has more of them.
+      if (isWhole) expect(await layoutShift(page)).toBeLessThan(0.01);
+      expect(desk.clicks).toBe(5);
+      // Scripts cannot read the cookie, and the key is not stored.
+      expect(await page.evaluate('document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)')).toBe('{}{}');
+    },
+  );
 
   /** A game whose board no other test fills, with these scores of new players. */
   async function aBoard(...scores: [score: number, name: string, installId: string][]): Promise<string> {

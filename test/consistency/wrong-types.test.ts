@@ -13,7 +13,7 @@ const KEYS = sized(5, 1000);
 
 const own = await forFile(startRedis());
 
-test('each kind of key has a type, but keys that were set aside', () => {
+test('each kind of key has a type, except for keys that were set aside', () => {
   expect(kinds.filter(({ type }) => type === undefined).map(({ names }) => names[0])).toEqual([':aside:']);
 });
 

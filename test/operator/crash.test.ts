@@ -124,9 +124,12 @@ async function dies({ operation, scene, first, more, done }: Change, number: num
   return death.calls() < number;
 }
 
-test.each(Object.entries(changes))('%s happens whole or not, is in the log if it happened, and never twice', async (_, change) => {
-  let calls = 0;
-  for (const isAfter of [false, true]) for (calls = 1; !(await dies(change, calls, isAfter)); calls++);
-  // The calls: a read, the entry, the change, the outcome.
-  expect(calls - 1).toBeGreaterThanOrEqual(4);
-});
+test.each(Object.entries(changes))(
+  '%s happens completely or not at all, is in the log if it happened, and never happens twice',
+  async (_, change) => {
+    let calls = 0;
+    for (const isAfter of [false, true]) for (calls = 1; !(await dies(change, calls, isAfter)); calls++);
+    // The calls: a read, the entry, the change, the outcome.
+    expect(calls - 1).toBeGreaterThanOrEqual(4);
+  },
+);

@@ -11,7 +11,7 @@ const { service, read, change } = await forFile(openDesk({ role: 'support' }));
 const sessionsOf = async (accountId: string) => (await read(`/accounts/${accountId}`)).body.sessions;
 const end = async (accountId: string, session: string) => (await change(`/accounts/${accountId}/end-session`, { session })).body;
 
-test('are listed with their browsers, and end one by one, also while the account is banned', async () => {
+test('sessions are listed with their browsers, and end one by one, also while the account is banned', async () => {
   const { installId, phone, first, second } = await phoneWithBrowsers(service);
   const accountId = accountIdOf(installId);
   const areSignedIn = () => Promise.all([first, second, phone].map((cookies) => isSignedIn(service, cookies)));
@@ -38,7 +38,7 @@ test('are listed with their browsers, and end one by one, also while the account
   expect(await areSignedIn()).toEqual([false, false, true]);
 });
 
-test('of another account and unknown sessions give 404 session_not_found', async () => {
+test('sessions of another account and unknown sessions give 404 session_not_found', async () => {
   const [one, other] = [await phoneWithBrowsers(service), await phoneWithBrowsers(service)];
   const [{ id }] = (await sessionsOf(accountIdOf(one.installId))).listed;
   for (const [session, code] of [

@@ -146,7 +146,7 @@ describe('the sum of 24 hours', () => {
   });
 });
 
-describe('no other yes counts', () => {
+describe('no other approval counts', () => {
   test('than that of another person: not one’s own by a second session, and none of a server key', async () => {
     const [ada, accountId] = [await person('admins'), await anAccount()];
     const id = await asksFor(ada, accountId, 2000);
@@ -179,7 +179,7 @@ describe('no other yes counts', () => {
     expect((await answer(ben, id)).body.error.code).toBe('invalid_request');
   });
 
-  test('than within a day, and none after a no', async () => {
+  test('than one within a day, and none after a rejection', async () => {
     const [ada, accountId] = [await person('economists'), await anAccount()];
     const [late, refused, withdrawn] = [
       await asksFor(ada, accountId, 2000),

@@ -14,7 +14,7 @@ const figuresWith = (section: string, ...lines: string[]) =>
     }),
   );
 
-test('the figures of a real Redis without replicas', async () => {
+test('a real Redis without replicas gives its figures', async () => {
   const figures = await figuresOf(undefined, redis);
   expect(figures).toMatchObject({ node: undefined, takesWrites: true, persists: true, replicas: 0, lag: { bytes: 0, seconds: 0 } });
   expect(figures.residentBytes).toBeGreaterThan(1_000_000);

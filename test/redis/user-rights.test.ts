@@ -88,7 +88,7 @@ describe('a Redis user', () => {
     ['a command', [...all, '-rpush'], '+rpush'],
     ['a key', ['~data:*', '~ledger:secret', '&*', '+@all'], '~{*'],
   ])(
-    'who loses %s while the service runs: not ready and 503, and ready again without a restart once it is back',
+    'who loses %s while the service runs makes it not ready and its answers 503, until the right is back, without a restart',
     async (_, rules, lacks) => {
       await untilReady(service);
       const installId = freshId();
@@ -103,7 +103,7 @@ describe('a Redis user', () => {
     },
   );
 
-  test('whose password changes, and whose connections Redis closes: used again once the password is back', async () => {
+  test('whose password changes and whose connections Redis closes is used again once the password is back', async () => {
     await own.redis.acl('SETUSER', 'app', 'resetpass', '>other');
     await own.redis.client('KILL', 'USER', 'app');
     await expect

@@ -73,14 +73,14 @@ function release(...words: string[]): { code: number | null; stdout: string; std
 const steps = (): string[] => [...release('1.1.0', '--dry-run').stdout.matchAll(/^npm run (.*)$/gm)].map(([, step]) => step!);
 const asked = (): string[] => read('asked').trim().split('\n');
 
-test('its steps are the tests and proofs of package.json, and the bench', () => {
+test('the steps of a release are the tests and proofs of package.json, and the bench', () => {
   const partly = ['test:one', 'test:watch', 'test:coverage', 'prove:next'];
   const expected = scripts.filter((name) => /^(test|prove)(:|$)/.test(name) && !partly.includes(name));
   expect(expected.length).toBeGreaterThan(10);
   expect(steps().toSorted()).toEqual([...expected, 'bench -- --publish'].toSorted());
 });
 
-test('it runs each step, then writes the version, the heading of the changelog, the commit and the tag', () => {
+test('a release runs each step, then writes the version, the heading of the changelog, the commit and the tag', () => {
   const { code, stdout } = release('1.1.0');
   expect(code).toBe(0);
   expect(asked()).toEqual(steps());
@@ -99,7 +99,7 @@ test('it runs each step, then writes the version, the heading of the changelog, 
   expect(state).toEqual(['Release 1.1.0', '', 'tag']);
 });
 
-test('it stops at the first failure, goes on with that step on the same commit, and begins again on another commit', () => {
+test('a release stops at the first failure, goes on with that step on the same commit, and begins again on another commit', () => {
   const before = steps().slice(0, steps().indexOf('prove:audit'));
   const failAtAudit = (): ReturnType<typeof release> => {
     write('failing', 'prove:audit\n');

@@ -19,7 +19,7 @@ describe.each([
   ['forwards by an hour', HOUR_MS],
   ['forwards by a day and an hour', 25 * HOUR_MS],
 ])('a clock that is set %s', (_, set) => {
-  test('refuses no address that has requests, creations and misses left, and lets through none that has used them up', async () => {
+  test('an address is refused if it has used up its requests, creations or misses, and not before', async () => {
     await using service = await start({ settings: limits, stoppedClock: true });
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
     const ask = (address: string) => service.get('/v1/session', from(address));

@@ -13,7 +13,7 @@ async function examine(url: string, settings: Record<string, string> = {}) {
   return { found: findings.filter(({ kind }) => !others.includes(kind)), facts };
 }
 
-test('a Cluster: its primaries, replicas, settings and boards', async () => {
+test('the doctor reports on the primaries, replicas, settings and boards of a Cluster', async () => {
   await using cluster = await startCluster({ settings: ['--appendfsync', 'always'] });
   const names = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`);
   const client = new Cluster([{ host: '127.0.0.1', port: cluster.nodes[0]!.port }]);
@@ -34,7 +34,7 @@ test('a Cluster: its primaries, replicas, settings and boards', async () => {
   expect(found.find(({ kind }) => kind === 'big_board')).toMatchObject({ level: 'warning', text: 'The board huge has 100000 entries.' });
 });
 
-test('a Cluster whose user lacks rights: on all nodes, so that no node may be asked for its slots, and on one', async () => {
+test('the doctor names the rights that the user lacks on all nodes of a Cluster, none of which tells its slots then, or on one node', async () => {
   await using cluster = await startCluster();
   const setUser = async (nodes: typeof cluster.nodes, ...rules: string[]): Promise<void> => {
     for (const node of nodes) await node.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~*', '+@all', ...rules);
@@ -54,7 +54,7 @@ test('a Cluster whose user lacks rights: on all nodes, so that no node may be as
   expect(ofOne.map(({ text, where }) => [text.includes('lacks +spublish '), where])).toEqual([[true, [`127.0.0.1:${first!.port}`]]]);
 });
 
-test('a Cluster with a missing primary', async () => {
+test('the doctor reports a missing primary of a Cluster', async () => {
   await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '500'] });
   await cluster.kill(cluster.nodes[0]!);
   await expect

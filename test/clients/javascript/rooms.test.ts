@@ -145,7 +145,7 @@ describe('one page', () => {
   });
 });
 
-test('a seat goes on on another device of the same account, whose acts and those of the first are each done once', async () => {
+test('a seat continues on another device of the same account, and each act of both devices is done once', async () => {
   const user = freshId('user');
   using phone = player(service.url, { installId: undefined });
   using desk = player(service.url, { installId: undefined });

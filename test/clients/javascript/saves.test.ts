@@ -113,7 +113,7 @@ describe('saves', () => {
     expect(next.conflicts).toEqual([]);
   });
 
-  test('of a start that has not read what stands do not replace it', async () => {
+  test('of a start that has not read the current version do not replace it', async () => {
     const [store, installId] = [new TestStore(), freshId()];
     {
       using first = device(installId, undefined, store);

@@ -26,7 +26,7 @@ describe('a call of a server', () => {
     expect([second.line, second.headers['x-install-id']]).toEqual(['GET /v1/coins/history?limit=2', 'install-0001']);
   });
 
-  test('events: the pages continue after outages and empty pages, and end with a lasting failure', async () => {
+  test('for events continues after outages and empty pages, and ends with a lasting failure', async () => {
     const page = (cursor: string, ...ids: string[]): string => JSON.stringify({ ok: true, events: ids.map((id) => ({ id })), cursor });
     await using service = await answering(
       [200, page('2', 'a', 'b')],

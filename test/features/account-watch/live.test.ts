@@ -149,7 +149,7 @@ describe('a connection gets a change', () => {
     expect(watcher.messages.map(({ balanceCoins }) => balanceCoins)).toEqual([0, 40]);
   });
 
-  test('by the clock: the end of access', async () => {
+  test('that the clock makes, such as the end of access', async () => {
     const installId = await rich(1);
     const until = new Date(here.now() + 1500).toISOString();
     await desk.change(`/accounts/${accountIdOf(installId)}/give`, { until });
@@ -162,7 +162,7 @@ describe('a connection gets a change', () => {
     });
   });
 
-  test('of many in a row at most four times a second, and always the last', async () => {
+  test('at most four times a second if many come in a row, and always the last one', async () => {
     const installId = await rich(1);
     const watchers = [await watch(installId), await watch(installId), await watch(installId, there)];
     const beganAt = performance.now();

@@ -144,7 +144,7 @@ describe('a banned account', () => {
     await socket.close();
   });
 
-  test('of 60 credits and a ban at once each credit is applied or refused, and an unban shows those that were applied', async () => {
+  test('applies or refuses each of 60 credits that come with the ban, and shows the applied ones after an unban', async () => {
     const installId = freshId();
     const credits = Array.from({ length: 60 }, (_, number) => credit(installId, `key-${number}`));
     const ended = banned(accountIdOf(installId));

@@ -17,7 +17,7 @@ test('an adjustment adds or removes coins. The account sees type, coins and key,
   expect(await origin.newestOf(who)).toEqual({ ...entry, by: 'ada', reason: 'lost – “in an outage” 😀' });
 });
 
-test('keeps the balance within 0 and 10^12, and leaves the key of a refused adjustment unused', async () => {
+test('an adjustment keeps the balance within 0 and 10^12, and a refused one leaves its key unused', async () => {
   const who = { installId: freshId() };
   expect(await origin.adjust(who, -1, 'a')).toEqual({ code: 'insufficient_coins', field: 'coins', balanceCoins: 0 });
   expect(await origin.adjust(who, 1e12, 'a')).toMatchObject({ balanceAfterCoins: 1e12 });
@@ -38,7 +38,7 @@ test('a repeated key is a replay, also with another reason. With other coins or 
   expect(await origin.linesOf(who)).toHaveLength(2);
 });
 
-test('follows the account of a guest that moved', async () => {
+test('an adjustment follows a guest that moved to its account', async () => {
   const guest = { installId: freshId() };
   await service.post('/v1/coins/credit', { ...guest, coins: 10, key: 'a' });
   const { accountId } = (await signInToStore(service, freshId('subject'), guest)).body;

@@ -175,7 +175,7 @@ test('with COIN_AUTHORITY=server no sequence of requests without a server key ra
   expect(await direct.eval(COUNT_MOVED, 0), 'guests that moved with a ledger').toBeGreaterThan(5);
 });
 
-test('nor do such requests all at once', async () => {
+test('such requests sent all at once do not raise it either', async () => {
   await fc.assert(
     fc.asyncProperty(sequences, async (steps) => {
       const visitor = await newVisitor(closed, async () => {});

@@ -20,7 +20,7 @@ const prize = (coins: number, ...key: string[]): Booking => ({ type: 'prize', co
 
 const book = (installId: string, booking: Booking): Promise<BookingOutcome> => origin.bookings.book(accountIdOf(installId), booking);
 
-test('books bought coins, a refund and a prize, past the bounds for callers, and shows their types and keys in the history', async () => {
+test('the service books bought coins, a refund and a prize, past the bounds for callers, and shows their types and keys in the history', async () => {
   const installId = freshId();
   const accountId = accountIdOf(installId);
   const outcome = { word: 'done', accountId, coins: 500, balanceAfter: 500, balance: 500 };
@@ -105,7 +105,7 @@ const movers: readonly [name: string, make: () => Promise<Mover>][] = [
   ],
 ];
 
-test.each(movers)('%s has each topup, refund and prize once if they arrive twice meanwhile', async (_, make) => {
+test.each(movers)('%s has each topup, refund and prize once if each arrives twice meanwhile', async (_, make) => {
   const { accountId, ask, move } = await make();
   await origin.bookings.book(accountId, topup(1, 'google', 'first'));
   origin.scripts.helpMove = async () => void (await ask());

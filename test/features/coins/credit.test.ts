@@ -57,7 +57,7 @@ describe.each([
     return request(service.url, `/v1/coins/${operation}`, { method: 'POST' }, body);
   };
 
-  test('refuses a bad field, names it, and does not use the key up', async () => {
+  test('a credit with a bad field is refused, the refusal names the field, and the key stays unused', async () => {
     const installId = await withBalance(100);
     for (const [field, texts] of Object.entries(badFields))
       for (const text of texts) {
@@ -74,7 +74,7 @@ describe.each([
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
-  test('answers a repeated key with the original and the current balance, and changes nothing. Another account may use the key', async () => {
+  test('a repeated key is answered with the original and the current balance, and changes nothing. Another account may use the key', async () => {
     const installId = await withBalance(100);
     await apply(operation, installId, 10, 'a');
     await apply('credit', installId, 5, 'b');
@@ -84,7 +84,7 @@ describe.each([
     expect((await apply(operation, await withBalance(100), 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: after });
   });
 
-  test('refuses a repeated key with another amount or operation as key_reused', async () => {
+  test('a repeated key with another amount or operation is refused as key_reused', async () => {
     const installId = await withBalance(100);
     await apply(operation, installId, 10, 'a');
     for (const [other, coins] of [

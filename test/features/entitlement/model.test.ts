@@ -89,7 +89,7 @@ test.each<[what: string, facts: EntitlementFacts, state: string, expiresAt: numb
   expect([told.state, told.expiresAt]).toEqual([state, end]);
 });
 
-test('changes by the clock exactly when nextChangeOf says', () => {
+test('the entitlement changes by the clock exactly when nextChangeOf says', () => {
   /** Whole hours, so that the ends of several facts often coincide. */
   const time = fc.integer({ min: -200, max: 200 }).map((hours) => now + hours * hour);
   const purchase = fc.record({

@@ -270,7 +270,7 @@ describe('prizes', () => {
     expect(refused).toMatchObject({ code: 'entry_not_found' });
   });
 
-  test('seasons beyond those that are kept are gone, with their boards', async () => {
+  test('are deleted with their season and its board when more seasons have closed than are kept', async () => {
     const game = 'few';
     for (let day = 0; day < 4; day++) {
       await using service = await startAt(day);

@@ -79,7 +79,7 @@ describe('a player who was renamed', () => {
     await eventually(async () => JSON.stringify(await index()) === '[null,null]');
   });
 
-  test('a name of a banned player whose scores are hidden changes too', async () => {
+  test('also has the given name on scores that a ban hides', async () => {
     const [installId, game] = [freshId(), freshGame()];
     const accountId = accountIdOf(installId);
     await submit(service, game, installId, 5);

@@ -50,7 +50,7 @@ describe('GET /v1/pair/qr.svg', () => {
     expect(draw.mock.calls.length - before).toBe(1);
   });
 
-  test('two hundred images of one pairing for as many Hosts at once: the client pays for each but the first', async () => {
+  test('charges the client for each of two hundred images of one pairing for different Hosts at once, except the first', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on' }, stoppedClock: true });
     const { token } = await open(limited);
     const before = draw.mock.calls.length;

@@ -183,6 +183,6 @@ test('a renewal of a test subscription of Apple adds nothing to its day, and buy
   expect((await subscribe(installId, again.proof)).body).toMatchObject({ subscribed: true, state: 'active' });
 });
 
-test('the data that all of this leaves has no finding', async () => {
+test('the audit finds nothing in the data that these tests leave', async () => {
   expect((await audited(own.location, { now: service.now })).findings).toEqual([]);
 });

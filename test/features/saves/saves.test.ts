@@ -107,7 +107,7 @@ describe('a save', () => {
       expect((await one.save(name, 1)).body.version).toBe(version);
   });
 
-  test('whose data equals what stands changes nothing, whatever `ifVersion` says; the order of members and blanks make no difference', async () => {
+  test('whose data equals the current data changes nothing, whatever `ifVersion` says; the order of members and blanks make no difference', async () => {
     const one = player();
     await one.save('slot', { a: [1, { x: 1, y: 2 }], b: 12 });
     const first = time();
@@ -128,7 +128,7 @@ describe('a save', () => {
     expect((await one.save('slot', { a: [1, { x: 1, y: 2 }], b: 12 })).body.version).toBe(5);
   });
 
-  test('compares and sets with `ifVersion`, and shows what stands', async () => {
+  test('is accepted only if `ifVersion` is the current version, and a refusal shows the current data', async () => {
     const one = player();
     expect((await one.save('slot', 1, { ifVersion: 4 })).body.error).toMatchObject({ code: 'stale_save', version: 0 });
     expect((await one.save('slot', 1, { ifVersion: 0 })).body.version).toBe(1);
@@ -174,7 +174,7 @@ describe('a save', () => {
 });
 
 describe('the limits', () => {
-  test('are 16 names and 256 KiB a game; a save that stands may still be replaced, and a delete makes room', async () => {
+  test('are 16 names and 256 KiB a game; an existing save may still be replaced, and a delete makes room', async () => {
     const one = player();
     for (let name = 0; name < 16; name++) expect((await one.save(`n${name}`, bytes(16 * KIB))).status).toBe(200);
     expect((await one.save('n16', 1)).body.error).toMatchObject({ code: 'save_limit', field: 'name' });
@@ -364,7 +364,7 @@ describe('a move', () => {
     },
   );
 
-  test('is settled too by a save with `ifVersion` of what stands, and forgotten when the other version is no longer kept', async () => {
+  test('is settled too by a save of the current data with `ifVersion`, and forgotten when the other version is no longer kept', async () => {
     const both = () =>
       merged(
         ({ save }) => save('slot', 'a'),

@@ -149,6 +149,6 @@ test('while the keys of Apple cannot be fetched, the answer says so', async () =
   expect(await notify(payload)).toBe('nothing');
 });
 
-test('the data that all of this leaves has no finding', async () => {
+test('the audit finds nothing in the data that these tests leave', async () => {
   expect((await audited(own.location, { now: service.now })).findings).toEqual([]);
 });

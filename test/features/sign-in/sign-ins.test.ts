@@ -482,7 +482,7 @@ describe('at once', () => {
   const opened = async (...ones: Who[]): Promise<Set<string>> =>
     new Set((await Promise.all(ones.map((one) => enter(one)))).map(({ accountId }) => accountId));
 
-  test('two accounts that add one sign-in: one of them has it', async () => {
+  test('two accounts add the same sign-in, and one of them has it', async () => {
     for (let round = 0; round < 3; round++) {
       const [one, other, apple] = [await enter(person()), await enter(person()), person('apple')];
       const replies = await Promise.all([add(one, apple), add(other, apple)]);
@@ -492,7 +492,7 @@ describe('at once', () => {
     }
   });
 
-  test('a first sign-in and the addition of the same one: it opens one account', async () => {
+  test('a first sign-in and its addition to an account end with one account that it opens', async () => {
     for (let round = 0; round < 5; round++) {
       const [ada, apple] = [await enter(person()), person('apple')];
       const [reply] = await Promise.all([add(ada, apple), enter(apple), enter(apple)]);
@@ -502,7 +502,7 @@ describe('at once', () => {
     }
   });
 
-  test.each([2, 3])('%i accounts that merge each other in a circle: each sign-in opens one account, and no coin is lost', async (count) => {
+  test.each([2, 3])('%i accounts merge each other in a circle, each sign-in opens one account, and no coin is lost', async (count) => {
     for (let round = 0; round < 3; round++) {
       const ring = await Promise.all(Array.from({ length: count }, (_, index) => enter(person(['google', 'apple', 'acme'][index]))));
       for (const [index, { cookies }] of ring.entries()) await credit(cookies, 4 + index);
@@ -525,7 +525,7 @@ describe('at once', () => {
     await expect.poll(findings).toEqual([]);
   });
 
-  test('a merge, credits to both accounts, guests that move in, and a deletion: no coin is lost or doubled', async () => {
+  test('a merge, credits to both accounts, moves of guests and a deletion lose and double no coin', async () => {
     for (let round = 0; round < 4; round++) {
       const [ada, other] = [await enter(person()), await enter(person('apple'))];
       const installId = freshId();
@@ -598,7 +598,7 @@ test.skipIf(own === undefined)('events tell of a sign-in that was added, of a me
   ]);
 });
 
-test('every holding joins: best scores, the earlier trial, a seat in a room, and purchases', async () => {
+test('a merge joins every holding: best scores, the earlier trial, a seat in a room, and purchases', async () => {
   const [ada, other] = [await enter(person()), await enter(person('apple'))];
   const game = freshId('game').toLowerCase().slice(0, 20);
   for (const [{ cookies }, score] of [

@@ -12,7 +12,7 @@ function around(body: string): { data: string; rest: object } | undefined {
   return { data: (data as CompactJson).text, rest };
 }
 
-test('gives the text of a field that JSON.stringify has written', () => {
+test('the text of a field that JSON.stringify has written is found', () => {
   for (const data of [{ a: 1, b: [true, false, null, -7, 0, 31.5, -0.25, 'ä€😀 '], c: {}, d: [] }, 0, 'text', '', null, [[[]]]])
     for (const body of [{ data }, { installId: 'install-0001', data, ifVersion: 3, device: 'A: "{' }, { device: '', data }]) {
       const text = JSON.stringify(body);
@@ -50,7 +50,7 @@ test.each([
   ['a name twice', '{"data":1,"data":2}', '{"data":{"a":1,"b":2,"a":3}}', '{"installId":"a","installId":"b","data":1}'],
   ['indices as names', '{"data":{"b":1,"2":1,"1":1}}', '{"7":1,"data":1}'],
   ['too deep', `{"data":${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}}`],
-])('leaves a body with %s to JSON.parse', (_, ...bodies) => {
+])('a body with %s is left to JSON.parse', (_, ...bodies) => {
   for (const body of bodies) expect([body, around(body)]).toEqual([body, undefined]);
 });
 
@@ -83,7 +83,7 @@ test('a text that it takes is always the one that JSON.stringify writes', () => 
   expect(taken).toBeGreaterThan(4000);
 });
 
-test('takes bodies with thousands of names', () => {
+test('bodies with thousands of names are read', () => {
   const data = Object.fromEntries(Array.from({ length: 4000 }, (_, index) => [`name-${index}`, index]));
   expect(around(JSON.stringify({ data }))?.data).toBe(JSON.stringify(data));
   const lists = { data: Array.from({ length: 500 }, () => ({ a: 1, b: 2, c: 3 })) };

@@ -222,6 +222,6 @@ describe('without the app', () => {
   });
 });
 
-test('the data that all of this leaves has no finding', async () => {
+test('the audit finds nothing in the data that these tests leave', async () => {
   expect((await audited(own.location, { now: sandbox.now })).findings).toEqual([]);
 });

@@ -149,6 +149,6 @@ test('the sandbox refuses what it did not issue, and changes of what was bought'
   }
 });
 
-test('the data that all of this leaves has no finding', async () => {
+test('the audit finds nothing in the data that these tests leave', async () => {
   expect((await audited(own.location, { now: service.now })).findings).toEqual([]);
 });

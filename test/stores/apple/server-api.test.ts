@@ -288,7 +288,7 @@ describe('a refund whose notifications got lost', () => {
   });
 });
 
-describe('a question what became of coins', () => {
+describe('a question about the use of coins', () => {
   const question = (said: Said) => {
     const data = { bundleId: BUNDLE_ID, environment: said.environment, signedTransactionInfo: apple.sign(said) };
     return apple.sign({
@@ -347,6 +347,6 @@ test('wrong keys are an error in the log, and take no access away', async () => 
   expect(logLines.join('')).not.toMatch(/eyJ/);
 });
 
-test('the data that all of this leaves has no finding', async () => {
+test('the audit finds nothing in the data that these tests leave', async () => {
   expect((await audited(own.location, { now: service.now })).findings).toEqual([]);
 });

@@ -126,7 +126,7 @@ describe('GET /v1/rooms', () => {
     }
   });
 
-  test('mostRooms at 1,000 rooms a page and has 32 KiB of them, or 200 and 16 KiB for an address that may not pay for more', async () => {
+  test('examines 1,000 rooms for a page and has 32 KiB of them, or 200 and 16 KiB for an address that may not pay for more', async () => {
     const game = freshGame();
     const { redis } = service.service;
     const { order, untils, rooms } = listKeys(game);
@@ -211,7 +211,7 @@ describe('a room with nobody present', () => {
     await listed(game, [], '', own);
   });
 
-  test('is none whose host has just made it public', async () => {
+  test('is not a room whose host has just made it public', async () => {
     await using own = await start();
     const game = freshGame();
     const room = await openPublic(game, { public: false }, own);
@@ -221,7 +221,7 @@ describe('a room with nobody present', () => {
   });
 
   // The clock stands still, so no entry leaves a list by its time.
-  test('is one whose players had channels that have closed, on all processes, and have not acted since', async () => {
+  test('is a room whose players had channels that have closed, on all processes, and have not acted since', async () => {
     await using own = await start({ stoppedClock: true });
     const game = freshGame();
     const room = await openPublic(game, {}, own);

@@ -56,6 +56,6 @@ test.concurrent('each query gets its rooms, and another spelling of a query is t
   await Promise.all(watchers.map((watcher) => watcher.close()));
 });
 
-test('refuses a bad query', async () => {
+test('a bad query is refused', async () => {
   await expect(watch('tag.A=1')).rejects.toThrow('no channel');
 });
