@@ -164,7 +164,7 @@ describe.skipIf(noBrowser)('a game in a browser', () => {
     `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('forbidden', 'SecurityError'); } })`,
     `Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }`,
   ])('a forbidden or full localStorage stops nothing', async (script) => {
-    const page = await browser.newPage(/keeps data in memory/);
+    const page = await browser.newPage(/data in memory/);
     await page.addInitScript(script);
     await openGame(page);
     await earn(page);

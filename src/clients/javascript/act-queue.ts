@@ -198,7 +198,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
         if (both) {
           last.fields = both;
           last.done.push(done);
-        } else if (unanswered().length >= MOST_ACTS) return done(refusedAs('queue_full', `${MOST_ACTS} acts wait already.`));
+        } else if (unanswered().length >= MOST_ACTS) return done(refusedAs('queue_full', `${MOST_ACTS} acts wait.`));
         else waiting.push({ action, fields, tab, order: 0, seat, done: [done] });
         changed();
         pump();

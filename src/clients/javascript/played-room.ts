@@ -27,7 +27,7 @@ export interface PlayedRoomOptions {
   readonly onWarning?: (message: string) => void;
 }
 
-const NO_SEAT = 'You have no seat in this room any more: the host removed you, you were away for too long, or you left on another page.';
+const NO_SEAT = 'You have no seat in this room any more: you were removed, away too long, or left on another page.';
 
 /** The error codes after which a sign-in may give the caller the seat back, so the acts are kept. */
 const HELD = ['session_required', 'sign_in_required'];
@@ -90,7 +90,7 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     () => drop(),
     (error, { action }) => {
       if (isClosed) return;
-      const warning = `The act ${action} was refused: ${error.message} (${error.code})`;
+      const warning = `${action} was refused: ${error.message} (${error.code})`;
       if (!listeners.get('refused')?.size && !warned.has(warning)) options.onWarning?.(warning);
       warned.add(warning);
       emit('refused', error, { action });
@@ -200,13 +200,13 @@ export function playedRoom(options: PlayedRoomOptions): OpenedRoom {
     else {
       isClosed = state.code === 'closed';
       if (state.code === 'finished') queue.open(overHttp, seatOf());
-      else
-        queue.refuse(
-          (isClosed
-            ? refusedAs('aborted', 'This page has closed the room.')
-            : refusedAs('room_not_found', 'The room does not exist any more.')
-          ).error,
-        );
+      else {
+        const { error } = isClosed
+          ? refusedAs('aborted', 'The page closed the room.')
+          : refusedAs('room_not_found', 'This room does not exist.');
+        queue.refuse(error);
+        if (!hasLeft && /gone|room_not/.test(state.code)) emit('error', error);
+      }
       if (!isClosed) options.onSeat?.();
     }
     emit('connection', state);

@@ -60,18 +60,29 @@ export const sendOnce = (
     try {
       const [method = '', path = ''] = route.replace('!', '').split(' ');
       const isRead = method === 'GET';
-      const body: Input = {};
-      let url = base + path;
-      for (const name in input) {
-        const value = input[name];
-        if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value as string));
-        else if (!isRead) body[name] = value;
-        else if (value !== undefined) url += (url.includes('?') ? '&' : '?') + name + '=' + encodeURIComponent(value as string);
-      }
+      /** The query or the body: the input without the fields of the path. */
+      const rest = { ...input };
+      let field;
+      let url =
+        base +
+        path.replace(/{(\w+)}/g, (_, name: string) => {
+          const value = rest[name] || (field = name);
+          delete rest[name];
+          return encodeURIComponent(value as string);
+        });
+      // Else a game without types would save under the name "undefined".
+      if (field) return { ok: false, error: { code: 'invalid_request', message: field + ' is missing', field } };
+      let mark = '?';
+      if (isRead)
+        for (const name in rest)
+          if (rest[name] !== undefined) {
+            url += mark + name + '=' + encodeURIComponent(rest[name] as string);
+            mark = '&';
+          }
       const response = await fetch(url, {
         method,
         headers: isRead ? headers : { ...headers, 'content-type': 'application/json' },
-        body: isRead ? undefined : JSON.stringify(body),
+        body: isRead ? undefined : JSON.stringify(rest),
         signal: stop,
         // No cookies are sent, because the cookie of another sign-in must not name the caller.
         credentials: 'omit',
@@ -80,8 +91,8 @@ export const sendOnce = (
         redirect: 'manual',
       });
       return answerOf(response.status, (response.headers.get('retry-after') as never) * 1000, await response.text());
-    } catch (error) {
-      return stop.aborted ? stopped([signal]) : failure('network', String(error));
+    } catch {
+      return stop.aborted ? stopped([signal]) : failure('network', `No answer from ${base}`);
     }
   });
 

@@ -35,7 +35,7 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
       return await work(store!);
     } catch (error) {
       unread.add(key);
-      if (!hasWarned) warn(`coinop keeps data in memory: ${store ? error : 'no store'}`);
+      if (!hasWarned) warn(`coinop: data in memory: ${store ? error : 'no store'}`);
       hasWarned = true;
     }
     return undefined;

@@ -22,6 +22,17 @@ describe('a call', () => {
     expect(proxy.seen.map(({ line }) => line)).toEqual(['GET /v1/rooms/a%2Fb%3Fc?since=4', 'POST /v1/rooms/BCDFG/kick']);
   });
 
+  test('without a field of its path is refused by the field, and sent nowhere', async () => {
+    await using proxy = await answering([200, '{"ok":true}']);
+    using client = player(proxy.url);
+    for (const input of [{}, { code: undefined }])
+      expect(await client.rooms.join(input as never)).toEqual({
+        ok: false,
+        error: { code: 'invalid_request', message: 'code is missing', field: 'code' },
+      });
+    expect(proxy.seen).toEqual([]);
+  });
+
   test('knows every action in a room', () => {
     using client = player(service.url);
     const known = Object.keys(client.rooms).filter((name) => !['create', 'read', 'ticket'].includes(name));

@@ -267,7 +267,7 @@ describe('a store', () => {
     client.wake();
     expect(await pending).toMatchObject({ ok: true });
     expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true, balanceAfterCoins: 10 });
-    expect(client.warnings).toEqual(['coinop keeps data in memory: Error: QuotaExceededError']);
+    expect(client.warnings).toEqual(['coinop: data in memory: Error: QuotaExceededError']);
   });
 
   test.each([
@@ -303,7 +303,7 @@ describe('a store', () => {
   });
 
   test.each([
-    [undefined, ['coinop keeps data in memory: no store']],
+    [undefined, ['coinop: data in memory: no store']],
     [null, []],
   ])('that is missing causes one warning, unless the game says that it has none', async (store, warnings) => {
     using client = player(service.url, { store });

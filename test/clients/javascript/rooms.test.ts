@@ -42,7 +42,7 @@ describe('a room with two players', () => {
     expect([bob.state, bob.me?.data, refused]).toEqual([{}, { x: 3 }, ['state not_host']]);
     expect([await ada.act('kick', { playerId: 'p9' }), table.clients[0].warnings]).toMatchObject([
       { error: { code: 'invalid_request' } },
-      ['The act kick was refused: playerId: Must be another player in the room (invalid_request)'],
+      ['kick was refused: playerId: Must be another player in the room (invalid_request)'],
     ]);
     expect(table.clients[1].warnings).toEqual([]);
     await expect.poll(() => ada.players[1]?.data).toEqual({ x: 3 });
@@ -50,6 +50,15 @@ describe('a room with two players', () => {
 });
 
 describe('the events of a room', () => {
+  test.each([{ WebSocket }, { WebSocket: null }])('tell of a room that does not exist as of an error', async (options) => {
+    using ada = player(service.url, options);
+    const errors: object[] = [];
+    const room = playRoom(ada, 'BBBBB');
+    room.on('error', (error) => errors.push(error));
+    await room.ended;
+    expect(errors).toEqual([{ code: 'room_not_found', message: 'This room does not exist.' }]);
+  });
+
   test('hand over what a game draws with, the own player included, also to a listener that comes late', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;

@@ -110,13 +110,27 @@ const sendOnce = (fetch, base, route, input, headers, signal, tryMs = 5e3) => wi
 	try {
 		const [method = "", path = ""] = route.replace("!", "").split(" ");
 		const isRead = method === "GET";
-		const body = {};
-		let url = base + path;
-		for (const name in input) {
-			const value = input[name];
-			if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value));
-			else if (!isRead) body[name] = value;
-			else if (value !== void 0) url += (url.includes("?") ? "&" : "?") + name + "=" + encodeURIComponent(value);
+		const rest = { ...input };
+		let field;
+		let url = base + path.replace(/{(\w+)}/g, (_, name) => {
+			const value = rest[name] || (field = name);
+			delete rest[name];
+			return encodeURIComponent(value);
+		});
+		if (field) return {
+			ok: false,
+			error: {
+				code: "invalid_request",
+				message: field + " is missing",
+				field
+			}
+		};
+		let mark = "?";
+		if (isRead) {
+			for (const name in rest) if (rest[name] !== void 0) {
+				url += mark + name + "=" + encodeURIComponent(rest[name]);
+				mark = "&";
+			}
 		}
 		const response = await fetch(url, {
 			method,
@@ -124,14 +138,14 @@ const sendOnce = (fetch, base, route, input, headers, signal, tryMs = 5e3) => wi
 				...headers,
 				"content-type": "application/json"
 			},
-			body: isRead ? void 0 : JSON.stringify(body),
+			body: isRead ? void 0 : JSON.stringify(rest),
 			signal: stop,
 			credentials: "omit",
 			redirect: "manual"
 		});
 		return answerOf(response.status, response.headers.get("retry-after") * 1e3, await response.text());
-	} catch (error) {
-		return stop.aborted ? stopped([signal]) : failure("network", String(error));
+	} catch {
+		return stop.aborted ? stopped([signal]) : failure("network", `No answer from ${base}`);
 	}
 });
 function answerOf(status, retryAfterMs, text) {
@@ -298,7 +312,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 				if (both) {
 					last.fields = both;
 					last.done.push(done);
-				} else if (unanswered().length >= 256) return done(refusedAs("queue_full", `${256} acts wait already.`));
+				} else if (unanswered().length >= 256) return done(refusedAs("queue_full", `${256} acts wait.`));
 				else waiting.push({
 					action,
 					fields,
@@ -378,7 +392,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 }
 
 // src/clients/javascript/played-room.ts
-const NO_SEAT = "You have no seat in this room any more: the host removed you, you were away for too long, or you left on another page.";
+const NO_SEAT = "You have no seat in this room any more: you were removed, away too long, or left on another page.";
 const HELD = ["session_required", "sign_in_required"];
 function playedRoom(options) {
 	const { code, to, credential } = options;
@@ -412,7 +426,7 @@ function playedRoom(options) {
 	};
 	const queue = actQueue(options.pace, options.kept ?? [], changed, () => drop(), (error, { action }) => {
 		if (isClosed) return;
-		const warning = `The act ${action} was refused: ${error.message} (${error.code})`;
+		const warning = `${action} was refused: ${error.message} (${error.code})`;
 		if (!listeners.get("refused")?.size && !warned.has(warning)) options.onWarning?.(warning);
 		warned.add(warning);
 		emit("refused", error, { action });
@@ -531,7 +545,11 @@ function playedRoom(options) {
 		else {
 			isClosed = state.code === "closed";
 			if (state.code === "finished") queue.open(overHttp, seatOf());
-			else queue.refuse((isClosed ? refusedAs("aborted", "This page has closed the room.") : refusedAs("room_not_found", "The room does not exist any more.")).error);
+			else {
+				const { error } = isClosed ? refusedAs("aborted", "The page closed the room.") : refusedAs("room_not_found", "This room does not exist.");
+				queue.refuse(error);
+				if (!hasLeft && /gone|room_not/.test(state.code)) emit("error", error);
+			}
 			if (!isClosed) options.onSeat?.();
 		}
 		emit("connection", state);
