@@ -3,12 +3,13 @@ import { rateLimited, Refusal } from '../../errors.ts';
 import type { Origins } from '../identity/origin.ts';
 import { Encoded, okBody, Reply, type EndpointDeclaration } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { refusalOf, sendRefusal } from './error-answer.ts';
+import { refusalOf, sendNotFound, sendRefusal, type NotFoundPage } from './error-answer.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
 export interface AnswersOptions {
   readonly origins: Origins;
   readonly log: Logger;
+  readonly notFoundPage: NotFoundPage;
 }
 
 export class Answers {
@@ -54,7 +55,10 @@ export class Answers {
     if (answer instanceof Refusal) {
       // The connection closes after this answer, because the rest of the body stays unread.
       if (answer.code === 'payload_too_large') exchange.closeAfterAnswer();
-      return sendRefusal(exchange, answer, cors);
+      // An endpoint of many pages has a page for the person who asked for one that it lacks.
+      const { notFoundPage } = this.#options;
+      const isPage = answer.code === 'not_found' && this.#mediaType === notFoundPage.mediaType;
+      return isPage ? sendNotFound(exchange, notFoundPage, undefined, cors) : sendRefusal(exchange, answer, cors);
     }
     if (answer instanceof Reply) {
       const { status, mediaType = this.#mediaType, cookies } = answer;

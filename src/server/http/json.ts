@@ -45,11 +45,12 @@ export function unkeptIn(value: unknown): UnkeptBelow | undefined {
   return typeof value === 'object' && value !== null ? (value as { [BELOW]?: UnkeptBelow })[BELOW] : undefined;
 }
 
-/** The reason why the value at a path of the parsed JSON cannot be kept. Undefined if the value can be kept. */
-export function unkeptAt(json: unknown, path: readonly PropertyKey[]): string | undefined {
+/** What is wrong with the value that an issue of zod is about: why it cannot be kept, that it is missing, or else what zod says. */
+export function problemOf(json: unknown, { path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string {
   let value = json;
   for (const name of path) value = typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[name] : undefined;
-  return isUnkept(value) ? value.message : undefined;
+  if (isUnkept(value)) return value.message;
+  return value === undefined && message.startsWith('Invalid input: expected') ? 'Is missing' : message;
 }
 
 /**

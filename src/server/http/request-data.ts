@@ -7,7 +7,7 @@ import type { Origins } from '../identity/origin.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { unkeptAt } from './json.ts';
+import { problemOf } from './json.ts';
 
 /**
  * Validates a part of a request (path parameters, query or body) by the declared shape.
@@ -19,7 +19,7 @@ export function check(shape: z.ZodObject | undefined, value: unknown): Record<st
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map((issue) => ({
     path: issue.path.join('.') || 'body',
-    message: unkeptAt(value, issue.path) ?? issue.message,
+    message: problemOf(value, issue),
   }));
   const issue = issues[0]!;
   throw refuse('invalid_request', { message: `${issue.path}: ${issue.message}`, field: issue.path, issues });

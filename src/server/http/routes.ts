@@ -7,7 +7,7 @@ import type { Metrics } from '../metrics.ts';
 import type { HttpRequest, HttpResponse, TemplatedApp } from '../uws.ts';
 import type { RouteName } from './answer-log.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
-import { sendNotFound, sendRefusal, type NotFoundPage } from './error-answer.ts';
+import { sendNotFound, sendRefusal } from './error-answer.ts';
 import type { Exchange, ExchangeRoute } from './exchange.ts';
 import { KnownMethods } from './known-methods.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineOptions } from './pipeline.ts';
@@ -20,7 +20,6 @@ export interface RoutesOptions<Services> extends PipelineOptions<Services> {
   readonly metrics: Metrics;
   /** Whether the session cookie of the console is accepted in place of a server key. */
   readonly takesConsole: boolean;
-  readonly notFoundPage: NotFoundPage;
   readonly live: OpenSockets<Services>;
   /** Receives each request, and passes it to `handle` or refuses it. */
   readonly receive: (response: HttpResponse, request: HttpRequest, route: Route, handle: Handle) => void;

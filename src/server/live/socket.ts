@@ -8,7 +8,7 @@ import type { Caller } from '../identity/caller.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import type { Channel, ChannelSocket, MessageCredentials } from './channel.ts';
 import { closeCodes } from './close-codes.ts';
-import { parseJson, unkeptAt } from '../http/json.ts';
+import { parseJson, problemOf } from '../http/json.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/error-answer.ts';
 import type { State } from './feed-types.ts';
@@ -420,7 +420,7 @@ const RETRY_SPREAD_MS = 2000;
 function checkedBy(shape: z.ZodObject, message: { type: string }): { problem: string | undefined; data: { type: string } } {
   const { error, data } = shape.safeParse(message);
   const issue = error?.issues[0];
-  return { problem: issue && `${issue.path.join('.')}: ${unkeptAt(message, issue.path) ?? issue.message}`, data: data as { type: string } };
+  return { problem: issue && `${issue.path.join('.')}: ${problemOf(message, issue)}`, data: data as { type: string } };
 }
 
 function parse(bytes: Buffer): { type: string } | undefined {

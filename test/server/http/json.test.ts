@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseJson, unkeptAt, unkeptIn } from '../../../src/server/http/json.ts';
+import { parseJson, problemOf, unkeptIn } from '../../../src/server/http/json.ts';
 
 const EXACT = 'Must be a whole number that a double holds exactly, or a text';
 const RANGE = 'Must be a number within the range of doubles';
@@ -51,7 +51,13 @@ describe('free JSON', () => {
 
   test('of two members of one name the last counts, and a number under such a name keeps its message', () => {
     expect(parseJson('{"a":{"b":1},"a":2,"c":[1234567890123456]}')).toEqual({ a: 2, c: [1234567890123456] });
-    expect(unkeptAt(parseJson('{"a":1e400,"a":{"message":1e400}}'), ['a'])).toBe(RANGE);
+    expect(problemOf(parseJson('{"a":1e400,"a":{"message":1e400}}'), { path: ['a'], message: 'Invalid input' })).toBe(RANGE);
+  });
+
+  test('a field that is missing is called so, and one of a wrong type keeps what zod says', () => {
+    const shape = z.object({ game: z.string() });
+    const said = (value: object) => problemOf(value, shape.safeParse(value).error!.issues[0]!);
+    expect([said({}), said({ game: 1 })]).toEqual(['Is missing', 'Invalid input: expected string, received number']);
   });
 
   test('any JSON that JSON.stringify wrote is kept', () => {

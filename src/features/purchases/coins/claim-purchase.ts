@@ -79,8 +79,9 @@ export const claimPurchase = endpoint({
       case 'test_purchase':
         return refuse('test_purchase', { message: claimed.message, field });
       case 'purchase_owned':
+        return refuse('purchase_owned', { field });
       case 'product_not_found':
-        return refuse(claimed.word, { field });
+        return refuse('product_not_found', { message: `No product of the catalogue has the id ${purchase.sku} of ${store}.`, field });
       case 'balance_limit':
         return refuse('balance_limit', {
           message: 'The balance would be too high. The coins are booked once the balance is low enough.',
