@@ -108,5 +108,5 @@ export function complaints(page: Page, expected: RegExp = /^$/): string[] {
   return lines;
 }
 
-/** Presses a button. In a page behind another page a mouse click takes Chromium 2 s. */
-export const press = (page: Page, selector: string): Promise<void> => page.dispatchEvent(selector, 'click');
+/** Presses a button, once it has done what it was pressed for before. In a page behind another page a mouse click takes Chromium 2 s. */
+export const press = (page: Page, selector: string): Promise<void> => page.dispatchEvent(`${selector}:not([aria-busy="true"])`, 'click');

@@ -31,6 +31,7 @@ describe.each<[path: string, type: string, caching: string, mostBytes: number]>(
   ['/pages/styles/pairing.css', CSS, ASKED, 4000],
   ['/pages/styles/console.css', CSS, ASKED, 4000],
   ['/docs/style.css', CSS, ASKED, 4000],
+  ['/', HTML, MINUTE, 9000],
   ['/docs', HTML, MINUTE, 20_000],
   ['/docs/reference/rooms', HTML, MINUTE, 40_000],
   ['/docs/operating', HTML, MINUTE, 55_000],

@@ -6,6 +6,7 @@ export { section } from './section.ts';
 /** The module of browser/ that the page loads. `imported` are the modules that it imports. */
 export const module = 'playground';
 export const imported = [
+  'steps',
   'problems',
   'curl',
   'wire',

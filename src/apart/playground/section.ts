@@ -7,7 +7,7 @@ export function section({ sandbox }: { readonly sandbox: boolean }): Html {
       <h2 id="playground-title">Playground</h2>
       <p class="lead">
         ${sandbox ? 'Seven' : 'Six'} real flows, no login, no build. Each button sends a real request, and beside it stands the same request
-        as curl, with the answer. Your players live in this browser only.
+        as curl, with the answer. Your players live in this browser only. Open a flow by its name.
       </p>
       <p><button type="button" class="small" id="restart">Start over with new players</button></p>
       <noscript><p class="card">The playground needs JavaScript.</p></noscript>
@@ -28,20 +28,21 @@ interface Demo {
 }
 
 function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests'): Html {
-  return html`<li class="step" id="${id}">
-    <section aria-labelledby="${id}-title">
-      <div class="about">
-        <h3 id="${id}-title">${title}</h3>
-        <p class="lead">${about}</p>
-      </div>
-      <div class="card">${demo}</div>
-      <div class="wire code">
-        <h4 id="${id}-wire-title">${wire}<span class="hidden"> of “${title}”</span></h4>
-        <div class="log" id="${id}-wire" tabindex="0" role="group" aria-labelledby="${id}-wire-title">
-          <p class="empty">Press a button. Its request appears here as curl, with the answer.</p>
+  // The browser opens the step for an address that names the section inside, and closes the others.
+  return html`<li class="step">
+    <details name="step" ${id === 'coins' ? html` open` : ''}>
+      <summary><h3 id="${id}-title">${title}</h3></summary>
+      <section id="${id}" aria-labelledby="${id}-title">
+        <p class="about lead">${about}</p>
+        <div class="card">${demo}</div>
+        <div class="wire code">
+          <h4 id="${id}-wire-title">${wire}<span class="hidden"> of “${title}”</span></h4>
+          <div class="log" id="${id}-wire" tabindex="0" role="group" aria-labelledby="${id}-wire-title">
+            <p class="empty">Press a button. Its request appears here as curl, with the answer.</p>
+          </div>
         </div>
-      </div>
-    </section>
+      </section>
+    </details>
   </li>`;
 }
 
@@ -158,8 +159,8 @@ const STEPS = [
 const pane = (id: string, name: string): Html =>
   html`<section class="pane stack" aria-labelledby="${id}-name" data-pane="${id}">
     <header class="row">
-      <h4 id="${id}-name">${name}’s screen</h4>
-      <span class="chip" data-part="link">not connected</span>
+      <h4 id="${id}-name">${name}<span>’s screen</span></h4>
+      <span class="chip" data-part="link"></span>
     </header>
     <div class="stage" data-part="stage">
       <span data-part="code" class="code-letters">–––––</span><span data-part="phase">no room yet</span>
@@ -183,7 +184,7 @@ const pane = (id: string, name: string): Html =>
     <div class="play" data-part="play" hidden>
       <ul class="walk" data-part="board" aria-label="Where the players stand on ${name}’s screen"></ul>
       <fieldset class="row">
-        <legend>${name} walks, by data of ${name}’s own</legend>
+        <legend>${name} walks</legend>
         ${STEPS.map(([step, sign]) => html`<button type="button" data-step="${step}" aria-label="${name} walks ${step}">${sign}</button>`)}
       </fieldset>
       <form class="row" data-part="message">
@@ -195,16 +196,15 @@ const pane = (id: string, name: string): Html =>
       <p class="said" data-part="heard" role="status"></p>
     </div>
     <fieldset class="row" data-part="colours" hidden>
-      <legend>The host paints both screens</legend>
+      <legend>Paint both screens</legend>
       ${['amber', 'coral', 'mint', 'sky', 'plum'].map((colour) => html`<button type="button" class="small swatch ${colour}" data-colour="${colour}">${colour}</button>`)}
     </fieldset>
   </section>`;
 
 const room: Demo = {
-  about: html`Each screen plays in the room over one WebSocket. An action of a player goes out as an <code>act</code>, and its change comes
-    to both screens as a <code>patch</code>. A screen that was away gets the whole room, so that it needs no history. The host writes the
-    state, each player its own data, and messages go to everybody in the room. Drop a connection, move on both screens, and see. The rooms
-    are public: open this page in another window, and join from the list.`,
+  about: html`Each screen plays in the room over one WebSocket: an action goes out as an <code>act</code>, and its change comes to both
+    screens as a <code>patch</code>. The host writes the state, and each player its own data. Drop a connection, move on both screens, and
+    see. The rooms are public: open this page in another window, and join from the list.`,
   demo: html`<div class="grid panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>
     <h4 id="room-open-title">Open rooms, of other windows too</h4>
     <ul class="stack open-rooms" id="room-open" tabindex="-1" aria-labelledby="room-open-title"></ul>`,
@@ -242,9 +242,10 @@ const signIns: Demo = {
       ><button type="button" id="sign-ins-apple">Sign in with Apple</button>
     </div>
     <div class="row">
-      <button type="button" id="sign-ins-add-google">Add Google</button><button type="button" id="sign-ins-add-apple">Add Apple</button
+      <button type="button" id="sign-ins-add-google" aria-disabled="true">Add Google</button
+      ><button type="button" id="sign-ins-add-apple" aria-disabled="true">Add Apple</button
       ><button type="button" id="sign-ins-merge" aria-disabled="true">Merge the accounts</button
-      ><button type="button" id="sign-ins-earn">Earn coins</button>
+      ><button type="button" id="sign-ins-earn" aria-disabled="true">Earn coins</button>
     </div>
     ${said('sign-ins', 'One person with an account at both providers. Nobody is signed in yet.')}
     <ul class="lines sign-ins" id="sign-ins-list" tabindex="-1" aria-label="Sign-ins of the account">

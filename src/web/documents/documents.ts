@@ -1,11 +1,10 @@
-import type { Playground, Shown } from '../pages/home.ts';
+import { homePage, type Playground, type Shown } from '../pages/home.ts';
 import type { Docs } from './served-documents.ts';
 import { Encoded, type EndpointDeclaration } from '../../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
-import { editionsFrom } from '../encoded-text.ts';
+import { editionOf, editionsFrom, madeOnce } from '../encoded-text.ts';
 import { openapiDocument, type Features } from './openapi.ts';
-import { page } from './endpoints-page.ts';
 import { errorSchemas } from './error-replies.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from '../reference/error-givers.ts';
@@ -33,8 +32,6 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
   const schemas = new Schemas(errorSchemas);
   const features = those({ ...all, ...(operator && { operator }) }, ({ hasOwnPort }) => !hasMetricsPort || hasOwnPort !== true);
   const withSandbox = { ...features, ...(sandbox && { sandbox }) };
-  // The service itself calls the stand-ins for the stores' endpoints, which the stores document. So the pages have only the others.
-  const onPages = { ...features, ...(sandbox && those({ sandbox }, ({ unlimited }) => unlimited !== true)) };
   const shown: Shown = { sandbox: sandbox !== undefined, playground, metrics: !hasMetricsPort };
   const endpoints = discoveryList(withSandbox, schemas);
   const openapi = openapiDocument(features, schemas);
@@ -44,12 +41,12 @@ function write({ features: all, channels, operator, sandbox, playground, hasMetr
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
     // The pages are made in a worker thread, because that takes hundreds of milliseconds of CPU time.
     pages: editionsFrom(new URL('../reference/pages-worker.ts', import.meta.url), () => ({
-      openapi: sandbox === undefined ? openapi : openapiDocument(onPages, new Schemas(errorSchemas)),
+      openapi: sandbox === undefined ? openapi : openapiDocument(withSandbox, new Schemas(errorSchemas)),
       asyncapi,
-      givers: errorGivers(onPages, channels),
+      givers: errorGivers(withSandbox, channels),
     })),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
-    page: new Encoded(page(withSandbox, channels, shown)),
+    page: madeOnce(() => editionOf(homePage(shown, Object.keys(withSandbox)))),
   };
 }
 

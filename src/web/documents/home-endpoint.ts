@@ -4,6 +4,7 @@ import { accepts } from '../../server/http/accepts.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { CACHED } from './served-documents.ts';
+import { sendEdition, SENDS_EDITION } from '../encoded-text.ts';
 import type { DocsServices } from '../text-endpoint.ts';
 
 const SchemaObject = z
@@ -53,12 +54,13 @@ export const root = endpoint({
     openapi: z.string().meta({ description: 'Path of the OpenAPI document.', example: '/openapi.json' }),
     endpoints: z.array(ListedEndpoint),
   }),
+  ...SENDS_EDITION,
   pageUnless: 'format=json',
   example: `curl -s "$base/?format=json"`,
-  handle: ({ query, meta }, { docs }: DocsServices) =>
+  handle: async ({ query, meta }, { docs }: DocsServices) =>
     query.format === 'json' || wantsJson(meta.accept)
       ? new Reply(docs().list, { headers: [CACHED, VARY] })
-      : new Reply(docs().page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
+      : sendEdition(await docs().page(), meta, [CACHED, VARY, ...pageHeaders(meta.origin)], HTML),
 });
 
 /**

@@ -108,7 +108,11 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   events: 'With EVENTS=on only: the events of all accounts, in one order, for servers of the operator.',
   store: 'Signing in with the app store, and proving that an install is genuine.',
   operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` reads and changes.',
-  sandbox: "With STORE=sandbox only: a stand-in for the app store, with Google's interfaces.",
+  sandbox: [
+    'With STORE=sandbox only: a stand-in for Google, Apple and their stores.',
+    '`POST /sandbox/issue` issues what an app would get from a store. With the `purchaseToken`, `transactionId` or `originalTransactionId` of an earlier answer it changes or refunds that purchase, and with `notify` it tells the service, as the store would.',
+    "The other calls are the stand-ins of the stores' own, in the stores' formats. The service calls them as it calls Google and Apple: for keys, purchases, subscriptions, refunds and acknowledgements. With SANDBOX_CHAOS they are slow or fail at random, as those of stores do.",
+  ].join('\n\n'),
 };
 
 const info = {

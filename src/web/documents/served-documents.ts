@@ -11,7 +11,8 @@ export interface Docs {
   readonly openapi: Encoded;
   readonly asyncapi: Encoded;
   readonly list: Encoded;
-  readonly page: Encoded;
+  /** The page at `/`. */
+  readonly page: () => Promise<Edition>;
   /** The texts below /docs, and /llms.txt, by their paths, in the form in which they are sent. */
   readonly pages: () => Promise<ReadonlyMap<string, Edition>>;
 }

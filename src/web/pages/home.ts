@@ -1,5 +1,6 @@
 import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
+import { referencePath } from '../reference/reference-page.ts';
 import { version } from '../version.ts';
 
 /** The part of the start page in which visitors can try the service. */
@@ -20,8 +21,8 @@ export interface Shown {
   readonly metrics: boolean;
 }
 
-/** The HTML of the page at `/`. @param reference the endpoints and channels, a section for each feature */
-export function homePage(shown: Shown, reference: readonly Html[]): string {
+/** The HTML of the page at `/`. @param features the names of the features that have a page below /docs */
+export function homePage(shown: Shown, features: readonly string[]): string {
   return layout({
     title: 'coinop: a realtime-first backend for games',
     description: 'Coins, scores, rooms, pairing, sessions and entitlements for a portfolio of apps and games.',
@@ -44,13 +45,14 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
         <section class="block" id="endpoints" aria-labelledby="endpoints-title">
           <h2 id="endpoints-title">Every endpoint</h2>
           <p class="lead">
-            Every request and reply is JSON. A caller is an install, or the account of a session. In the examples <code>$base</code> stands
-            for the address of this service.
+            Every request and reply is JSON. A caller is an install, or the account of a session. Each page has the calls of a feature, with
+            their fields, their errors, and a form to try them.
           </p>
-          <details class="all">
-            <summary class="button">Show all of them here</summary>
-            ${reference}
-          </details>
+          <ul class="row features">
+            ${features.map((name) => html`<li><a class="button small" href="${referencePath(name)}">${name}</a></li> `)}
+            <li><a class="button small" href="/docs/channels">live channels</a></li>
+            <li><a class="button small" href="/docs#calls">all calls in one list</a></li>
+          </ul>
         </section>
       </main>
       <footer class="wide hint"><p>coinop ${version}. Apache-2.0.</p></footer>`,
@@ -144,7 +146,7 @@ const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])
   ['/health', 'Health', 'Whether the process is alive.'],
   ['/ready', 'Readiness', 'Whether it should get traffic, and why not.'],
   ['/metrics', 'Metrics', 'Prometheus text.'],
-  ['/client.js', 'Client library', 'One module, 6.2 KB gzipped, for pages without a build.'],
+  ['/client.js', 'Client library', 'One module, 6 KB gzipped, for pages without a build.'],
 ];
 
 const TOPICS: readonly (readonly [href: string, name: string, about: string])[] = [

@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { channels } from '../../../src/api.ts';
 import { api } from '../../api.ts';
 import { forFile, start } from '../../harness.ts';
 
 const service = await forFile(start());
 
 describe('GET /', () => {
-  test('lists every endpoint and channel and links to documents and probes, which answer 200', async () => {
+  test('links to the page of each feature, to the list of all calls, to documents and to probes, which answer 200', async () => {
     const { status, headers, body } = await service.get('/');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).toMatch(/^<!doctype html>\s+<html lang="en">/);
-    const text = body.replaceAll('<wbr />', '');
-    for (const { path } of api) expect(text).toContain(`<code>${path}</code>`);
-    for (const { path } of channels) expect(text).toContain(`<b class="method ws">WS</b> <code>${path}</code>`);
-    for (const link of ['/openapi.json', '/asyncapi.json', '/?format=json', '/health', '/ready', '/metrics']) {
+    const listed = (await service.get('/docs')).body as string;
+    for (const { path } of api.filter(({ path }) => !path.startsWith('/sandbox'))) expect(listed.replaceAll('<wbr />', '')).toContain(path);
+    const { tags } = (await service.get('/openapi.json')).body as { tags: { name: string }[] };
+    for (const { name } of tags) expect(body).toContain(`href="/docs/reference/${name}"`);
+    for (const link of ['/docs', '/docs/channels', '/openapi.json', '/asyncapi.json', '/?format=json', '/health', '/ready', '/metrics']) {
       expect(body).toContain(`href="${link}"`);
       expect((await service.get(link)).status).toBe(200);
     }

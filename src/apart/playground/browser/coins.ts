@@ -1,7 +1,7 @@
 import type { Watch } from '/client.js';
 import { byId, formatted, inCoins, leadTo, make, onPress, sayProblem, setEnabled } from '../../../web/browser/dom.ts';
 import { isKept, MAIN_PLAYER } from '../../../web/browser/kept-players.ts';
-import { player, signedIn } from './players.ts';
+import { onOperations, player, signedIn } from './players.ts';
 import { explain } from '../../../web/browser/problems.ts';
 import { showShop } from './shop.ts';
 import { wireOf } from './wire.ts';
@@ -17,14 +17,13 @@ export function showCoins(): void {
   const said = byId('coins-said');
   let last: Operation | undefined;
   const wire = wireOf('coins');
-  const me = player(MAIN_PLAYER, wire, {
-    onOperation({ type, coins, key }, result) {
-      if (pressed.has(key)) return;
-      // The answer came after the page had given up waiting, perhaps even after the page was loaded again.
-      if (result.ok) said.textContent = `The service answered: the ${type} of ${coins} is done, once.`;
-      else sayProblem(said, `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`);
-      void refresh();
-    },
+  const me = player(MAIN_PLAYER, wire);
+  onOperations(MAIN_PLAYER, ({ type, coins, key }, result) => {
+    if (pressed.has(key)) return;
+    // The answer came after the page had given up waiting, perhaps even after the page was loaded again.
+    if (result.ok) said.textContent = `The service answered: the ${type} of ${coins} is done, once.`;
+    else sayProblem(said, `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`);
+    void refresh();
   });
   /** The idempotency keys of the operations that were started by a press and have no answer yet. */
   const pressed = new Set<string>();

@@ -5,12 +5,22 @@ import type { Wire } from './wire.ts';
 /** Milliseconds that a press waits for its answer. A coin operation goes on in the background after that. */
 const PATIENCE_MS = 6000;
 
+type OnOperation = NonNullable<Options['onOperation']>;
+
+const listeners = new Map<string, OnOperation>();
+
+/** Calls back with the result of each operation of a player. Any step's client may finish an operation that an earlier page has left. */
+export function onOperations(name: string, listener: OnOperation): void {
+  listeners.set(name, listener);
+}
+
 /** A player of the playground. The browser stores the player until a person starts over. */
 export function player(name: string, wire: Wire, more: Partial<Options> = {}): Client {
   return coinop({
     url: location.origin,
     name: PREFIX + name,
     timeoutMs: PATIENCE_MS,
+    onOperation: (operation, result) => listeners.get(name)?.(operation, result),
     // A cast, because the client library's type of fetch is looser than the browser's.
     fetch: wire.fetch as unknown as NonNullable<Options['fetch']>,
     WebSocket: wire.socketOf(name[0]!.toUpperCase() + name.slice(1)),

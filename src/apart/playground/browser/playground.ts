@@ -7,7 +7,9 @@ import { forgetPlayers } from '../../../web/browser/kept-players.ts';
 import { showSaves } from './saves.ts';
 import { showRoom } from './room.ts';
 import { showSignIns } from './sign-ins.ts';
+import { showSteps } from './steps.ts';
 
+showSteps();
 showCoins();
 showBoard();
 showSaves();

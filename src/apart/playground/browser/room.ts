@@ -225,7 +225,7 @@ class Screen {
     leadTo(this.#root.querySelector('[data-act="create"]'), this.#root);
     this.#part('inside').hidden = this.#part('colours').hidden = true;
     this.#part('outside').hidden = false;
-    this.#part('link').textContent = 'not connected';
+    this.#part('link').textContent = '';
     this.#part('link').className = 'chip';
     this.#part('phase').textContent = 'no room';
     this.#part('seats').replaceChildren();
@@ -239,7 +239,7 @@ class Screen {
     chip.textContent = { connecting: 'connecting', live: 'live', waiting: 'offline', ended: 'ended' }[state.status];
     chip.className = `chip ${state.status}`;
     setEnabled(this.#button('drop'), state.status === 'live');
-    if (state.status === 'waiting') this.#refused('The connection broke. It comes back by itself, and then sends what you do meanwhile.');
+    if (state.status === 'waiting') this.#refused('Offline. It connects again by itself.');
     if (state.status === 'live') this.#say('');
     if (state.status === 'ended' && state.code !== 'closed')
       this.#leave(

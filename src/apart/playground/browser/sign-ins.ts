@@ -35,12 +35,19 @@ export function showSignIns(): void {
     return undefined;
   };
 
+  /** Turns off the buttons that cannot work with these sign-ins. */
+  const enableFor = (providers: readonly Provider[]): Provider[] => {
+    setEnabled(byId('sign-ins-earn'), providers.length > 0);
+    for (const each of PROVIDERS) setEnabled(byId(`sign-ins-add-${each}`), providers.length > 0 && !providers.includes(each));
+    return [...providers];
+  };
+
   /** Shows the sign-ins of the account and its balance. @returns the providers */
   const show = async (): Promise<Provider[]> => {
     if ((await me.who()).sessionToken === undefined) {
       list.replaceChildren(make('li', { className: 'none', textContent: 'Nobody is signed in' }));
       balance.textContent = '–';
-      return [];
+      return enableFor([]);
     }
     const listed = await me.signIns.list();
     if (!listed.ok) return (tell(listed.error), []);
@@ -55,7 +62,7 @@ export function showSignIns(): void {
       return make('li', { className: 'row' }, make('b', { textContent: NAMES[provider]! }), ...(current ? [chip] : []), button);
     });
     list.replaceChildren(...rows);
-    return listed.signIns.map(({ provider }) => provider as Provider);
+    return enableFor(listed.signIns.map(({ provider }) => provider as Provider));
   };
 
   const signIn = async (provider: Provider): Promise<void> => {
