@@ -128,6 +128,13 @@ test('a path of no page is refused, and shows no other file', async () => {
     expect([path, (await service.get(path)).status]).toEqual([path, 404]);
 });
 
+test('a person who asks for a page that is not there gets a page that leads on, and a program the error', async () => {
+  const asked = (accept: string) => service.get('/docs/coins', { headers: { accept } });
+  const [page, error] = [await asked('text/html'), await asked('application/json')];
+  expect([page.status, page.headers.get('content-type'), error.body.error.code]).toEqual([404, 'text/html; charset=utf-8', 'not_found']);
+  expect(page.body).toContain('<a class="button" href="/docs">');
+});
+
 test('the search finds the sections of all pages by their text', async () => {
   const { ok, sections } = (await service.get('/docs/search.json')).body as {
     ok: boolean;
