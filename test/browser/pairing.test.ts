@@ -23,7 +23,7 @@ describe.skipIf(noBrowser)('pairing', () => {
 
   /** The website of the playground, with an open pairing. */
   async function openWebsite(at = service): Promise<{ website: Page; link: string; token: string }> {
-    const website = await browser.open(at.url, FAILED);
+    const website = await browser.open(`${at.url}#pairing`, FAILED);
     await playgroundReady(website);
     await press(website, '#pairing-open');
     await website.locator('#pairing-qr img').waitFor();
@@ -74,8 +74,9 @@ describe.skipIf(noBrowser)('pairing', () => {
 
   extra('the player of the playground claims in a second tab, and is replaced after asking once its session has ended', async () => {
     const { website, link } = await openWebsite();
+    // The step about coins is closed.
     await press(website, '#coins-earn');
-    await shows(website, '#coins-balance', /^25$/);
+    await expect.poll(() => website.textContent('#coins-balance')).toBe('25');
     const tab = await browser.open(link, FAILED, website.context());
     await shows(tab, '#requester', 'the player of the playground');
     await press(tab, 'button:text("Yes, sign it in")');
@@ -218,6 +219,7 @@ describe.skipIf(noBrowser)('pairing', () => {
     await shows(phone, '#lead', 'The service does not answer.');
     await phone.unroute('**/v1/pair/claim');
     await press(phone, 'button:text("Try again")');
+    await shows(phone, 'h1', 'Sign in the other screen?');
     await phone.focus('#name');
     await phone.keyboard.press('Tab');
     expect(await phone.evaluate('document.activeElement.textContent')).toBe('Yes, sign it in');

@@ -43,6 +43,8 @@ async function answer(path: string, { docs }: DocsServices, meta: RequestMeta) {
   return sendEdition(edition, meta, [CACHED], ending === '.md' ? MARKDOWN : TEXT);
 }
 
+const NOT_FOUND = 'Without such a page a client that accepts `text/html` gets 404 with a page for people in place of the error.';
+
 const name = z.string().meta({ description: 'Its name: `client`, or `client.md` for its Markdown.', example: 'client' });
 
 export const guideDocs = endpoint({
@@ -51,6 +53,7 @@ export const guideDocs = endpoint({
   operationId: 'getGuide',
   caller: 'none',
   summary: 'A guide as an HTML page, or as Markdown.',
+  description: NOT_FOUND,
   ...SENDS_EDITION,
   params: z.object({ page: name }),
   reply: z.object({}),
@@ -67,6 +70,7 @@ export const folderDocs = endpoint({
   operationId: 'getGuideInFolder',
   caller: 'none',
   summary: 'The page of a feature with its calls, another guide, or a sample that guides name.',
+  description: NOT_FOUND,
   ...SENDS_EDITION,
   params: z.object({
     folder: z.string().meta({ description: '`reference`, `operations` or `examples`.', example: 'reference' }),

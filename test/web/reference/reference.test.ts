@@ -129,10 +129,11 @@ test('a path of no page is refused, and shows no other file', async () => {
 });
 
 test('a person who asks for a page that is not there gets a page that leads on, and a program the error', async () => {
-  const asked = (accept: string) => service.get('/docs/coins', { headers: { accept } });
-  const [page, error] = [await asked('text/html'), await asked('application/json')];
-  expect([page.status, page.headers.get('content-type'), error.body.error.code]).toEqual([404, 'text/html; charset=utf-8', 'not_found']);
-  expect(page.body).toContain('<a class="button" href="/docs">');
+  const asked = (accept: string) => fetch(`${service.url}/docs/coins`, { headers: { accept } });
+  const page = await asked('text/html');
+  expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+  expect(await page.text()).toContain('<a class="button" href="/docs">');
+  expect(await (await asked('application/json')).json()).toMatchObject({ ok: false, error: { code: 'not_found' } });
 });
 
 test('the search finds the sections of all pages by their text', async () => {

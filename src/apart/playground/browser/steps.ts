@@ -8,10 +8,10 @@ export function showSteps(): void {
   if (named) named.open = true;
   for (const summary of document.querySelectorAll<HTMLElement>('.step summary')) {
     const step = summary.parentElement as HTMLDetailsElement;
-    step.addEventListener('toggle', () => {
-      if (!step.open || document.activeElement !== summary) return;
-      step.scrollIntoView({ block: 'nearest' });
+    summary.addEventListener('click', () => {
+      if (step.open) return;
       history.replaceState(null, '', `#${step.querySelector('section')!.id}`);
+      step.addEventListener('toggle', () => step.scrollIntoView({ block: 'nearest' }), { once: true });
     });
   }
 }
