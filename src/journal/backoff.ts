@@ -4,7 +4,8 @@ const FIRST_BACKOFF_MS = 60_000;
 const LONGEST_BACKOFF_MS = 30 * 60_000;
 
 /**
- * How long to wait after failed checks in a row, in milliseconds. The jitter spreads checks that failed together in one outage.
+ * How long to wait after a number of failed checks in a row, in milliseconds. The time is partly random, to spread checks that failed at
+ * the same time in an outage.
  * @param faults number of failed checks in a row, 1 or more
  */
 export function backoffMs(faults: number): number {

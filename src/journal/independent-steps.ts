@@ -2,7 +2,7 @@
 export class IndependentSteps {
   readonly #failures: unknown[] = [];
 
-  /** Awaits a step, and remembers its error if it fails. @returns undefined if the step failed */
+  /** Awaits a step, and keeps its error if it fails. @returns undefined if the step failed */
   async at<Done>(step: Promise<Done>): Promise<Done | undefined> {
     return step.catch((error: unknown) => void this.#failures.push(error));
   }

@@ -6,21 +6,23 @@ import type { ScriptRunner } from '../redis/script-runner.ts';
 export interface JournalOptions {
   /** The name of the journal's queue in Redis. */
   readonly name: string;
-  /** Milliseconds after which the queue takes over unfinished work: more than any decision takes. */
+  /** The queue takes over unfinished work after this many milliseconds. This is longer than any decision takes. */
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
-  /** Logs the failures of steps after a decision. */
+  /** Logs failures of the steps that follow a decision. */
   readonly log?: Logger | undefined;
   /** The time by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Work on keys of several slots, which no single script can do: the deletion of an account, the move of a guest, a purchase.
+ * A journal runs work on keys of several slots, which a single script cannot do: the deletion of an account, the move of a guest, a
+ * purchase.
  *
- * One script in one slot decides. The steps that follow may be repeated and may stop anywhere: each step finds in Redis what is left to do.
- * Before the decision an entry goes into the queue, due `takeOverMs` later. If this process dies, any other process takes the entry from
- * the queue and finishes the steps (`Queue` says why no entry gets lost).
+ * First, one script in one slot decides whether the work is done. The steps that follow may stop at any point and may be repeated, because
+ * each step reads in Redis what is left to do. Before the decision an entry is put into the queue, which is due `takeOverMs` later. If this
+ * process dies, any other process takes the entry from the queue and finishes the steps. The comment of `Queue` explains why no entry gets
+ * lost.
  */
 export class Journal {
   readonly #options: JournalOptions;
@@ -28,8 +30,8 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    // The queue is durable: on a Cluster a failover could otherwise lose the entry and keep the decision, and no process would do the later
-    // steps.
+    // The queue is durable, because on a Cluster a failover could otherwise lose the entry but keep the decision, and no process would take
+    // the later steps.
     this.#queue = new Queue(options.name, options.scripts, true);
   }
 
@@ -51,7 +53,7 @@ export class Journal {
     const ahead = await this.#queue.ahead(member, now() + takeOverMs);
     const decision = await decide(ahead.act, ahead.seenAt === '' ? undefined : Number(ahead.seenAt));
     const done = follow(decision).then(
-      // If `settle` fails, the queue does the member's work once more, which does no harm.
+      // If `settle` fails, the queue starts the member's work once more, which does no harm.
       (nextAt) => this.#queue.settle(member, ahead, nextAt).catch(() => {}),
       (error: unknown) =>
         log?.warn({ reason: (error as Error).message, queue: name, member }, 'the steps after a decision failed: the queue tries again'),
@@ -59,7 +61,10 @@ export class Journal {
     return { decision, done };
   }
 
-  /** As `begin`, for an act that takes all steps. @param act resolves with the time at which the member is due again; undefined: never */
+  /**
+   * Does the same as `begin`, for an `act` that decides and takes all later steps.
+   * @param act resolves with the time at which the member is due again; undefined: never
+   */
   async run(member: string, act: (name: string, dueAt: number | undefined) => Promise<number | undefined>): Promise<void> {
     const { done } = await this.begin(member, act, async (nextAt) => nextAt);
     await done;

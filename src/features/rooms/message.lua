@@ -1,4 +1,4 @@
--- Sends a message to the sockets of a room. Redis does not store messages: a player without a socket does not get the message.
+-- Sends a message to the sockets of a room. Redis does not store messages, so a player without a socket does not get the message.
 -- KEYS room
 -- ARGV account_id, seat_id, order, tab, is_whole, to, data, ttl_ms
 -- Shared key_game

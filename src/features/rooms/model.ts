@@ -16,13 +16,16 @@ export const MAX_PLAYERS = 64;
  */
 export const DATA_LIMIT_BYTES = 1024;
 
-/** The most bytes of a room's state as JSON text in UTF-8. Every change of the room may send the whole state to every watcher. */
+/**
+ * The most bytes of a room's state as JSON text in UTF-8. The bound is low because every change of the room may send the whole state to
+ * every watcher.
+ */
 export const STATE_LIMIT_BYTES = 8 * 1024;
 
-/** The letters of room codes: no vowels, so that no code is a word, and no Y, which is often read as a vowel. */
+/** The letters of room codes. There are no vowels, so that no code is a word, and no Y, which is often read as a vowel. */
 const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 
-/** The letters of a code: 3.2 million codes (`CODE_COUNT`). */
+/** The number of letters of a code. This gives 3.2 million codes (`CODE_COUNT`). */
 const CODE_LENGTH = 5;
 const CODE = new RegExp(`^[${CODE_LETTERS}]{${CODE_LENGTH}}$`);
 
@@ -45,7 +48,7 @@ export function codeOf(number: number): string {
 export const RoomCode = z
   .string()
   .transform((text) => (text.length > LONGEST_TYPED ? '' : text.replace(/[\s\p{Pd}]/gu, '').toUpperCase()))
-  .meta({ description: 'Five letters of BCDFGHJKLMNPQRSTVWXZ; case, spaces and dashes do not matter.', example: 'BCDFG' });
+  .meta({ description: 'Five letters of BCDFGHJKLMNPQRSTVWXZ. Case, spaces and dashes do not matter.', example: 'BCDFG' });
 
 export function isRoomCode(text: string): boolean {
   return CODE.test(text);
@@ -53,7 +56,7 @@ export function isRoomCode(text: string): boolean {
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** The number of the week in which a time lies: whole weeks since 1970. */
+/** The number of the week to which a time belongs: the number of whole weeks since 1970. */
 function weekOf(at: number): number {
   return Math.floor(at / WEEK_MS);
 }
@@ -65,16 +68,16 @@ function weekOf(at: number): number {
 export const SEATS_KEPT_SECONDS = 15 * 86_400;
 
 /**
- * A time in each week of which an account may have a set of seats at the time `at`. The next week is among them, because the clock of
- * another process may be ahead.
+ * At the time `at` an account may have sets of seats of several weeks. Gives a time in each of these weeks. The next week is included,
+ * because the clock of another process may be ahead.
  */
 export function weeksWithSeats(at: number): number[] {
   return [-2, -1, 0, 1].map((weeks) => at + weeks * WEEK_MS);
 }
 
 /**
- * The times of `weeksWithSeats`, in an order in which each week keeps its position when a new week begins. The cursor of a long export
- * names a week by its position.
+ * The times of `weeksWithSeats`, in an order in which each week keeps its position when a new week begins. This is needed because the
+ * cursor of a long export names a week by its position.
  */
 export function weeksInPlace(at: number): number[] {
   const weeks = weeksWithSeats(at);
@@ -84,15 +87,18 @@ export function weeksInPlace(at: number): number[] {
 export const roomKeys = {
   /** A hash: the room, with the fields that `room.lua` lists. Changes and messages are published on a channel with the name of the key. */
   room: (code: string) => `{room:${code}}`,
-  /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
+  /** A sorted set: the players' connections. The score is the time at which the lease of a connection ends (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
   /** A text that marks a ticket as used. The key expires after the ticket. */
   usedTicket: (code: string, id: string) => `{room:${code}}:ticket:${id}`,
   /** A set: the codes of rooms in which the account took a seat in the week of `at`. The account may have left some of these rooms. */
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
-  /** The name of the queue of rooms: room codes by the time at which `presence.lua` has to run for the room. */
+  /** The name of the queue of rooms. Its members are room codes. A room is due at the time at which `presence.lua` has to run for it. */
   due: 'rooms:due',
-  /** A hash by which processes know since when they could take channels (`channel-uptime.ts`). The tags lie on all primaries of a Cluster. */
+  /**
+   * A hash from which processes read the time since which they could always accept channels (`channel-uptime.ts`). There are enough tags to
+   * have one on each primary of a Cluster.
+   */
   served: (tag: number) => `{served:${tag}}`,
 };
 
@@ -114,8 +120,8 @@ export const FreeJson = z.unknown().superRefine((value, context) => {
 /** Accepts any JSON of at most `limitBytes` bytes, and gives its text, which is stored and sent. */
 export function jsonText(limitBytes: number) {
   return FreeJson.transform((value, context) => {
-    // The value is cheap to encode, because the pipeline refuses bodies that are nested deeper than MAX_JSON_DEPTH. 3,500 levels would cost
-    // 10 ms.
+    // The value is cheap to encode, because the pipeline refuses bodies that are nested deeper than MAX_JSON_DEPTH. Without this bound, a
+    // value with 3,500 levels would take 10 ms.
     const text = JSON.stringify(value);
     if (Buffer.byteLength(text) <= limitBytes) return text;
     context.issues.push({ code: 'custom', message: `Must be at most ${limitBytes} bytes of JSON`, input: value });
@@ -123,7 +129,7 @@ export function jsonText(limitBytes: number) {
   });
 }
 
-/** The same schema, but it refuses a member with the name `__proto__`, which `z.record` would drop without an error. */
+/** Makes a schema that also refuses a member with the name `__proto__`, which `z.record` would drop without an error. */
 export function withoutProto<Members extends z.ZodType>(members: Members) {
   return z.preprocess((value, context) => {
     if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__'))
@@ -141,7 +147,7 @@ export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 
 export const PlayerId = z
   .string()
-  // Scripts get player ids in lines and separated by blanks, so an id must contain no line break and no blank.
+  // Scripts get player ids in lines or separated by blanks, so an id must not contain a line break or a blank.
   .regex(/^p[1-9]\d{0,14}$/, 'Must be the id of a player')
   .meta({ description: "The player's id in this room: p1, p2, … in the order of joining. No id is given twice.", example: 'p2' });
 
@@ -149,7 +155,7 @@ export const Player = z
   .object({
     id: PlayerId,
     name: z.string(),
-    ready: z.boolean().meta({ description: 'Shown to the other players; the host may start regardless.' }),
+    ready: z.boolean().meta({ description: 'Shown to the other players. The host may start the room even if players are not ready.' }),
     connected: z
       .boolean()
       .meta({ description: "Whether the player has a connection on the room's live channel. A game that only uses HTTP can ignore it." }),
@@ -194,7 +200,7 @@ export const Writers = z.enum(['host', 'players', 'server']).meta({
   description: "Who may write the game's state: the host, every player, or only a server with a key.",
 });
 
-/** For how many seconds a player may be away before the seat is free. */
+/** A player may be away for this many seconds before the seat becomes free. */
 export const SeatGrace = z
   .number()
   .int()
@@ -204,7 +210,7 @@ export const SeatGrace = z
   .meta({
     description:
       'Seconds, 1 to 3600: a player who had a channel and has had none for that long loses the seat, as with `leave`. `null`: the player ' +
-      'keeps the seat. Time in which no process could take a channel does not count, and the grace begins anew after it.',
+      'keeps the seat. Time in which no process could accept a channel does not count, and the grace begins anew after it.',
     example: 30,
   });
 
@@ -230,7 +236,7 @@ export const Room = z
     phase: z.enum(['lobby', 'playing', 'ended']),
     seq: z.number().int().min(1).meta({ description: 'Rises by one with every change.' }),
     hostId: PlayerId.nullable().meta({
-      description: "The host; once all players have left, the last host. `null` in a server's room, which has none.",
+      description: "The host. After all players have left, it is the last host. `null` in a server's room, which has no host.",
     }),
     minPlayers: PlayerCount,
     maxPlayers: PlayerCount,
@@ -246,7 +252,7 @@ export const Room = z
     updatedAt: z.iso.datetime(),
     startedAt: z.iso.datetime().optional(),
     endedAt: z.iso.datetime().optional(),
-    expiresAt: z.iso.datetime().meta({ description: 'When the room expires if it does not change before.' }),
+    expiresAt: z.iso.datetime().meta({ description: 'The time at which the room expires, unless it changes before.' }),
     nextCode: z.string().optional().meta({ description: 'Code of the lobby of the rematch.' }),
   })
   .meta({
@@ -290,7 +296,7 @@ export const You = z
       .meta({ description: "The player's id in this room, or `server` for a server in a room without a host.", example: 'p1' }),
     host: z.boolean(),
     private: z.unknown().optional().meta({ description: 'The part that only this player sees. Left out before the first `private`.' }),
-    order: z.number().int().min(0).optional().meta({ description: 'The last order of the tab, 0 at first. Only if a tab was named.' }),
+    order: z.number().int().min(0).optional().meta({ description: 'The last order of the tab, 0 at first. Left out if no tab was named.' }),
   })
   .meta({
     id: 'Seat',
@@ -300,10 +306,10 @@ export const You = z
 
 export const RoomReply = z.object({ room: Room }).meta({ id: 'RoomReply' });
 
-/** The receivers of a message whom it does not reach. */
+/** The receivers of a message who do not get it. */
 export const Away = z.array(z.string()).meta({
   description:
-    'For `message`: the receivers without a welcomed channel, who miss it: those of `to`, else the other players. Left out if there are none.',
+    'For `message`: the receivers who miss it, because they have no welcomed channel. Receivers are the players of `to` or, without `to`, the other players. Left out if nobody misses it.',
   example: ['p2'],
 });
 
@@ -312,7 +318,10 @@ export const SeatedReply = z
     room: Room,
     you: You,
     away: Away.optional(),
-    replayed: z.literal(true).optional().meta({ description: 'The tab has already done this order: nothing changed.' }),
+    replayed: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'True if the tab had already done an act with this order, so that nothing changed.' }),
   })
   .meta({ id: 'SeatedReply' });
 
@@ -329,7 +338,7 @@ export interface OwnSeat {
   readonly order?: number | undefined;
 }
 
-/** The seat `you` of an answer or a message, as JSON text. The text is joined by hand, because the private part is already JSON text. */
+/** The seat `you` of an answer or a message, as JSON text. The text is joined from parts, because the private part is already JSON text. */
 export function youJson({ playerId, host, private: own, order }: OwnSeat): string {
   const private_ = own === undefined ? '' : `,"private":${own.text}`;
   return `{"playerId":"${playerId}","host":${host}${private_}${order === undefined ? '' : `,"order":${order}`}}`;
@@ -348,7 +357,7 @@ export function seatedReply(fields: RoomFields, you: OwnSeat, isReplayed = false
   return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)}${isReplayed ? ',"replayed":true' : ''}${more}}`);
 }
 
-/** The member `away` of an answer to a message, as JSON text; '' if nobody is away. The ids need no escapes. */
+/** The member `away` of an answer to a message, as JSON text, or '' if nobody is away. The ids need no escapes. */
 export function awayText(away: readonly string[] = []): string {
   return away.length === 0 ? '' : `,"away":["${away.join('","')}"]`;
 }

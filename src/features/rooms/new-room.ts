@@ -24,7 +24,7 @@ const createScript = defineScript({
   durable: true,
 });
 
-/** The most random codes that are tried for a new room. If half of all codes are taken, one new room in a million gets no code. */
+/** At most this many random codes are tried for a new room. If half of all codes are taken, one new room in a million gets no code. */
 const CODE_TRIES = 20;
 
 export interface NewRoomSettings {
@@ -36,7 +36,7 @@ export interface NewRoomSettings {
   tags: z.output<typeof Tags>;
   /** The game's public state as JSON text. */
   stateText: string;
-  /** Whether the room starts when all seats are taken and no player is away. Clients do not see this setting. */
+  /** Whether the room starts by itself when all seats are taken and no player is away. Clients do not see this setting. */
   startWhenFull: boolean;
   seatGraceSeconds?: number | null | undefined;
 }
@@ -73,8 +73,8 @@ export function settingsOf(
 
 /**
  * The fields of a new room.
- * @param of `host`: the record of the first player (`newPlayer`); undefined for a room without a host. `at`: when the room is created, in
- * milliseconds since 1970
+ * @param of `host`: the record of the first player (`newPlayer`), or undefined for a room without a host. `at`: the time at which the room
+ * is created, in milliseconds since 1970
  */
 export function newRoomFields(
   { code, host, at, ttlMs }: { readonly code: string; readonly host: string | undefined; readonly at: number; readonly ttlMs: number },

@@ -1,11 +1,11 @@
 import { hasMember, isMember, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
 
-/** The changed fields of a room by name, with their texts before the change. Undefined: the field did not exist. */
+/** The texts that the changed fields of a room had before the change, by the name of the field. Undefined if the field did not exist. */
 export type FieldsBefore = ReadonlyMap<string, string | undefined>;
 
 /**
- * The length in characters up to which a changed JSON text is replaced as a whole. To compare the members of a shorter text would cost more
- * than it saves.
+ * If a changed JSON text has at most this many characters, it is replaced as a whole, because it would cost more to compare its members
+ * than that saves.
  */
 const REPLACED_WHOLE = 128;
 
@@ -31,7 +31,7 @@ export function patchOps(before: FieldsBefore, now: RoomFields): string {
 }
 
 /**
- * Adds the operations for the list of players. Players who left are removed from the last to the first; new players are at the end of the
+ * Adds the operations for the list of players. Players who left are removed, from the last to the first. New players are at the end of the
  * list.
  */
 function comparePlayers(ops: string[], before: FieldsBefore, now: RoomFields): void {
@@ -40,7 +40,8 @@ function comparePlayers(ops: string[], before: FieldsBefore, now: RoomFields): v
   let staying = ids;
   if (before.has('players')) {
     const seated = seatedIn(before.get('players')!);
-    // A failover may bring back a player who had left. All players from the first new player on are removed and added again.
+    // A failover may bring back a player who had left, and not at the end. So all players from the first new player on are removed and
+    // added again.
     const added = ids.findIndex((id) => !seated.includes(id));
     staying = added === -1 ? ids : ids.slice(0, added);
     for (let place = seated.length - 1; place >= 0; place--) if (!staying.includes(seated[place]!)) ops.push(remove(`/players/${place}`));

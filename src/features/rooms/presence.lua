@@ -1,5 +1,5 @@
--- Marks the players of a room as connected or away, by the leases of their connections. Passes on the role of a host who is away for too
--- long. Frees the seat of a player who is away for longer than the room's seatGraceSeconds.
+-- Marks the players of a room as connected or away, by the leases of their connections. If the host is away for too long, makes another
+-- player the host. If a player is away for longer than the room's seatGraceSeconds, frees the player's seat.
 -- KEYS room, leases
 -- ARGV event, account_id, tab, members, lease_ms, grace_ms, silent_ms, served_since, ttl_ms
 -- Prologue check-caller.lua
@@ -7,10 +7,10 @@
 -- Library room.lua: find_room, public_fields, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, fills_up, start_room, set_host, vacate, settle
 -- Answers seated(player id, is host, due at or '', private, last order of the tab, field, value …) checked(next check or '', due at or '', members without a lease, field, value …) room_not_found not_in_room
 --
--- Each connection of a player or a server on the room's channel has a lease, which its process renews, so the leases of a dead process run
--- out. The sorted set `leases` has the members "<account id>:<connection id>" (`server` in place of a server's account id) by the time at
--- which the lease ends. `event` says what happens to the leases of `members`: `hello` and `grant` grant them, `renew` extends those that have
--- not ended, `bye` ends them, `check` changes none.
+-- Each connection of a player or a server on the room's channel has a lease. The process of the connection renews the lease, so the leases
+-- of a dead process run out. The sorted set `leases` has the members "<account id>:<connection id>", or "server:<connection id>" for a
+-- server. The score is the time at which the lease ends. `event` tells the script what to do with the leases of `members`: `hello` and
+-- `grant` grant them, `renew` extends those that have not ended, `bye` ends them, and `check` changes none.
 --
 -- account_id    of the caller of `hello`; '' for a server
 -- silent_ms     for how long nothing had come from the connection that ended (`bye`) because its network was down
@@ -33,14 +33,14 @@ elseif event == 'hello' then
   you, is_guests = seat_of(found, account_id, guest_set(moved_in))
   if not you then return {'not_in_room'} end
   if is_guests then keep(found, you .. ':account', account_id) end
-  -- An act before the channel does not keep the room in lists after the channel has ended.
+  -- The player now has a channel. An act from before it must not keep the room in lists after the channel has ended.
   drop(found, you .. ':acted')
 end
 
 local function account_of(member) return string.match(member, '^[^:]+') end
 
--- The queue must hold the room before a lease is granted. `renew` does not grant a lease that has ended, because the room may have left the
--- queue.
+-- The room must be in the queue before a lease is granted. So `renew` does not grant a lease that has ended, because the room may have left
+-- the queue.
 local lease_end = at + tonumber(lease_ms)
 local without, went_at = {}, {}
 for member in string.gmatch(members, '%S+') do
@@ -51,7 +51,7 @@ for member in string.gmatch(members, '%S+') do
   else without[#without + 1] = member end
 end
 
--- A lease that ran out was last renewed `lease_ms` before its end. The player is taken to be away since the last renewal.
+-- A lease that ran out was last renewed `lease_ms` before its end. The player counts as away since that renewal.
 local ended = redis.call('ZRANGEBYSCORE', leases, '-inf', at, 'WITHSCORES')
 for index = 1, #ended, 2 do went_at[account_of(ended[index])] = tonumber(ended[index + 1]) - tonumber(lease_ms) end
 if #ended > 0 then redis.call('ZREMRANGEBYSCORE', leases, '-inf', at) end
@@ -90,8 +90,8 @@ end
 if next(is_leaving) then vacate(found, is_leaving)
 elseif event == 'hello' and not next(is_away_since) and fills_up(found) then start_room(found) end
 
--- The time at which an absent host loses the role of host. nil: the host keeps the role. A host who plays over HTTP only was never on the
--- channel, so this host has no away time and keeps the role.
+-- The time at which an absent host stops being the host, or nil if the host remains. A host who plays only over HTTP never had a channel,
+-- so such a host does not count as away, and remains the host.
 local host_away_since = found.host and is_away_since[found.host]
 local host_due = host_away_since and not is_leaving[found.host] and host_away_since + tonumber(grace_ms) or nil
 if host_due and host_due <= at and first_here and found.phase ~= 'ended' then set_host(found, first_here) end

@@ -29,10 +29,10 @@ const presenceScript = defineScript({
  */
 const LEASE_MS = 10_000;
 
-/** How often a process renews its leases, in milliseconds. Two renewals may fail before a lease ends. */
+/** The interval at which a process renews its leases, in milliseconds. Two renewals may fail before a lease ends. */
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often each process polls the queue for due rooms, in milliseconds. */
+/** The interval at which each process polls the queue for due rooms, in milliseconds. */
 const POLL_INTERVAL_MS = 1000;
 
 /** The most due rooms that a process takes in one poll. */
@@ -44,7 +44,10 @@ const ROOMS_A_POLL = 1000;
  */
 export const CHECK_LEASE_MS = 5000;
 
-/** The number of rooms for which scripts are sent together: enough to fill a round trip, few enough that requests are served in between. */
+/**
+ * The number of rooms for which scripts are sent together. These are enough to fill a round trip, and few enough that requests are served
+ * in between.
+ */
 const ROOMS_AT_ONCE = 100;
 
 /** The channel on which scripts publish the id of an account that moved, was banned or deleted, or whose session ended. */
@@ -57,63 +60,66 @@ export interface PresenceOptions {
   readonly log: Logger;
   readonly now: () => number;
   readonly roomList: Pick<RoomList, 'changed'>;
-  /** Whether this process takes no new channels any more. */
+  /** Whether this process does not accept new channels any more. */
   readonly isDraining?: () => boolean;
   /** False while the private Redis would end at its next write. Default: true */
   readonly mayWrite?: () => boolean;
-  /** How often this process renews its leases, in milliseconds. Default: RENEW_INTERVAL_MS. */
+  /** The interval at which this process renews its leases, in milliseconds. Default: RENEW_INTERVAL_MS. */
   readonly renewalMs?: number;
 }
 
 /**
- * Called at most once for a connection, when its caller may not act any more and its lease ends.
+ * Called at most once for a connection: when its caller may not act any more, and its lease ends.
  * @param reason the refusal for the caller
  */
 type Lost = (reason: Refusal) => void;
 
-/** A connection with a lease of this process. */
+/** A connection of this process that has a lease. */
 interface Connected {
   /** Undefined for a server. Its key is checked by its channel. */
   readonly caller: Caller | undefined;
   readonly lost: Lost;
 }
 
-/** What stands in place of an account id for the connection of a server. No account has this id. */
+/** The text that a server's connection has in place of an account id. No account has this id. */
 export const SERVER = 'server';
 
 /** A hello that is running. */
 interface Greeting {
   /**
-   * Whether the caller's account was published on STANDINGS_CHANNEL since the hello began. The script of the hello may have checked the
-   * caller before the change.
+   * Whether the caller's account was published on STANDINGS_CHANNEL since the hello began. If so, the caller is checked again, because the
+   * script of the hello may have checked the caller before the change.
    */
   isTold: boolean;
 }
 
-/** The error codes after which a caller may not act any more. */
+/** If the check of a caller fails with one of these error codes, the caller may not act any more. */
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned', 'account_deleted']);
 
 /**
  * Keeps leases in Redis for the players and servers that are connected to this process, and checks rooms whose leases ran out, or in which
  * a player was away for too long.
  *
- * The rule: a room with leases is in the queue, due no later than the end of its first lease. When the room is due, any process checks it.
- * No script writes both the leases and the queue, so the order of the steps keeps the rule true if a process dies between two steps. Before
- * `hello` grants a lease, it puts an entry for the connection into the queue, due before the lease ends. Each check makes the room due
- * again at the end of its first lease. A renewal only extends a lease: the room's next check is then early, and makes the room due later. A
- * renewal never grants a lease: a process that was cut off from Redis for longer than a lease first puts the room into the queue, as for a
- * hello. If a `bye` is lost, the lease runs out.
+ * The rule is: a room with leases is in the queue, and is due at the latest when its first lease ends. When the room is due, any process
+ * checks it. No script writes both the leases and the queue, so the order of the steps keeps the rule true if a process dies between two
+ * steps. Before `hello` grants a lease, it puts an entry for the connection into the queue, due before the lease ends. Each check makes the
+ * room due again at the end of its first lease. A renewal only extends a lease, so the room's next check comes early, and makes the room
+ * due later. A renewal never grants a lease. If a process was cut off from Redis for longer than a lease, it first puts the room into the
+ * queue, as for a hello. If a `bye` is lost, the lease runs out.
  */
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #queue: DueQueue;
   /** The connections of this process that have leases, by room code and by member of `leases` (`memberOf`). */
   readonly #members = new Map<string, Map<string, Connected>>();
-  /** The number of this process's leases by account. Most accounts that are published on STANDINGS_CHANNEL have none. */
+  /** The number of this process's leases by account. Most accounts that are published on STANDINGS_CHANNEL have no lease here. */
   readonly #counts = new Map<string, number>();
   /** The running hellos by account. Their connections are not in `#members` yet. */
   readonly #greetings = new Map<string, Set<Greeting>>();
-  /** The published accounts whose rooms are being renewed. The value says whether the account was published again during the renewal. */
+  /**
+   * The accounts that were published on STANDINGS_CHANNEL and whose leases are now being renewed. The value says whether the account was
+   * published again during the renewal.
+   */
   readonly #toldAgain = new Map<string, boolean>();
   readonly #served: ServedTime;
   readonly #timer: NodeJS.Timeout;
@@ -121,7 +127,8 @@ export class Presence {
   constructor(options: PresenceOptions) {
     this.#options = options;
     const { subscriber } = options;
-    // A change of an account that is published takes effect at once. If the subscriber is disconnected, the next renewal finds the change.
+    // If a change of an account is published, it takes effect at once. If the subscriber is disconnected, the next renewal finds the
+    // change.
     subscriber.on('message', (channel, accountId) => channel === STANDINGS_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(STANDINGS_CHANNEL).catch(() => {}));
     this.#served = new ServedTime(options);
@@ -171,7 +178,7 @@ export class Presence {
     }
   }
 
-  /** As `hello`, for a connection of a server, whose key its channel has checked. @returns the last order of the tab */
+  /** Does the same as `hello` for a connection of a server. The channel has checked the server's key. @returns the last order of the tab */
   async helloServer(code: string, connectionId: string, tab?: string): Promise<number | undefined | 'room_not_found'> {
     const member = memberOf(SERVER, connectionId);
     const seat = await this.#seat(code, undefined, member, tab);
@@ -213,7 +220,7 @@ export class Presence {
     await this.#end(code, [member], silentMs);
   }
 
-  /** Makes a room due within a second, for a change of its settings that is about to be made. */
+  /** Makes a room due within a second. Call it before a change of the room's settings. */
   async checkSoon(code: string): Promise<void> {
     await this.#queue.ahead(code, this.#options.now() + POLL_INTERVAL_MS);
   }
@@ -225,15 +232,15 @@ export class Presence {
     await this.#queue.close();
   }
 
-  /** Handles the message that an account moved, was banned or deleted, or that one of its sessions ended. */
+  /** Handles a message on STANDINGS_CHANNEL: an account moved, or was banned or deleted, or one of its sessions ended. */
   #told(accountId: string): void {
     for (const greeting of this.#greetings.get(accountId) ?? []) greeting.isTold = true;
     if (this.#counts.has(accountId)) void this.#renewTold(accountId);
   }
 
   /**
-   * Renews the leases of an account that was published. Only one renewal of an account runs at a time. If the account is published again
-   * during the renewal, however often, one more renewal follows.
+   * Renews the leases of an account that was published on STANDINGS_CHANNEL. Only one renewal of an account runs at a time. If the account
+   * is published again during the renewal, however often, one more renewal follows.
    */
   async #renewTold(accountId: string): Promise<void> {
     const isUnderWay = this.#toldAgain.has(accountId);
@@ -274,9 +281,9 @@ export class Presence {
   }
 
   /**
-   * Renews the leases of some members in a room. Ends the leases of callers who may not act any more: their session ended, their account
-   * was banned or deleted, or they are guests that moved into a store account, whose installId and sessions are no longer valid. If the
-   * process dies before it ends a lease, the lease runs out.
+   * Renews the leases of some members in a room. Ends the leases of callers who may not act any more, because their session ended, because
+   * their account was banned or deleted, or because they are guests that moved into a store account. If the process dies before it ends a
+   * lease, the lease runs out.
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
     const connected = new Map(members.flatMap((member) => this.#connected(code, member) ?? []));
@@ -286,13 +293,13 @@ export class Presence {
     const gone: string[] = [];
     for (const [member, { caller, lost }] of connected) {
       const reason = caller && reasons.get(keyOf(caller));
-      // If the connection has sent a hello as another caller since, its lease stays.
+      // If the connection has sent a hello as another caller since then, its lease stays.
       if (reason === undefined || this.#members.get(code)?.get(member)?.caller !== caller) continue;
       this.#drop(code, member);
       gone.push(member);
       lost(reason);
     }
-    // A connection that closed during the check of its caller must not get a lease again.
+    // If a connection closed during the check of its caller, it must not get a lease again.
     const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
     await Promise.all([
       gone.length > 0 && this.#end(code, gone),
@@ -305,14 +312,14 @@ export class Presence {
     if (without === '') return;
     const dueAt = this.#options.now() + LEASE_MS;
     await Promise.all(without.split(' ').map((member) => this.#queue.ahead(code, dueAt, connectionOf(member))));
-    // A connection that closed while the room was put into the queue must not get a lease again.
+    // If a connection closed while the room was put into the queue, it must not get a lease again.
     const staying = without.split(' ').filter((member) => this.#members.get(code)?.has(member) === true);
     if (staying.length > 0) await this.#update('grant', code, staying);
   }
 
   /**
-   * The refusal of a caller who may not act any more. Undefined also if the check fails, so that the caller keeps its leases: the primary
-   * of its account may be down.
+   * The refusal for a caller who may not act any more. It is undefined for any other caller, and also if the check itself fails, so that
+   * the caller keeps its leases while the primary of its account is down.
    */
   async #refusalOf(caller: Caller): Promise<Refusal | undefined> {
     try {
@@ -361,8 +368,8 @@ export class Presence {
   }
 
   /**
-   * Makes the room due when an absent host loses the role, or an absent player the seat. Never rejects: if the call fails, that happens when
-   * a lease ends, some seconds later.
+   * Makes the room due at the time at which an absent host stops being the host, or an absent player loses the seat. Never rejects: if the
+   * call fails, the room is checked some seconds later, when a lease ends.
    * @param dueAt milliseconds since 1970; '' if nobody is absent
    */
   async #checkRoom(code: string, dueAt: string): Promise<void> {

@@ -18,7 +18,7 @@ export const readPrivate = defineScript({
   readOnly: true,
 });
 
-/** The player or server for whom a channel was welcomed after its `hello`. */
+/** The player or server for whom the service sent the `welcome` after a channel's `hello`. */
 export type Welcomed =
   | {
       readonly by: Caller;
@@ -29,33 +29,36 @@ export type Welcomed =
     }
   | { readonly by: ServerKey; readonly playerId: 'server'; readonly tab: string | undefined };
 
-/** What a channel remembers of its connection. */
+/** The state of a connection of the channel. */
 export interface ConnectedPlayer {
-  /** The player or server for whom the connection was welcomed, and for whom it acts. Undefined: the connection only watches. */
+  /** The player or server of the last `welcome`, for whom the connection acts. Undefined: the connection only watches. */
   welcomed: Welcomed | undefined;
-  /** The player of the last `welcome` that answered a hello. A welcome for the session of the upgrade request is not remembered. */
+  /** The player of the last `welcome` that answered a hello. A `welcome` because of the session in the upgrade request is not kept here. */
   answered: Welcomed | undefined;
   /** The last private part that was sent to the connection. */
   sent: Private | undefined;
 }
 
-/** Reads the private part of a connection's player, and sends it if it has changed since it was last sent. */
+/** Reads the private part of a connection's player, and sends the part if it has changed since it was last sent. */
 export async function sendPrivatePart(socket: ChannelSocket<ConnectedPlayer>, { scripts }: Pick<Services, 'scripts'>): Promise<void> {
   const { welcomed } = socket.memory;
   if (welcomed === undefined || !('accountId' in welcomed.by)) return;
   const { by, playerId, tab } = welcomed;
   const args = { accountId: by.accountId, playerId, tab: tab ?? '' };
-  // The script checks the caller too: the message that a session has ended may be lost, or arrive late.
+  // The script also checks the caller, because the message that a session has ended may be lost, or may arrive late.
   const [word, field = '', order] = await scripts.runAs(by, readPrivate, { room: roomKeys.room(socket.id) }, args);
   const own = word === 'private' ? privatePart.parse(field) : undefined;
   // While the script ran, the caller may have lost the seat, or the connection may have sent a hello as another caller.
   if (own === undefined || socket.memory.welcomed !== welcomed) return;
-  // The same part is not sent again. Its text is compared too, because after a failover a new change may have the seq of a lost change.
+  // The same part is not sent again. The texts are compared too, because after a failover a new change may have the seq of a lost change.
   if (own.seq === socket.memory.sent?.seq && own.text === socket.memory.sent.text) return;
   sendPart(socket, own, tab === undefined ? undefined : Number(order));
 }
 
-/** Sends a private part to its player, after the room of its change. @param order the last order of the connection's tab */
+/**
+ * Sends a private part to its player, after the state of the room that has the same change.
+ * @param order the last order of the connection's tab
+ */
 export function sendPart(socket: ChannelSocket<ConnectedPlayer>, own: Private, order: number | undefined): void {
   const { playerId } = socket.memory.welcomed!;
   socket.memory.sent = own;

@@ -1,8 +1,8 @@
 import { defineFormat, letters, rest, unquoted, whole, type Parsed } from '../../redis/text-format.ts';
 
 /**
- * The public fields of a room in Redis: the text of each field by its name, as `room.lua` lists them. Each process with watchers of the
- * room has a copy of the fields, and makes the room's JSON from the copy, so that neither Lua nor a process parses the game's state.
+ * The public fields of a room in Redis: the text of each field by its name. `room.lua` lists the fields. Each process with watchers of the
+ * room has a copy of the fields, and makes the room's JSON from the copy. So neither Lua nor a process parses the game's state.
  */
 export type RoomFields = Map<string, string>;
 
@@ -24,15 +24,15 @@ export function seatedIn(players: string): string[] {
 }
 
 /**
- * A player's record: the text of the field with the player's id. It is the inside of a JSON object, without the player's id, data and role
- * of host.
+ * A player's record: the text of the field with the player's id. It is the inside of a JSON object. The members `id`, `data` and `host` are
+ * not in it.
  */
 export const playerRecord = defineFormat('seat', '"ready":<ready>,"connected":<connected>,"joinedAt":"<joinedAt>","name":<name>', {
-  /** Whether the player has said to be ready: `true` or `false`. */
+  /** Whether the player has sent `ready`: `true` or `false`. */
   ready: letters,
   /** Whether the player has a connection on the room's channel: `true` or `false`. */
   connected: letters,
-  /** When the player took the seat, in ISO 8601. */
+  /** The time at which the player took the seat, in ISO 8601. */
   joinedAt: unquoted,
   /** The player's name, as JSON text. */
   name: rest,
@@ -70,8 +70,9 @@ export const roomFields = [
 ] as const;
 
 /**
- * How a room's JSON shows each public field: `text` and `time` in quotes, `json` as it is; `…_or_null` as `null` where the room lacks the
- * field. `players` is shown in another way, and `privateSeq` not at all. Codes, ids and names of games need no escapes.
+ * The form of each public field in a room's JSON: `text` and `time` are in quotes, and `json` is as it is. A field of a kind `…_or_null` is
+ * `null` if the room lacks the field. `players` has its own form, and `privateSeq` is not in the JSON. Codes, ids and names of games need
+ * no escapes.
  */
 const members = {
   code: 'text',
@@ -93,7 +94,7 @@ const members = {
   expiresAt: 'time',
   nextCode: 'text',
   stateSeq: 'json',
-  // `state` is the last member of the JSON: it can be the longest text by far.
+  // `state` is the last member of the JSON, because it can be the longest text by far.
   state: 'json',
 } as const satisfies Record<Exclude<(typeof roomFields)[number], 'players' | 'privateSeq'>, string>;
 
@@ -107,14 +108,14 @@ export function isMember(name: string): name is Member {
 }
 
 /**
- * Whether the room's JSON has the member. A member that may be null is always there.
+ * Whether the room's JSON has the member. It always has a member that may be null.
  * @param text the member's field in Redis; undefined: the room has no such field
  */
 export function hasMember(name: Member, text: string | undefined): boolean {
   return text !== undefined || members[name].endsWith('_or_null');
 }
 
-/** The JSON text of a member of the room's JSON, from the text of the member's field. Undefined: the room's JSON lacks the member. */
+/** The JSON text of a member of the room's JSON, from the text of the member's field. Undefined if the room's JSON lacks the member. */
 export function memberText(name: Member, text: string | undefined): string | undefined {
   const kind = members[name];
   if (text === undefined) return kind.endsWith('_or_null') ? 'null' : undefined;
@@ -151,14 +152,14 @@ export function roomJson(fields: RoomFields): string {
 /** Matches the name of a player's public field, and captures the player's id. */
 export const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
 
-/** A lower bound of the length of the room's JSON in characters, for callers who need not make the JSON to know that it is long. */
+/** A lower bound of the length of the room's JSON, in characters. It shows that the JSON is long without making the JSON. */
 export function leastLengthOf(fields: RoomFields): number {
   let length = 0;
   for (const [name, text] of fields) if (isMember(name) || OF_PLAYER.test(name)) length += text.length;
   return length;
 }
 
-/** A player's private part, which only that player sees. Scripts answer '' for a player without a private part. */
+/** A player's private part, which only that player sees. If a player has no private part, scripts answer ''. */
 export const privatePart = defineFormat('private', '<seq> <text>', {
   /** The `seq` of the change that set the private part. */
   seq: whole,

@@ -1,4 +1,4 @@
--- Performs one action of the lobby in a room, atomically: a room never exceeds maxPlayers and never has two hosts.
+-- Performs one action of the lobby in a room. It is atomic, so a room never has more players than maxPlayers, and never has two hosts.
 -- KEYS room, seats
 -- ARGV action, code, account_id, seat_id, order, tab, is_whole, name, player_id, next_code, settings, now_text, ttl_ms
 -- Shared key_game, seats_kept_seconds
@@ -66,19 +66,19 @@ end
 actions['end'] = function() end_room(found) end
 
 function actions.kick()
-  -- A host cannot kick its own player: the host has to leave. A server may kick any player.
+  -- A host cannot kick itself, but has to leave. A server may kick any player.
   if not is_seated(found, player_id) or player_id == actor then return 'invalid_request' end
   kick_out(found, player_id)
 end
 
 function actions.transfer()
-  -- Nobody can become the host of a server's room: a room with a host ends when all players leave, and a server's room must not.
+  -- Nobody can become the host of a server's room, because a room with a host ends when all players leave, and a server's room must not.
   if not found.host or not is_seated(found, player_id) then return 'invalid_request' end
   if found.host ~= player_id then set_host(found, player_id) end
 end
 
--- Whether a player's public data is longer than `limit`. The more seats a room has, the less data each may have (data_limit of room.lua),
--- so a change of maxPlayers is refused if a player has more.
+-- Whether a player's public data is longer than `limit`. The more seats a room has, the less data each player may have (data_limit of
+-- room.lua), so a change of maxPlayers is refused if a player has more data.
 local function has_data_above(limit)
   for _, data in ipairs(seat_fields(room, seated_ids(found.players), '.data')) do
     if data and #data > limit then return true end
@@ -133,7 +133,7 @@ if next_is_wanted then
 end
 local changes = #found.public > 0
 if action ~= 'join' and action ~= 'leave' then note_presence(found, actor, is_whole) end
--- An act that changes nothing and has no order to record writes nothing else.
+-- If the act changes nothing and has no order to record, nothing else is written.
 if not changes and order == '' then
   settle(found, ttl_ms)
   return reply('done', found, actor, is_whole)

@@ -14,18 +14,18 @@ import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BY
 import { fieldsOf, privatePart, seatedIn, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
-/** The error codes with which the script of every act may refuse. */
+/** The error codes with which each of the scripts of acts may refuse. */
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
 
 /** Further error codes of `room-action.lua`. */
 const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
 
-/** The error codes that acts may get, without the codes that any request may get. */
+/** The error codes that acts may get, except for the codes that any request may get. */
 export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_state', 'invalid_request'] as const;
 
 /**
- * The arguments that the scripts of all acts have: the actor, the seat, the order of the act in its tab, and whether to answer the whole
- * room.
+ * The arguments that the scripts of all acts have: the actor, the seat, the order of the act in its tab, and whether the answer should have
+ * the whole room.
  */
 const ofAct = ['accountId', 'seatId', 'order', 'tab', 'isWhole'] as const;
 
@@ -93,35 +93,35 @@ const messageScript = defineScript({
   durable: true,
 });
 
-/** An act in a room. Each field of its body has been checked alone before. */
+/** An act in a room. Each field of its body, taken alone, has already been checked. */
 export interface Act {
   readonly code: string;
   readonly action: ActionName;
   readonly body: ActBody;
   /** The actor: a player, or a server that acts as the host. */
   readonly by: Caller | ServerKey;
-  /** The player id of the seat for which the caller's channel was welcomed. Undefined: the script searches for the caller's seat. */
+  /** The player id of the seat for which the caller's channel was welcomed. If undefined, the script searches for the caller's seat. */
   readonly seatId?: string;
-  /** Whether the result has all public fields of the room. */
+  /** Whether the result should have all public fields of the room. */
   readonly isWhole: boolean;
   readonly address: string;
 }
 
 /** The result of an act. */
 export interface Done {
-  /** Whether the tab had done an act of this order before, so that nothing changed. */
+  /** Whether the tab had already done an act with this order, so that nothing changed. */
   readonly isReplayed: boolean;
   /** The room's `seq` after the act. */
   readonly seq: number;
   readonly you: OwnSeat;
   /** The room's public fields after the act. Empty if the act did not ask for the whole room. */
   readonly fields: RoomFields;
-  /** The receivers of a message who have no welcomed channel. */
+  /** The receivers of a message who miss it, because they have no welcomed channel. */
   readonly away?: readonly string[];
 }
 
 interface Written extends Done {
-  /** Within the last second a merge in this room had to be repeated, because another process had written in between. */
+  /** True if within the last second a merge in this room had to be repeated, because another process had written in between. */
   readonly isContended?: true;
 }
 
@@ -162,8 +162,9 @@ export class RoomActs {
   }
 
   /**
-   * Writes the room into lists after an act that may change them. Other acts are written too, as a sign that somebody is present. An act
-   * over a channel needs no such sign, because the player's socket shows it: such an act has no fields, unless it may change a list.
+   * Writes the room into lists after an act that may change them. Other acts over HTTP are written too, as a sign that somebody is present.
+   * An act over a channel needs no such sign, because the player's socket is one. Its answer has no fields, unless the act may change a
+   * list.
    */
   #list({ action }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
@@ -176,9 +177,9 @@ export class RoomActs {
   async #change(act: Act, nextCode = ''): Promise<Done> {
     const { action, body, by, code } = act;
     const { scripts, config, now, presence } = this.#options;
-    // A player may already be away for longer than the new grace, and the queue must hold the room before it has one.
+    // A player may already have been away for longer than the new grace, so the room must be in the queue before it gets the new grace.
     if (typeof body.seatGraceSeconds === 'number') await presence.checkSoon(code);
-    // A server takes no seat, so its act needs no set of seats.
+    // A server takes no seat, so its act does not need the key of a set of seats.
     const keys = { room: roomKeys.room(code), seats: isKey(by) ? '' : roomKeys.seats(by.accountId, now()) };
     const args = {
       ...argsOf(act),
@@ -218,7 +219,7 @@ export class RoomActs {
   }
 
   /**
-   * Writes the game's data. If another process writes between the read and the write of a merge, the merge is repeated from the new text.
+   * Writes the game's data. If another process writes between the read and the write of a merge, the merge is repeated with the new text.
    */
   async #write(act: Act): Promise<Done> {
     const { body, action, code } = act;
@@ -234,8 +235,8 @@ export class RoomActs {
       for (let tries = 0; tries < MERGE_TRIES; tries++) {
         let text = from === NOT_KNOWN ? '' : mergeTexts(from, body.merge);
         if (isOfState && Buffer.byteLength(text) > STATE_LIMIT_BYTES) {
-          // Before the act is refused, the script is asked for the room's present state: the state may be shorter by now, or the tab may
-          // have done this act before.
+          // Before the act is refused, the present state is read with the script, because the state may be shorter now, or the tab may have
+          // done this act before.
           tooLongFrom = from;
           [from, text] = [NOT_KNOWN, ''];
         }
@@ -245,8 +246,8 @@ export class RoomActs {
             throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
           from = written.text;
         } else {
-          // While processes compete for the room, none remembers the state: the one that does would merge in one round trip and the others
-          // in two, so it would always win.
+          // While several processes merge into the room, none of them may remember the state. A process that did would merge in one round
+          // trip and the others in two, so it would always win.
           if (isOfState && !written.isReplayed) this.#states.set(code, written.isContended === true ? NOT_KNOWN : text);
           return written;
         }
@@ -319,10 +320,10 @@ export class RoomActs {
   /**
    * Opens the lobby of a rematch.
    *
-   * A script can neither count the new room against the limit of its client address nor draw random codes until a code is free. So a
+   * A script cannot count the new room within the limit of its client address, and it cannot draw random codes until a code is free. So a
    * rematch takes three steps: `room-action.lua` answers `lobby_wanted`, this function opens the lobby, and `room-action.lua` writes the
-   * lobby's code into the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. A lobby whose
-   * code is in no room expires.
+   * lobby's code into the room as `nextCode`. If two rematches run at the same time, the code that is written first stays. If a lobby's
+   * code is not written into a room, the lobby expires.
    * @param words the figures of the answer `lobby_wanted`
    * @returns the lobby's code
    */
@@ -332,8 +333,8 @@ export class RoomActs {
   ): Promise<string> {
     const fields = fieldsOf(words);
     const host = isKey(by) ? await this.#hostOf(seatedId!, address) : by;
-    // The lobby counts against the limit of rooms and accounts that a client address may create, as any new room does. Otherwise rematches
-    // would bypass this limit.
+    // The lobby counts within the limit of rooms and accounts that a client address may create, as any new room does. Otherwise clients
+    // could bypass this limit with rematches.
     const waitMs = (await host?.reserveCreation()) ?? 0;
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
@@ -343,7 +344,7 @@ export class RoomActs {
   }
 
   /**
-   * The host as the caller for whom a server's rematch opens the lobby. The new room is not counted against the limit of a client address.
+   * The host, as the caller for whom a server's rematch opens the lobby. This new room does not count within the limit of a client address.
    * @param seatedId the account in the host's seat, which may be a guest that has moved since. '' in a room without a host
    */
   async #hostOf(seatedId: string, address: string): Promise<Caller | undefined> {
@@ -357,18 +358,20 @@ export class RoomActs {
 const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
 
 /**
- * What `write-game-data.lua` gets as the text from which a merge began, if this process does not know the room's text. No room has this
- * text, so the script answers with the room's present text.
+ * `write-game-data.lua` gets the text from which a merge began. It gets this word instead if the process does not know the room's text. No
+ * room has this text, so the script answers with the room's present text.
  */
 const NOT_KNOWN = '-';
 
 /** The most tries of a merge. A merge has to be repeated whenever another process writes the same room at the same time. */
 const MERGE_TRIES = 20;
 
-/** The number of rooms whose state a process remembers for the next merge, with at most 8 KiB each. */
+/** The number of rooms whose state a process remembers for the next merge. A state has at most 8 KiB. */
 const STATES_REMEMBERED = 1000;
 
-/** The room's present text, from which a merge has to be repeated: the merge began from a text that another process has replaced. */
+/**
+ * The room's present text, with which a merge has to be repeated, because another process has replaced the text from which the merge began.
+ */
 class MergeFrom {
   readonly text: string;
 
@@ -382,7 +385,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
     accountId: isKey(by) ? '' : by.accountId,
     keyGame: isKey(by) ? (by.game ?? '*') : '',
     seatId,
-    // A `join` has no order: the seat remembers the orders of its tabs, and a player who joins has no seat yet.
+    // A `join` has no order, because the seat remembers the orders of its tabs, and a player who joins has no seat yet.
     order: action === 'join' ? '' : (body.order ?? ''),
     tab: body.tab ?? '',
     isWhole: isWhole ? '1' : '',
@@ -398,7 +401,7 @@ function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers,
     .join('\n');
 }
 
-/** The result of an act from a script's answer. @param words the words of the answer behind `done` or `replayed` */
+/** Makes the result of an act from a script's answer. @param words the words of the answer after `done` or `replayed` */
 function doneOf(word: 'done' | 'replayed', [seq, playerId, isHost, own, ...fields]: readonly string[]): Done {
   return {
     isReplayed: word === 'replayed',

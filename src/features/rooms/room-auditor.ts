@@ -15,13 +15,14 @@ import { CHECK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
 
 /**
- * The longest time until a room in the queue is due, in milliseconds: HOST_GRACE_SECONDS is at most an hour, a lease lasts 10 s, and a
- * minute allows for a difference of clocks.
+ * The longest time until a room in the queue is due, in milliseconds. HOST_GRACE_SECONDS is at most an hour, a lease lasts 10 s, and a
+ * minute is for clocks that differ.
  */
 const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 
 /**
- * Checks the fields of rooms, and that the queue of rooms holds each room with connected players, due before the first of the leases ends.
+ * Checks the fields of rooms. Also checks that the queue has each room with connected players, and that the room is due before its first
+ * lease ends.
  */
 export const roomAuditor: Auditor = {
   keys: [
@@ -29,7 +30,7 @@ export const roomAuditor: Auditor = {
     { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], probe) => checkIsQueued(code!, probe) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], probe) => checkRoom(code!, probe) },
     { pattern: /^\{served:\d+\}$/, type: 'hash', life: 'ends' },
-    // The audit does not compare lists with rooms: a list may be behind its rooms, and its entries end by themselves.
+    // The audit does not compare lists with rooms, because a list may lag behind its rooms, and its entries end by themselves.
     {
       pattern: /^\{listed:(\*|[\w-]+)\}(?::untils)?$/,
       type: 'zset',
@@ -46,20 +47,20 @@ function listOf([game]: readonly string[]): string {
   return `list of rooms ${game}`;
 }
 
-/** Whether a list can show what it keeps for an entry. */
+/** Whether the text that a list has for an entry can be read. */
 function isListed(text: string, entry: string): boolean {
   const { summary } = listedRoom.parse(text) ?? {};
   return listEntry.parse(entry) !== undefined && (summary === '' || roomSummary.parse(summary ?? '') !== undefined);
 }
 
 /**
- * Says what is wrong with a member of the queue of rooms. A room may expire before it is due: its code then stays in the queue until it is
- * due. So a code without a room is a finding only if it is due later than the service ever makes a room due.
+ * Says what is wrong with a member of the queue of rooms. If a room expires before it is due, its code stays in the queue until then. So a
+ * code without a room is a finding only if it is due later than the service ever makes a room due.
  */
 async function wrongOf(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member: code } = queued;
   const dueAt = await dueWithoutDocument(queued, roomKeys.room(code), LATEST_DUE_MS, probe);
-  return dueAt === undefined ? undefined : `It holds the room ${code} for ${timeText(dueAt)}, but there is no such room.`;
+  return dueAt === undefined ? undefined : `It has an entry for the room ${code}, due at ${timeText(dueAt)}, but this room does not exist.`;
 }
 
 async function checkIsQueued(code: string, probe: Probe): Promise<Finding[]> {
@@ -73,11 +74,11 @@ async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommand
   const [lease, ...times] = await probe.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
   const [, leaseEnd] = lease as string[];
   const dueAt = dueAtOf(times);
-  // While a process checks the room, the room is due at the end of the lease that the process has of the room's work (CHECK_LEASE_MS).
+  // While a process checks the room, the room is due when the lease of that check ends (CHECK_LEASE_MS).
   if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), probe.now() + CHECK_LEASE_MS))) return [];
   const text =
     dueAt === undefined
-      ? `It has connected players, but ${roomKeys.due} does not hold it.`
-      : `It comes up at ${timeText(dueAt)}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
+      ? `It has connected players, but ${roomKeys.due} has no entry for it.`
+      : `It is due at ${timeText(dueAt)}, which is after a lease ends at ${timeText(Number(leaseEnd))}.`;
   return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, probe);
 }

@@ -2,12 +2,13 @@ import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { roomKeys } from './model.ts';
 import { fieldsOf, seatedIn, type RoomFields } from './record.ts';
 
-/** Checks the fields of a room against the description in `room.lua`. A finding names ids and fields, and never shows data of players. */
+/** Checks the fields of a room against the description in `room.lua`. A finding has ids and names of fields, but never data of players. */
 export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> {
   const key = roomKeys.room(code);
   const [words, ttlMs] = await probe.together(['HGETALL', key], ['PTTL', key]);
   const fields = fieldsOf(words as string[]);
-  // This is no finding: the room has expired since its key was read, or an older version of the service wrote it as one field `doc`.
+  // Neither is a finding: the room has expired since its key was read, or an older version of the service wrote the room as a single field
+  // `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
   return problems.length === 0 ? [] : [{ kind: 'broken_room', subject: `room ${code}`, text: problems.join(' ') }];
@@ -42,7 +43,7 @@ function* seatProblems(fields: RoomFields): Generator<string> {
     if (!(Number(id.slice(1)) <= given)) yield `It seats ${id}, and ${fields.get('given') ?? 'no'} seats were given out.`;
   }
   const host = fields.get('hostId');
-  // When all players have left, `hostId` keeps the last host.
+  // After all players have left, `hostId` still has the last host.
   if (host !== undefined && ids.size > 0 && !ids.has(host)) yield `Its host is ${host}, who has no seat.`;
   const left = new Set([...fields.keys()].flatMap((name) => OF_SEAT.exec(name)?.[1] ?? []).filter((id) => !ids.has(id)));
   if (left.size > 0) yield `It holds fields of ${[...left].join(', ')}, who have no seat.`;
@@ -57,7 +58,7 @@ function* textProblems(fields: RoomFields): Generator<string> {
   }
 }
 
-/** The names of the fields with JSON, and for each a function that makes the JSON from the field's text. */
+/** Patterns of the names of fields with JSON. For each pattern, a function makes the JSON from the field's text. */
 const JSON_FIELDS: readonly [RegExp, (text: string) => string][] = [
   [/^(?:state|tags|p\d+\.data)$/, (text) => text],
   [/^p\d+$/, (text) => `{${text}}`],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { PlayerCount, SeatGrace, StateText, Tags, Writers } from './model.ts';
 
-/** The options of a new room: those of `POST /v1/rooms`, and of the room that `POST /v1/rooms/match` opens if none fits. */
+/** The options of a new room, for `POST /v1/rooms`, and for the room that `POST /v1/rooms/match` opens if no room fits. */
 export const roomOptions = {
   name: PlayerName.optional(),
   minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start.' }),

@@ -6,8 +6,8 @@ import { fieldsOf, playerJson, newPlayer, roomJson } from './record.ts';
 const DATA_OF_ALL_BYTES = 16 * 1024;
 
 /**
- * The most bytes of a tag in JSON: `"name":"text",` with a name of 32 letters and a text of 64 characters, which JSON may write as `\u0000`
- * each.
+ * The most bytes of a tag in JSON: `"name":"text",` with a name of 32 letters and a text of 64 characters. JSON may write each of these
+ * characters as `\u0000`.
  */
 const TAG_BYTES = 1 + 32 + 2 + 1 + 64 * 6 + 1 + 1;
 
@@ -17,7 +17,7 @@ const ID = `p${1e15 - 1}`;
 const TIME = '0';
 const GAME = 'g'.repeat(64);
 
-/** A name with the most bytes: a character takes four bytes at most, and the two characters that JSON escapes take only two bytes. */
+/** A name with the most bytes. A character takes four bytes at most. The two characters that JSON escapes take only two bytes each. */
 const NAME = '\u{1f600}'.repeat(MAX_NAME_LENGTH);
 
 const PLAYER_BYTES = Buffer.byteLength(`${playerJson(ID, newPlayer(NAME, new Date(0).toISOString()), '', '')},`);
@@ -45,8 +45,8 @@ const FRAME = roomJson(
 
 /**
  * The most bytes of a room's JSON in answers and on channels: a room of 64 players with the longest names and data, all tags and the
- * longest state. The limits of sockets and topics must allow the largest room: a socket takes one message of any length and then waits
- * (`maxBackpressure`), and a topic pushes ROOM_BYTES_PER_SECOND, which is at least 64 KiB.
+ * longest state. The limits of sockets and topics must allow the largest room. They do: a socket accepts one message of any length and then
+ * waits (`maxBackpressure`), and a topic pushes ROOM_BYTES_PER_SECOND, which is at least 64 KiB.
  */
 export const LARGEST_ROOM_BYTES =
   Buffer.byteLength(FRAME) + MOST_TAGS * TAG_BYTES + MAX_PLAYERS * PLAYER_BYTES + DATA_OF_ALL_BYTES + STATE_LIMIT_BYTES;

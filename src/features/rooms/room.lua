@@ -2,8 +2,9 @@
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
 -- keep(), drop(), last_order(), is_done(), note_order(), note_presence(), fills_up(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), settle() and reply().
 --
--- A room is a hash. A change publishes the public fields that it set. Each process with watchers keeps a copy of the public fields, and makes
--- the room's JSON from the copy (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
+-- A room is a hash. After a change, the public fields that it set are published. Each process with watchers keeps a copy of the public
+-- fields, and makes the room's JSON from the copy (`record.ts`). So the cost of a change depends only on the changed fields, and not on the
+-- size of the room.
 --
 -- The public fields:
 --   FIELDS       the fields of the room itself (`roomFields` of record.ts). Times are in milliseconds since 1970. `state` and `tags` are
@@ -29,8 +30,8 @@
 --   p2:tabs      the last order of each of the seat's newest tabs: lines of '<order> <tab>'. `server:tabs` has the tabs of servers
 local MOST_TABS = 8 -- tabs whose last order a seat remembers
 
--- Returns a table with the fields that every script needs, then the values of the further fields that the caller names (false for a field
--- that does not exist). Returns nil if the room does not exist or has expired. The table also collects the changes that settle() writes.
+-- Returns a table with the fields that every script needs, then the values of the further fields that the caller names (false if a field
+-- does not exist). Returns nil if the room does not exist or has expired. The table also collects the changes that settle() writes.
 local function find_room(key, ...)
   local values = redis.call('HMGET', key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...)
   local seq, updated_at, expires_at, phase, host, players, game, most, writers = unpack(values, 1, 9)
@@ -47,8 +48,8 @@ local function with_seat(seat_id, room, account_id, tabs, ...)
   return room, ...
 end
 
--- find_room() for an act. `seat_id` is the seat for which the caller's channel was welcomed, or ''. One call to Redis also reads the account
--- and the tabs of this seat, which actor_in() and is_done() need.
+-- find_room() for an act. `seat_id` is the seat for which the caller's channel was welcomed, or ''. The same call to Redis also reads the
+-- account and the tabs of this seat, because actor_in() and is_done() need them.
 local function find_room_of(key, seat_id, ...)
   return with_seat(seat_id, find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...))
 end
@@ -65,14 +66,14 @@ local function seated_ids(players)
   return ids
 end
 
--- The ids of the seated players as a set, for scripts that ask for many players whether they are seated.
+-- The ids of the seated players as a set, for scripts that check for many players whether they are seated.
 local function seated_set(room)
   local seated = {}
   for id in string.gmatch(room.players, '%S+') do seated[id] = true end
   return seated
 end
 
--- The values of the fields "<player id><suffix>", in the order of `ids`; false for a field that does not exist.
+-- The values of the fields "<player id><suffix>", in the order of `ids`. The value is false if a field does not exist.
 local function seat_fields(key, ids, suffix)
   if #ids == 0 then return {} end
   local fields = {}
@@ -80,12 +81,12 @@ local function seat_fields(key, ids, suffix)
   return redis.call('HMGET', key, unpack(fields))
 end
 
--- How long a room stays in lists, in milliseconds: after the last renewal of a channel by its process, after an act of a player without a
--- channel, and in a server's room after an act of a server without a channel.
+-- How long a room stays in lists, in milliseconds, after one of three events: the last renewal of a channel by its process, an act of a
+-- player without a channel, and in a server's room an act of a server without a channel.
 local CHANNEL_PRESENT_MS, PLAYER_PRESENT_MS, SERVER_PRESENT_MS = 12000, 15000, 60000
 
--- The time until which somebody is known to be present in a room, in milliseconds since 1970; 0 if nobody is. In a server's room, which
--- has no host, only servers count. `records`: the records of the players `ids`
+-- The time until which somebody is known to be present in a room, in milliseconds since 1970, or 0 if nobody is present. In a server's
+-- room, which has no host, only servers count as present. `records`: the records of the players `ids`
 local function present_until(key, host, ids, records)
   local by_channel = tonumber(now) + CHANNEL_PRESENT_MS
   if not host then
@@ -102,8 +103,8 @@ local function present_until(key, host, ids, records)
   return last > tonumber(now) and last or 0
 end
 
--- Appends all public fields of a room to the words of `answer`, as name, value, name, value … With `for_lists` a public room in the lobby
--- also has a field `presentUntil`, the time of present_until().
+-- Appends all public fields of a room to the words of `answer`, as name, value, name, value … If `for_lists` is true, a public room in the
+-- lobby also gets a field `presentUntil`, the time of present_until().
 local function public_fields(key, answer, for_lists)
   local values = redis.call('HMGET', key, unpack(FIELDS))
   local host, is_public, phase
@@ -136,8 +137,8 @@ end
 
 -- Returns the id of the player for which an account acts, and whether the seat still names a guest that moved into the account. Returns
 -- nothing if the account has no seat. `is_guest`: the account's guests, as of guest_set(). An account has several seats if its guests took
--- seats before they moved. The order of preference: the host's seat, because otherwise nobody could act as the host; the account's own
--- seat; a guest's first seat.
+-- seats before they moved. The function then prefers the host's seat, because otherwise nobody could act as the host. Next come the
+-- account's own seat, and the first seat of a guest.
 local function seat_of(room, account_id, is_guest)
   local ids = seated_ids(room.players)
   local own, guests, host
@@ -213,10 +214,10 @@ local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
 
--- Notes that a player or a server without a channel has acted, which keeps a public room in lists for a while, also a room that becomes
--- public later. An act over a channel need not be noted: the channel itself keeps the room there. Such an act asks for no whole room, or
--- finds that its player is connected. The first such act since the player's last channel is told in the answer (`presenceBegins`): lists may
--- have lost the room with that channel.
+-- Notes that a player or a server without a channel has acted. This keeps a public room in lists for a while, even if it becomes public
+-- only later. An act over a channel is not noted, because the channel itself keeps the room in lists. Such an act does not ask for the
+-- whole room, or its player is connected. If this is the first act over HTTP since the player's last channel ended, the answer says so
+-- (`presenceBegins`), because lists may have lost the room when that channel ended.
 local function note_presence(room, actor, is_whole)
   if is_whole == '' or room.phase ~= 'lobby' or (actor == 'server') == (room.host and true or false) then return end
   local record, acted = unpack(redis.call('HMGET', room.key, actor == 'server' and 'server:here' or actor, actor .. ':acted'))
@@ -236,7 +237,8 @@ local function start_room(room)
   end
 end
 
--- Whether all seats of a room in the lobby are taken, and the room starts when they are (`startWhenFull`) and no seated player is away.
+-- Whether all seats of a room in the lobby are taken and the room has the setting `startWhenFull`. It starts then if no seated player is
+-- away.
 local function fills_up(room)
   return room.phase == 'lobby' and count_seated(room) == room.most and redis.call('HGET', room.key, 'startWhenFull') == '1'
 end
@@ -280,8 +282,8 @@ local function was_kicked(room, account_id, is_guest)
   return false
 end
 
--- The most bytes of the field `kicked`. A room that keeps changing does not expire, and may kick any number of accounts: the room forgets
--- the accounts that were kicked first.
+-- The most bytes of the field `kicked`. A room that keeps changing does not expire, and any number of accounts may be kicked from it. So
+-- the room forgets the accounts that were kicked first.
 local MOST_KICKED_BYTES = 16384
 
 -- Frees the seat of a player, and bars the account in this seat from joining the room again. Returns the account's id.
@@ -315,9 +317,9 @@ local function take_seat(room, account_id, name, now_text)
 end
 
 -- Writes the changes that set(), keep() and drop() noted. A change of public fields raises seq and is published. The published message has
--- these lines: the seq, the time of the previous change, then names and values of fields. A process whose copy is older than the previous
--- change reads all fields. If private parts changed, the message names only the players (`private_of`), and the processes of these players
--- read the parts.
+-- these lines: the seq, the time of the previous change, then names and values of fields. If a process has a copy that is older than the
+-- previous change, it reads all fields. If private parts changed, the message only names the players whose parts changed (`private_of`),
+-- and the processes of these players read the parts.
 local function settle(room, ttl_ms)
   local public, kept, dropped = room.public, room.kept, room.dropped
   if #public > 0 then
@@ -338,8 +340,8 @@ local function settle(room, ttl_ms)
 end
 
 -- The answer to an act: the word, the seq, the actor's player id, '1' if this player is the host, the actor's private part or '' and, if
--- `is_whole` is '1', the room's public fields. A server has no seat: in a room with a host the answer to a server has the seat of the host
--- after the act.
+-- `is_whole` is '1', the room's public fields. A server has no seat, so in a room with a host the answer to a server has the host's seat as
+-- it is after the act.
 local function reply(word, room, actor, is_whole)
   local id, private = actor, ''
   if actor == 'server' then id = room.host or actor

@@ -12,13 +12,13 @@ const MESSAGES_PER_SECOND = 20;
 /** The most messages that one seat may send over channels and HTTP at once. */
 const MESSAGES_AT_ONCE = 40;
 
-/** The name under which a process keeps the budgets of an account's seat in a room. */
+/** The key with which a process finds the budgets of an account's seat in a room. */
 export function budgetOf(code: string, accountId: string): string {
   return `${code} ${accountId}`;
 }
 
 /**
- * The budgets of acts and messages of each seat, in this process. They hold with RATE_LIMIT=off too, because they protect the other
+ * The budgets of acts and messages of each seat, in this process. They apply even with RATE_LIMIT=off, because they protect the other
  * players.
  */
 export class SeatBudgets {

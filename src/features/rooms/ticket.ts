@@ -32,18 +32,20 @@ export interface Ticket {
   readonly seatedId: string;
   /** The account of the caller who asked for the ticket. The ticket is valid only while the caller's credential is valid. */
   readonly accountId: string;
-  /** The id of the caller's session. Undefined: the caller sent an installId. */
+  /** The id of the caller's session. Undefined if the caller sent an installId. */
   readonly sessionId: string | undefined;
 }
 
-/** The contents of a ticket as the subject of its signed token, separated by blanks. None of the parts contains a blank. */
+/**
+ * Writes the contents of a ticket, separated by blanks, as the subject of the ticket's signed token. None of the parts contains a blank.
+ */
 function ticketSubject({ code, playerId, seatedId, accountId, sessionId }: Ticket): string {
   return [code, playerId, seatedId, accountId, ...(sessionId === undefined ? [] : [sessionId])].join(' ');
 }
 
 /**
- * The contents of a ticket from the subject of its token. A ticket of an earlier version lacks the caller, and is read as a ticket of the
- * account in the seat. Tickets live for a minute.
+ * Reads the contents of a ticket from the subject of its token. A ticket of an earlier version does not have the caller, so the account in
+ * the seat counts as the caller. Tickets live for a minute.
  */
 export function ticketIn(subject: string): Ticket {
   const [code = '', playerId = '', seatedId = '', accountId = seatedId, sessionId] = subject.split(' ');

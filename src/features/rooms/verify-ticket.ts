@@ -18,7 +18,7 @@ const useTicket = defineScript({
 });
 
 /**
- * How long Redis remembers a used ticket, in milliseconds: longer than the ticket is valid, even if the clocks of processes differ.
+ * How long Redis remembers a used ticket, in milliseconds. This is longer than the ticket is valid, even if the clocks of processes differ.
  */
 const USED_KEPT_MS = 2 * TICKET_SECONDS * 1000;
 
@@ -48,11 +48,12 @@ export const verifyTicket = endpoint({
     if (claims === undefined || ofCode !== code) return refuse('bad_token', { message: 'The ticket is not valid.', field: 'ticket' });
     // The caller is checked before the ticket is marked as used, so that the ticket is not used up if this check fails.
     if ((await credentialWord(callerNamed(accountId, sessionId), scripts)) !== 'open')
-      return refuse('bad_token', { message: 'The player who asked for the ticket may do nothing any more.', field: 'ticket' });
+      return refuse('bad_token', { message: 'The player who asked for the ticket may not act any more.', field: 'ticket' });
     const keys = { room: roomKeys.room(code), used: roomKeys.usedTicket(code, claims.id) };
     const [word] = await scripts.run(useTicket, keys, { playerId, accountId: seatedId, keyGame: key.game ?? '*', keptMs: USED_KEPT_MS });
     if (word === 'forbidden') return refuse(word, { message: `This server key is for the game ${key.game}.`, field: 'code' });
-    if (word === 'bad_token') return refuse(word, { message: 'The ticket was used, or its player has no seat any more.', field: 'ticket' });
+    if (word === 'bad_token')
+      return refuse(word, { message: 'The ticket was used already, or its player has no seat any more.', field: 'ticket' });
     return { playerId, accountId };
   },
 });

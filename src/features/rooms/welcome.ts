@@ -13,7 +13,7 @@ import { budgetOf } from './seat-budgets.ts';
 
 export type WelcomeServices = Pick<Services, 'presence' | 'roomList' | 'now'>;
 
-/** Makes a connection a watcher that acts for nobody. */
+/** Makes a connection only a watcher, which acts for nobody. */
 export function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void {
   roomList.absent(socket);
   socket.memory.welcomed = socket.memory.answered = undefined;
@@ -38,7 +38,8 @@ export async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Call
   become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
   memory.sent = own;
   welcome(socket, outcome, services);
-  // A private part that changed after the script of the hello ran and before `welcomed` was set is not in the welcome, and has to be sent.
+  // If a private part changed after the script of the hello ran and before `welcomed` was set, it is not in the welcome, and has to be sent
+  // now.
   const { state } = socket;
   if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();
   await replace(before, socket, presence);
@@ -69,7 +70,8 @@ export async function greetServer(
 }
 
 /**
- * Marks the player or server of a connection connected again, after its silence. The player may have lost the seat meanwhile.
+ * Marks the player or server of a connection as connected again, after the connection was silent for some time. The player may have lost
+ * the seat meanwhile.
  */
 export async function greetAgain(socket: ChannelSocket<ConnectedPlayer>, { by, tab }: Welcomed, services: WelcomeServices): Promise<void> {
   if ('accountId' in by) {
@@ -95,21 +97,21 @@ function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, room
   socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);
 }
 
-/** Ends the lease of the caller that a connection acted for before its last hello, if the last hello is of another caller. */
+/** If the last hello of a connection is from another caller than before, ends the lease of the earlier caller. */
 async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket<ConnectedPlayer>, presence: Presence): Promise<void> {
   const now = socket.memory.welcomed?.by;
   if (before === undefined || (now !== undefined && leaseholderOf(now) === leaseholderOf(before))) return;
   await presence.bye(socket.id, leaseholderOf(before), socket.connectionId);
 }
 
-/** Whose lease a welcomed connection has: the account id, or SERVER. */
+/** The holder of the lease of a welcomed connection: the account id, or SERVER. */
 export function leaseholderOf(by: Welcomed['by']): string {
   return 'accountId' in by ? by.accountId : SERVER;
 }
 
 /**
- * Whether the connection has already been welcomed after a hello of the same caller and tab, and the welcomed player still has the seat. A
- * player who left and joined again has a new player id.
+ * Whether the connection has already been welcomed after a hello from the same caller and tab, and the welcomed player still has the seat.
+ * A player who left and joined again has a new player id.
  */
 export function isAnswered({ memory, state }: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined): boolean {
   const { answered, welcomed } = memory;

@@ -1,5 +1,5 @@
--- Writes a game's data in a room: the state, the caller's own public data, or private parts of players with or without the state. All
--- changes of a call take effect together.
+-- Writes a game's data in a room: the state, or the caller's own public data, or private parts of players, together with the state or
+-- alone. All changes of a call take effect together.
 -- KEYS room
 -- ARGV action, account_id, seat_id, order, tab, is_whole, from, text, if_state_seq, private, ttl_ms
 -- Shared key_game
@@ -9,12 +9,13 @@
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
--- from     '' if `text` replaces the room's text. For a merge the text from which `text` was merged, or '-' if the process does not know
---          the room's text. If the room has another text now, the script writes nothing, and answers `merge_from` with the room's text
+-- from '' if `text` replaces the room's text. For a merge it is the text with which the patch was merged into `text`, or '-' if the process
+-- does not know the room's text. If the room has another text now, the script writes nothing, and answers `merge_from` with the room's text
 -- text     the new state, or for `data` the player's new data; '' to write neither
 -- private  the new private parts: a line with the player id and a line with the JSON text, in turn
 --
--- The answer is `contended` in place of `done` if within CONTENDED_MS a merge had to be repeated because another process had written.
+-- The answer is `contended` instead of `done` if within the last CONTENDED_MS a merge had to be repeated because another process had
+-- written.
 local CONTENDED_MS = 1000
 local target = action == 'data' and seat_id .. '.data' or 'state'
 local found, state_seq, text_before = find_room_of(room, seat_id, 'stateSeq', target)

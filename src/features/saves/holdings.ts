@@ -8,7 +8,7 @@ import { defineScript } from '../../redis/script.ts';
 import { fieldOf, keysOf, Listed, listed, saveLibrary, savesIn, saveVersion, type Save, type SaveVersion } from './model.ts';
 import { saveAuditor } from './save-auditor.ts';
 
-/** Reads the text of a version. Answers text(JSON, '' if it was dropped since the version was read). */
+/** Reads the text of a version. Answers text(JSON, or '' if the text was dropped after the version was read). */
 const textScript = defineScript({
   name: 'saves/text',
   lua: `return {'text', text_of(texts, save, tonumber(version), tonumber(size_bytes)) or ''}`,
@@ -28,16 +28,19 @@ const joinScript = defineScript({
   durable: true,
 });
 
-/** The most saves that an operator sees with the account. */
+/** An operator sees at most this many saves with the account. */
 const MOST_SHOWN = 50;
 
-/** The bytes of saves that cost as much as one read in the bound of an export's page: such a page has some 200 KiB. */
+/**
+ * An export's page is bounded by a number of reads, in which this many bytes of saves cost as much as one read. So a page has about 200
+ * KiB.
+ */
 const BYTES_A_READ = 8 * 1024;
 
-/** The fields that one script reads, roughly: some three saves. */
+/** About the number of fields that one script reads, which is about three saves. */
 const FIELDS_A_PART = 10;
 
-/** A place behind all others, as the names of games begin with letters and digits. */
+/** A place that sorts after all others, because the names of games begin with letters and digits. */
 const AFTER_ALL = '~';
 
 const ExportedSave = Listed.omit({ sizeBytes: true }).extend({ game: z.string(), data: z.unknown() }).meta({ id: 'ExportedSave' });
@@ -51,7 +54,7 @@ export const saveHolding = {
     { name: 'saves', type: 'hash', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' },
     { name: 'saves:texts', type: 'hash', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' },
   ],
-  // Saves are written in the slot of their account, so none arrives after the guest is frozen.
+  // Saves are written in the slot of their account, so no save arrives after the guest is frozen.
   async handOver({ guestId, accountId }, { scripts }) {
     const keys = { ...keysOf(accountId), standing: standingKey(accountId) };
     const saves: Save[] = [];
@@ -63,14 +66,17 @@ export const saveHolding = {
       await scripts.run(joinScript, keys, { guestId, game, name, lines, joinedTexts });
     }
     if (saves.length > 0) await scripts.run(joinScript, keys, { guestId, game: AFTER_ALL, name: '', lines: '', joinedTexts: '' });
-    // If this process dies between the two deletions, the next call finds no save, and deletes the texts.
+    // If this process dies between the two deletions, the next call finds no save, and only deletes the texts.
     await dropHeldKey(guestId, 'saves', scripts);
     await dropHeldKey(guestId, 'saves:texts', scripts);
     return false;
   },
   exported: {
     shape: {
-      saves: z.array(ExportedSave).optional().meta({ description: 'Saves of games, each with its last versions. A save may come twice.' }),
+      saves: z
+        .array(ExportedSave)
+        .optional()
+        .meta({ description: 'Saves of games, each with its last versions. A save may be listed twice.' }),
     },
     pages: {
       letter: 'v',
@@ -95,7 +101,7 @@ export const saveHolding = {
     },
   },
   shown: {
-    shape: { saves: z.array(ShownSave).meta({ description: `Its saves by game, without their data: the first ${MOST_SHOWN}.` }) },
+    shape: { saves: z.array(ShownSave).meta({ description: `The first ${MOST_SHOWN} of its saves, by game, without their data.` }) },
     async show({ accountId }, { scripts }) {
       const saves: Save[] = [];
       for await (const { words } of partsOf(scripts, keysOf(accountId).saves, FIELDS_A_PART))

@@ -1,12 +1,13 @@
--- Adds a save of a guest to the account that the guest moved into. If both have the save, the account's version stands, and the guest's
--- becomes the version before it, which `other` names. A call that is repeated does nothing.
+-- Adds a save of a guest to the account that the guest moved into. If both have a save of this name, the account's data stays the current
+-- version, and the guest's data becomes the version before it. `other` of the current version names that version. A call that is repeated
+-- does nothing.
 -- KEYS saves, texts, standing
 -- ARGV guest_id, game, name, lines (of the save's versions, '' after the last save), joined_texts (of these versions, without separators)
 -- Library standing.lua: standing_of
 -- Library saves.lua: parse_versions, versions_of, put_versions, name_save, text_of, put_text, drop_text, last_version, counted, count_bytes
 -- Answers joined account_deleted
 --
--- A guest's saves come in the order of their fields, so one field for each guest shows which have come.
+-- A guest's saves are added in the order of their fields, so one field for each guest is enough to record which of them were added.
 if standing_of(standing) == 'deleted' then return {'account_deleted'} end
 local save = game .. '/' .. name
 if (redis.call('HGET', saves, ':' .. guest_id) or '') >= save then return {'joined'} end
@@ -30,7 +31,7 @@ local function drop(each)
 end
 
 if not current then
-  -- Versions of a save that the account has deleted do not come again.
+  -- If the account has deleted a save of this name, the new versions have higher numbers than the deleted ones.
   local shift = math.max(0, last_version(saves, save) + 1 - brought[#brought].version)
   for _, each in ipairs(brought) do
     each.version, each.other = each.version + shift, each.other > 0 and each.other + shift or 0

@@ -17,7 +17,8 @@ const loadScript = defineScript({
   prologue: checksCaller,
   library: saveLibrary,
   readOnly: true,
-  // A version that a failover takes back could come again with other data, and a save based on the lost one would replace it unseen.
+  // If a failover lost a version that a client has read, another version with the same number could be written. A save that is based on the
+  // lost version would then replace it although its client never saw it.
   durable: true,
 });
 
@@ -47,7 +48,7 @@ export const load = endpoint({
   caller: 'required',
   keyScope: 'saves',
   reach: 'game',
-  summary: 'A save with its data, as it stands or as it was.',
+  summary: 'A save with its data: the current version, or an earlier one.',
   description:
     'If a guest that moved into the account had a save of this name too, the account’s stands, and `other.version` names the version with ' +
     'the guest’s data, until a save is written with `ifVersion`.',
@@ -58,7 +59,7 @@ export const load = endpoint({
       .string()
       .regex(/^[1-9]\d{0,15}$/, 'Must be a version')
       .optional()
-      .meta({ type: 'integer', minimum: 1, description: `One of the last ${KEPT_VERSIONS} versions. Left out: the one that stands.` }),
+      .meta({ type: 'integer', minimum: 1, description: `One of the last ${KEPT_VERSIONS} versions. If left out, the current version.` }),
   }),
   reply: z.object({
     name: z.string().meta({ example: 'slot-1' }),
@@ -82,7 +83,7 @@ export const load = endpoint({
       ...(other === 0 ? [] : [`"other":{"version":${other}}`]),
       `"updatedAt":"${isoTime(found.at)}"`,
     ];
-    // The answer is joined as text, because the data is JSON text already.
+    // The answer is joined from texts, because the data is already JSON text.
     return new Encoded(`{"ok":true,"name":"${name}","version":${found.version},"data":${text},${more.join(',')}}`);
   },
 });

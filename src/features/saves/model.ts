@@ -12,31 +12,31 @@ import { defineFormat, restOfLine, whole, word, type Parsed } from '../../redis/
 import { GameId } from '../catalogue/model.ts';
 import { FreeJson } from '../rooms/model.ts';
 
-/** The versions of a save that are kept, the standing one among them. */
+/** The number of versions of a save that are kept, including the current version. */
 export const KEPT_VERSIONS = 5;
 
 /** The most saves of an account in a game. */
 export const MOST_NAMES = 16;
 
-/** The most bytes of the standing versions of an account's saves in a game. */
+/** The most bytes of the current versions of an account's saves in a game. */
 export const MOST_GAME_BYTES = 256 * 1024;
 
 /** The most bytes of all versions of all saves of an account. */
 export const MOST_ACCOUNT_BYTES = 1024 * 1024;
 
 /**
- * The bytes as which a smaller version counts for the account and for its address. A version takes some 200 bytes of memory beside its
- * text, so without this bound a million saves of one byte each would take 200 times what they count.
+ * A smaller version counts as this many bytes for the account and for the client address. A version takes about 200 bytes of memory besides
+ * its text. Without this bound, a million saves of one byte each would take 200 times the memory that they count for.
  */
 export const LEAST_BYTES = 256;
 
-/** The most bytes of the body of a save: 64 KiB of compact JSON, and room for blanks and the other fields. */
+/** The most bytes in the body of a request that writes a save: 64 KiB of compact JSON, and room for blanks and the other fields. */
 export const BODY_BYTES = 80 * 1024;
 
 /** With the header of a string of Redis exactly 16 KiB: a text of 17 KiB in one piece would take 20 KiB of memory. */
 export const PIECE_BYTES = 16_378;
 
-/** The levels to which a save's data may nest. */
+/** The most levels to which a save's data may nest. */
 export const MOST_DEPTH = 32;
 
 /** The two hashes of an account: its saves with their versions, and the texts of these versions in pieces (`saves.lua`). */
@@ -45,16 +45,16 @@ export const keysOf = (accountId: string) => ({
   texts: keyOfAccount(accountId, 'saves:texts'),
 });
 
-/** One version of a save: a line of the save's field in the account's hash of saves. The standing version is the first line. */
+/** One version of a save: a line of the save's field in the account's hash of saves. The current version is the first line. */
 export const saveVersion = defineFormat('save', '<version> <sizeBytes> <at> <sum> <other> <device>\n', {
   version: whole,
   /** Bytes of the text, in UTF-8. */
   sizeBytes: whole,
-  /** When the version was written, in milliseconds since 1970. */
+  /** The time at which the version was written, in milliseconds since 1970. */
   at: whole,
   /** `SavedText.sum` of the text. */
   sum: whole,
-  /** The version that a merge put behind this one, until a save is written with `ifVersion`. 0: none. */
+  /** The version with the data of a guest that moved in, until a save is written with `ifVersion`. 0 if there is none. */
   other: whole,
   /** The name that the client gave its device. */
   device: restOfLine,
@@ -70,20 +70,20 @@ export const saveLibrary = defineLibrary(new URL('saves.lua', import.meta.url), 
   constants: { KEPT_VERSIONS, MOST_NAMES, MOST_GAME_BYTES, MOST_ACCOUNT_BYTES, LEAST_BYTES, PIECE_BYTES },
 });
 
-/** A save with its versions, the standing one first. */
+/** A save with its versions. The current version is the first. */
 export interface Save {
   readonly game: string;
   readonly name: string;
   readonly versions: readonly [standing: SaveVersion, ...older: SaveVersion[]];
 }
 
-/** The versions in the lines of a save's field. */
+/** Parses the versions from the lines of a save's field. */
 export function versionsIn(lines: string): Save['versions'] {
   const versions = lines.split(/(?<=\n)/).map((line) => saveVersion.parse(line));
   return versions.filter((version) => version !== undefined) as unknown as Save['versions'];
 }
 
-/** The saves among fields of an account's hash of saves. @param words field, value, field, value … */
+/** Finds the saves among fields of an account's hash of saves. @param words field, value, field, value … */
 export function savesIn(words: readonly string[]): Save[] {
   return pairsOf(words).flatMap(([field, lines]) => {
     const [, game, name] = /^([a-z0-9][\w-]*)\/([\w-]+)$/.exec(field) ?? [];
@@ -99,8 +99,8 @@ export interface SavedText {
   readonly text: string;
   readonly sizeBytes: number;
   /**
-   * The sum of the squared UTF-16 units, below 2^53. Data with the members of objects in another order has the same units, and so the same
-   * sum and size.
+   * The sum of the squared UTF-16 units, below 2^53. If only the order of members in objects differs, two texts have the same units, and so
+   * the same sum and size.
    */
   readonly sum: number;
 }
@@ -111,10 +111,10 @@ export function savedText(text: string): SavedText {
   return { text, sizeBytes: Buffer.byteLength(text), sum };
 }
 
-/** What a save counts for its account and for the daily budget of its address. */
+/** The number of bytes that a save counts for its account and for the daily budget of the client address. */
 export const countedBytes = ({ sizeBytes }: { readonly sizeBytes: number }): number => Math.max(sizeBytes, LEAST_BYTES);
 
-const SaveName = GameId.meta({ description: 'The name of the save, as the game chooses it.', example: 'slot-1' });
+const SaveName = GameId.meta({ description: 'The name of the save, which the game chooses.', example: 'slot-1' });
 
 export const GameParams = z.object({ game: GameId });
 export const SaveParams = z.object({ game: GameId, name: SaveName });
@@ -123,7 +123,7 @@ export const Version = z
   .number()
   .int()
   .min(1)
-  .meta({ description: 'Rises by one with each change of the save, and never begins again.', example: 3 });
+  .meta({ description: 'The number of the version. It rises by one with each change of the save, and never begins again.', example: 3 });
 
 export const IfVersion = z
   .number()
@@ -131,9 +131,12 @@ export const IfVersion = z
   .min(0)
   .max(Number.MAX_SAFE_INTEGER)
   .optional()
-  .meta({ description: 'Refuses with `stale_save` unless this version stands; 0: unless none stands.' });
+  .meta({ description: 'Refuses with `stale_save` unless this is the current version. With 0, refuses unless there is no save.' });
 
-export const Device = plainText(64).meta({ description: 'The device that wrote the save, as people call it.', example: 'Ada’s tablet' });
+export const Device = plainText(64).meta({
+  description: 'The name that people know for the device that wrote the save.',
+  example: 'Ada’s tablet',
+});
 
 export const SaveData = FreeJson.refine((value) => value !== undefined, 'Must be sent')
   .transform((value) => savedText(value instanceof CompactJson ? value.text : JSON.stringify(value)))
@@ -185,7 +188,7 @@ export function refuseStale([version, at, text = '']: readonly string[], meta?: 
 /** Each further 16 KiB count as another request, as for the answers to reads. */
 const BYTES_A_REQUEST = 16 * 1024;
 
-/** Which limit of the player's saves a save would exceed. */
+/** The limit on the player's saves that a save would exceed. */
 const full = {
   names: `A player has at most ${MOST_NAMES} saves in a game.`,
   game: `The saves of a player in a game have at most ${MOST_GAME_BYTES} bytes together.`,

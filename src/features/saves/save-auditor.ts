@@ -3,21 +3,21 @@ import type { Auditor, Command, Finding, Probe } from '../../consistency/auditor
 import { pairsOf } from '../../redis/reply-pairs.ts';
 import { countedBytes, fieldOf, keysOf, PIECE_BYTES, savesIn, type Save } from './model.ts';
 
-/** Checks that each version of a save has its text, that each text has its version, and that all versions are counted. */
+/** Checks that each version of a save has a text, that each text belongs to a version, and that the counts of bytes are right. */
 export const saveAuditor: Auditor = {
   keys: [
     { pattern: accountKeyPattern('saves'), counted: 'accounts with saves', check: ([id], probe) => check(id!, probe) },
     {
       pattern: accountKeyPattern('saves:texts'),
-      // If the versions exist, their check above has read the texts too.
+      // If the versions exist, their own check (the entry above) also reads the texts.
       check: async ([id], probe) => ((await probe.ask('EXISTS', keysOf(id!).saves)) === 1 ? [] : check(id!, probe)),
     },
   ],
 };
 
 /**
- * The most pieces of an account that are checked. Only moves of many guests bring more, and to read them at once would stop Redis for tens
- * of milliseconds.
+ * If an account has more pieces than this, they are not checked. Only after moves of many guests has an account more, and to read them at
+ * once would block Redis for tens of milliseconds.
  */
 const MOST_PIECES = 50_000;
 
@@ -39,7 +39,7 @@ async function check(id: string, probe: Probe): Promise<Finding[]> {
   const isNamed = ({ game, name }: Save): boolean => noted[game]?.split(' ').includes(name) === true;
   const wrong: [kind: string, found: string[], text: string][] = [
     ['lost_save', [...expected].filter((field) => !present.has(field)), 'Pieces of its saves are lost'],
-    // No command: the pieces may be all that is left of a version.
+    // There is no command, because the pieces may be all that is left of a version.
     ['save_without_version', fields.filter((field) => !expected.has(field)), 'Pieces belong to no version of a save'],
     ['save_without_name', all.filter((save) => !isNamed(save)).map(fieldOf), 'No list names some of its saves'],
   ];

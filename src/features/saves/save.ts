@@ -59,7 +59,7 @@ export async function writeSave(
   return word === 'save_limit' ? refuseFull(version) : saved(Number(version), isoTime(rest[0])!, word === 'saved');
 }
 
-/** To parse and compare two texts costs as much CPU time as to receive so many texts of the same length. */
+/** To parse and compare two texts takes as much CPU time as to receive this many texts of the same length. */
 const COMPARED = 2;
 
 export const save = endpoint({
@@ -69,7 +69,7 @@ export const save = endpoint({
   caller: 'required',
   keyScope: 'saves',
   reach: 'game',
-  summary: 'Keeps data of the player as the next version of a save.',
+  summary: 'Writes data of the player as the next version of a save.',
   description:
     'Data that equals what stands, by value, answers the standing version and changes nothing, so a repetition is harmless. `ifVersion` ' +
     'compares and sets: if another version stands, 409 `stale_save` has it. Without `ifVersion` the last writer wins, and the ' +

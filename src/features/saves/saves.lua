@@ -2,11 +2,11 @@
 -- Defines whole(), parse_versions(), versions_of(), put_versions(), name_save(), unname_save(), count_names(), text_of(), put_text(),
 -- drop_text(), last_version(), note_ended(), counted() and count_bytes().
 --
--- The hash `saves` has a field for each save, `<game>/<name>`, with a line for each of its versions, the standing one first (`saveVersion` of
--- model.ts). So a call reads only its own save, however many saves moves have brought. A game has two more fields: `<game>`, the names of its
--- saves, and `<game>/`, their bytes as they stand. The other fields begin with a colon: `:bytes`, which all versions of the account count
--- together; `:ended`, the last versions of deleted saves; `:floor`, the highest of those that `:ended` has dropped; and for each guest that
--- moved in `:<id>`, the last of its saves that came.
+-- The hash `saves` has a field for each save, `<game>/<name>`, with a line for each of its versions, the current version first
+-- (`saveVersion` of model.ts). So a call reads only its own save, however many saves moves have brought. A game has two more fields:
+-- `<game>` has the names of its saves, and `<game>/` the sum of the bytes of their current versions. The other fields begin with a colon.
+-- `:bytes` is the number of bytes that all versions of the account count for. `:ended` has the last versions of deleted saves, and `:floor`
+-- the highest version that `:ended` had to drop. For each guest that moved in, `:<id>` is the last of its saves that was added.
 --
 -- The hash `texts` has the JSON of each version in pieces, as fields `<game>/<name>/<version>/<number of the piece>`.
 --
@@ -61,7 +61,7 @@ local function pieces_of(place, version, size_bytes)
   return fields
 end
 
--- Returns the text of a version. Nil: it was dropped since its version was read, or is lost.
+-- Returns the text of a version. Returns nil if the text was dropped after its version was read, or is lost.
 local function text_of(texts, place, version, size_bytes)
   local pieces = redis.call('HMGET', texts, unpack(pieces_of(place, version, size_bytes)))
   for _, piece in ipairs(pieces) do
@@ -78,7 +78,8 @@ end
 
 local function drop_text(texts, place, version, size_bytes) redis.call('HDEL', texts, unpack(pieces_of(place, version, size_bytes))) end
 
--- Returns the version after which a save begins that the account does not have: versions of a deleted save do not come again.
+-- Returns the version after which a new save begins. It is 0, unless the save was deleted before, because the numbers of deleted versions
+-- must not be used again.
 local function last_version(saves, place)
   local ended, floor = unpack(redis.call('HMGET', saves, ':ended', ':floor'))
   for each, version in string.gmatch(ended or '', '<ended>') do
@@ -101,7 +102,7 @@ end
 
 local function counted(size_bytes) return math.max(size_bytes, LEAST_BYTES) end
 
--- Adds to the bytes of the game's saves as they stand, and to those that all versions of the account count.
+-- Adds to the bytes of the current versions of the game's saves, and to the bytes that all versions of the account count for.
 local function count_bytes(saves, game, of_game, of_account)
   redis.call('HINCRBY', saves, game .. '/', whole(of_game))
   redis.call('HINCRBY', saves, ':bytes', whole(of_account))

@@ -24,7 +24,7 @@ export const session = endpoint({
   example: `curl -s $base/v1/session -b cookies.txt`,
   async handle({ caller, meta }, services: ScriptServices) {
     if (caller?.session === undefined) return { authenticated: false };
-    // Only a bearer is renewed by this endpoint: the pipeline renews cookies.
+    // This endpoint renews only bearer tokens, because the pipeline renews cookies.
     const renewal = meta.hasBearer ? caller.session.renewal : undefined;
     // Both scripts are sent in one round trip.
     const [{ installVerifiedAt }] = await Promise.all([

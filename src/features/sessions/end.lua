@@ -5,8 +5,8 @@
 -- Library session-list.lua: end_session, is_live_session
 -- Answers ended session_not_found
 --
--- The session's connections in rooms lose their player too. A session that has ended already is `ended` again, so that a client can repeat
--- the call after a lost answer.
+-- Connections in rooms that act with the session lose their player too. If the session has ended already, the answer is `ended` again, so
+-- that a client can repeat the call after a lost answer.
 if is_own ~= '1' and redis.call('EXISTS', ended) == 0 then
   if not is_live_session(sessions, id, redis.call('HGET', sessions, id), generation) then return {'session_not_found'} end
 end

@@ -20,7 +20,7 @@ export const endScript = defineScript({
   library: sessionLibrary,
 });
 
-/** The format of a session's id: `<generation>.<random>`. Session ids of early versions have only the random part. */
+/** The format of a session's id: `<generation>.<random>`. Session ids that early versions of the service made have only the random part. */
 export const SESSION_ID = /^(?:\d{1,15}\.)?[\w-]{1,32}$/;
 
 export const endSession = endpoint({
@@ -37,7 +37,7 @@ export const endSession = endpoint({
     id: z.string().meta({ description: 'The `id` of the session.', example: '0.Zl8yqvJ0c3T1mXbN' }),
     installId: OptionalInstallId,
   }),
-  reply: z.object({ current: z.boolean().meta({ description: 'Whether it was the session of this request.' }) }),
+  reply: z.object({ current: z.boolean().meta({ description: 'Whether the ended session was the session of this request.' }) }),
   errors: ['session_not_found', 'forbidden'],
   example:
     `curl -s $base/v1/sessions/end -b cookies.txt -H 'content-type: application/json' ` +
@@ -48,7 +48,9 @@ export const endSession = endpoint({
     const current = session?.id === id;
     if (session?.kind === 'pairing' && !current)
       return new Unchecked(
-        refuse('forbidden', { message: 'A session from a pairing ends only itself: end others where the account signed in.' }),
+        refuse('forbidden', {
+          message: 'A session from a pairing can end only itself. End other sessions on the device where the account signed in.',
+        }),
       );
     const keys = { sessions: sessionsKey(accountId), ended: signedOutKey(accountId, id) };
     const [word] = await scripts.runAs(caller, endScript, keys, { id, isOwn: current ? 1 : 0, lifeSeconds: SESSION_LIFE_MS / 1000 });

@@ -4,7 +4,7 @@ import { listedSessions, parseSession } from '../../accounts/session-list.ts';
 import { uncheckedOperatorFor } from '../../server/identity/caller.ts';
 import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } from './model.ts';
 
-/** The list of an account's signed-in browsers, and a key for each session that was ended before it expired. */
+/** The list of an account's sessions, and a key for each session that was ended before it expired. */
 export const sessionHolding = {
   name: 'sessions',
   keys: [
@@ -12,7 +12,7 @@ export const sessionHolding = {
       name: 'sessions',
       type: 'hash',
       life: 'ends',
-      // The list does not decide what a session may do, but an unreadable entry hides a session from its owner.
+      // The list does not affect what a session may do, but if an entry is unreadable, the owner of the account does not see the session.
       texts: { what: 'list of sessions', isRight: (text, id) => parseSession(id, text) !== undefined },
       whenMoved: 'goes',
       whenDeleted: 'goes',

@@ -36,8 +36,8 @@ function newestFirst(one: ListedSession, other: ListedSession): number {
 }
 
 /**
- * The request's own session, if the list does not have it, as its token and the request describe it. `createdAt` may be too late: a renewed
- * token does not tell when its session began.
+ * Makes an entry for the request's own session, from its token and the request, if the list does not have it. `createdAt` may be too late,
+ * because a renewed token does not say when its session began.
  */
 function unlisted({ id, kind, issuedAt, expiresAt }: Session, userAgent: string, now: number): ListedSession {
   return {

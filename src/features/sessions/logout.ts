@@ -15,7 +15,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie, SESSION_COOKIE, type Sessions } from '../../server/identity/sessions.ts';
 import { endpoint } from '../../declare.ts';
 
-/** Ends one session, for every process at once: from now on every script that checks its caller refuses this session. */
+/** Ends one session, for every process at once: from then on every script that checks its caller refuses this session. */
 export const signOut = defineScript({
   name: 'sessions/sign-out',
   lua: `end_session(ended, life_seconds)
@@ -56,7 +56,7 @@ export const logout = endpoint({
   method: 'POST',
   path: '/v1/logout',
   operationId: 'logout',
-  // The caller rule lets an ended session through: it gets 200, as any other session does.
+  // With this rule an ended session is not refused, but gets 200 as any other session does.
   caller: 'any',
   summary: 'Signs out: the session ends on every process at once.',
   description:
@@ -80,33 +80,34 @@ export const logout = endpoint({
     if (body.everywhere === true) {
       if (caller === undefined) return hasEnded(meta, sessions) ? signedOut : refuse('identity_required');
       if (session?.kind === 'pairing') {
-        // If the session has ended, the pipeline decides: it handles a request with a cookie again, without the session, and refuses a
-        // bearer.
+        // If the session has ended, the pipeline repeats a request that sent it in a cookie, without the session, and refuses a request
+        // that sent it as a bearer token.
         if ((await credentialWord(caller, scripts)) === 'session_ended') throw new SessionEnded();
         return refuse('forbidden', { message: ENDS_ONLY_ITSELF, field: 'everywhere' });
       }
       await endSessions(caller, scripts);
     }
-    // The key by which the session has ended stays for the whole life of a cookie: a renewed cookie has the same session id, and may have
-    // been issued a moment ago.
+    // The key that marks the session as ended stays for the whole life of a cookie, because a renewed cookie has the same session id, and
+    // may have been issued a moment ago.
     else if (session !== undefined) await scripts.run(signOut, { ended: caller!.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     if (session !== undefined) sessions.markEnded(session);
     return signedOut;
   },
 });
 
-/** Whether the request has a token of an ended session: a client repeats its sign-out after it lost the answer. */
+/** Whether the request has a token of an ended session. A client sends such a request if it lost the answer to its sign-out. */
 function hasEnded({ authorization, cookie }: RequestMeta, sessions: Sessions): boolean {
   const token = bearerToken(authorization) ?? cookieValue(cookie, SESSION_COOKIE);
   return token !== undefined && sessions.isKnownToHaveEnded(token);
 }
 
 const ENDS_ONLY_ITSELF =
-  'A session from a pairing can end only itself: sign out without everywhere, or use the device that claimed the pairing.';
+  'A session from a pairing can end only itself. Sign out without `everywhere`, or use the device that claimed the pairing.';
 
 /**
  * Ends all sessions of the caller's account. The script runs for the caller, so that an ended session cannot end other sessions. A banned
- * user can end them too: otherwise these sessions would open the account again when the ban ends. A moved or deleted account has none left.
+ * user can end them too, because otherwise these sessions could be used again when the ban ends. A moved or deleted account has no sessions
+ * left.
  * @throws SessionEnded
  */
 async function endSessions(caller: Caller, scripts: CallerScripts): Promise<void> {

@@ -8,7 +8,7 @@ import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 /** The services of endpoints that start, check or end sessions. */
 export type SessionServices = Pick<Services, 'scripts' | 'sessions'>;
 
-/** A session's token, for clients without cookies: the text that the cookie svc_session holds. */
+/** A session's token, for clients without cookies. It is the same text as in the cookie svc_session. */
 export const SessionToken = z
   .string()
   .max(MAX_TOKEN_LENGTH, { error: `Must have at most ${MAX_TOKEN_LENGTH} characters`, abort: true })
@@ -22,15 +22,15 @@ export const SessionForm = z
   .meta({
     description:
       '`token`: the answer has `sessionToken` and sets no session cookie, for clients without cookies and pages of other sites. ' +
-      'A request with a bearer always gets the token.',
+      'A request with a bearer token always gets the token.',
   });
 
-/** The field `sessionToken` of a reply that hands a session over. */
+/** The field `sessionToken` of a reply with a new session. */
 export const HandedToken = SessionToken.optional().meta({
   description: 'The token of the new session, if the request asked for it: a bearer secret, for `Authorization: Bearer` and for `hello`.',
 });
 
-/** The answer that hands a new session over, in the form that the client asked for. A request with a bearer never gets a cookie. */
+/** Makes the answer with a new session, in the form that the client asked for. A request with a bearer token never gets a cookie. */
 export function handOver<Body extends object>(
   body: Body,
   { token }: StartedSession,
@@ -51,11 +51,10 @@ export const SignedInBrowser = z
       .datetime()
       .optional()
       .meta({ description: 'When the session last asked `GET /v1/session` or was renewed, to the hour. Other calls do not count.' }),
-    userAgent: z
-      .string()
-      .optional()
-      .meta({ description: 'The User-Agent header as the browser sent it, at most 200 characters: any text. Show it as plain text.' }),
-    current: z.boolean().meta({ description: 'Whether it is the session of this request.' }),
+    userAgent: z.string().optional().meta({
+      description: 'The User-Agent header as the browser sent it, at most 200 characters. It may be any text, so show it as plain text.',
+    }),
+    current: z.boolean().meta({ description: 'Whether this is the session of the request.' }),
   })
   .meta({
     id: 'SignedInBrowser',

@@ -5,7 +5,7 @@
 -- Library standing-changes.lua: end_sessions
 -- Answers signed_out
 --
--- With `is_session` 0 the request has an installId, and the script does not read the key `ended`. The account may be open by now, because
+-- If `is_session` is 0, the request has an installId, and the script does not read the key `ended`. The account may be open now, because
 -- its ban may have ended a moment ago.
 local state, _, generation, moved_in = standing_of(standing)
 local may_end = state == 'banned' or state == 'open'

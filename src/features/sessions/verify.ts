@@ -11,7 +11,7 @@ export const verifySession = endpoint({
   method: 'POST',
   path: '/v1/sessions/verify',
   operationId: 'verifySession',
-  // The body has the token of the session to check. A session in the request's own headers is ignored.
+  // The token of the session to check is in the body. A session in the request's own headers is ignored.
   caller: 'none',
   keyScope: 'accounts:read',
   reach: 'accounts',
@@ -22,12 +22,15 @@ export const verifySession = endpoint({
     'deleted. A session of the request itself does not count. Without a server key and without SESSION_VERIFY=on it is 403 `server_only`. ' +
     'The token is a secret: keep it out of your logs.',
   body: z.object({
-    sessionToken: z.string().meta({ description: 'The token to check: any text. A cookie svc_session holds the same token.' }),
+    sessionToken: z.string().meta({ description: 'The token to check, which may be any text. A cookie svc_session has the same token.' }),
   }),
   reply: z.object({
     authenticated: z.boolean(),
     accountId: AccountId.optional(),
-    expiresAt: z.iso.datetime().optional().meta({ description: 'When this token ends. The player may have a later token of the session.' }),
+    expiresAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'The time at which this token ends. The player may have a later token of the session.' }),
   }),
   errors: ['server_only'],
   example: `curl -s $base/v1/sessions/verify -H 'content-type: application/json' -d '{"sessionToken":"token-of-a-player"}'`,
@@ -40,7 +43,7 @@ export const verifySession = endpoint({
   },
 });
 
-/** Checks in Redis whether the session has not ended and its account is open. */
+/** Checks in Redis that the session has not ended and that its account is open. */
 async function isOpen(session: Session, client: { readonly address: string }, { scripts, sessions }: SessionServices): Promise<boolean> {
   const word = await credentialWord(callerFrom(client, session.accountId, session, undefined), scripts);
   if (word === 'session_ended') sessions.markEnded(session);

@@ -57,16 +57,16 @@ export const appleAccountNotification = endpoint({
 
 type NotifiedServices = Pick<Services, 'providers' | 'scripts' | 'now' | 'log'>;
 
-/** The most times that the account of a sign-in is looked for. It may move during the search. */
+/** The account of a sign-in is searched at most this many times, because it may move during a search. */
 const MOST_TRIES = 5;
 
-/** Ends the sessions of a sign-in, or the sign-in. @returns false: there is nothing to end, or the sign-in was used since */
+/** Ends the sessions of a sign-in, or the sign-in. @returns false if there is nothing to end, or if the sign-in was used after the event */
 async function end({ provider, subject, at }: UserEvent, ends: 'sessions' | 'sign_in', services: NotifiedServices): Promise<boolean> {
   const { scripts, now, log } = services;
   let searched = '';
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, signInId } = await storeAccountOf(provider.key, subject, scripts, now);
-    // Neither has anybody used the sign-in, nor has it moved since it was searched in this account.
+    // The second search gives the same account, which does not have the sign-in: nobody has used the sign-in.
     if (accountId === searched) return false;
     const keys = { account: accountKey(accountId), sessions: sessionsKey(accountId) };
     const removes = ends === 'sign_in';

@@ -30,7 +30,7 @@ const readHolds = defineScript({
   readOnly: true,
 });
 
-/** How long a `confirm` is valid, in milliseconds: time for the user to read what the other account holds, and to decide. */
+/** How long a `confirm` is valid, in milliseconds. This leaves the user time to read what the other account has, and to decide. */
 const CONFIRM_LIFE_MS = 300_000;
 
 const Confirm = z
@@ -62,8 +62,8 @@ export const addSignIn = endpoint({
   }),
   reply: z.object({
     signIns: z.array(SignIn).meta({ description: 'The sign-ins of the account now.' }),
-    added: z.boolean().meta({ description: 'Whether the account got the sign-in with this call.' }),
-    merged: z.boolean().meta({ description: 'Whether another account moved into this one with this call.' }),
+    added: z.boolean().meta({ description: 'Whether this call added the sign-in to the account.' }),
+    merged: z.boolean().meta({ description: 'Whether this call merged another account into this one.' }),
     movedCoins: BalanceCoins.optional().meta({ description: 'The coins that moved with the other account.' }),
     movedDebtCoins: DebtCoins,
   }),
@@ -117,7 +117,7 @@ interface Wanted {
   readonly caller: SignedIn;
   readonly client: { readonly address: string };
   readonly identity: Identity;
-  /** Undefined for a banned caller, who gets nothing. */
+  /** Undefined for a banned caller, for whom the nonce is not needed. */
   readonly nonce: GivenNonce | undefined;
   readonly banned: Refusal | undefined;
   readonly confirm: string | undefined;
@@ -127,10 +127,13 @@ type Outcome =
   | { readonly added: boolean; readonly merged: false }
   | { readonly added: true; readonly merged: true; readonly coins: number };
 
-/** The most tries of one request. A try begins anew if the sign-in, or one of the two accounts, has changed meanwhile. */
+/** The most tries of one request. A further try is made if the sign-in, or one of the two accounts, has changed meanwhile. */
 const MOST_TRIES = 8;
 
-/** The longest wait before a request begins anew, in milliseconds: two accounts that merge each other must not do so in step for ever. */
+/**
+ * The longest wait before the second try, in milliseconds. Waits are random, so that two accounts which merge each other do not go on in
+ * step for ever.
+ */
 const WAIT_MS = 60;
 
 /** Adds the sign-in, or merges its account. @throws Refusal */
@@ -161,7 +164,7 @@ async function join(wanted: Wanted, services: AddServices): Promise<Outcome> {
       checkConfirm(wanted, found.accountId, services);
       if (banned !== undefined) throw await refused('account_banned');
     }
-    // If the caller's own account is moving, this finishes the move, or refuses the caller.
+    // If the caller's own account is moving, this call finishes the move, or refuses the caller.
     await signInsOf(caller, services);
     await take();
     const guest = callerFrom(wanted.client, found.accountId, undefined, undefined);
@@ -169,7 +172,7 @@ async function join(wanted: Wanted, services: AddServices): Promise<Outcome> {
     const moved = await moves.begin(guest, target, found.signInId).catch((error: unknown): Moved | undefined => {
       if (!(error instanceof Refusal)) throw error;
       if (error.code === 'account_banned') return { moved: false, reason: error.code };
-      // The sign-in moved elsewhere, or its account was deleted.
+      // The sign-in has moved to another account, or its account was deleted, so the search begins again.
       if (error.code === 'sign_in_required' || error.code === 'account_deleted') return undefined;
       throw error;
     });
@@ -186,7 +189,7 @@ async function join(wanted: Wanted, services: AddServices): Promise<Outcome> {
   throw refuse('store_unavailable', { retryAfterMs: 1000 });
 }
 
-/** Whether an earlier try of the same request has added the sign-in, which the service learnt only now. */
+/** Whether an earlier try of the same request has added the sign-in although the try seemed to fail. */
 function isAddedBy(tries: number, signInId: string, { accountId }: SignedIn): boolean {
   return tries > 0 && signInId !== accountId;
 }

@@ -1,4 +1,5 @@
--- Does what the provider of a sign-in tells of its user: ends the sessions of the sign-in, or the sign-in itself, even the account's last.
+-- Follows a notification of a sign-in's provider: ends the sessions of the sign-in, or the sign-in itself, even if it is the account's
+-- last.
 -- KEYS account, sessions
 -- ARGV id, provider, removes (0: ends its sessions only), happened_at, life_seconds
 -- Prologue check-caller.lua: generation
@@ -7,7 +8,7 @@
 -- Library account-events.lua: tell_event
 -- Answers ended(the sign-ins that are left) older sign_in_not_found
 --
--- What happened before the sign-in was last used is over: its user has consented again.
+-- If the event happened before the sign-in was last used, it is ignored, because the user has consented again since then.
 local tag = string.match(account, '^{.-}')
 if not has_sign_in(tag, id) then return {'sign_in_not_found'} end
 local all = sign_ins_of(tag)

@@ -33,7 +33,7 @@ async function listed(accountId: string, services: HoldingServices): Promise<z.i
 /** The sign-ins of the account: the providers with which its user signs in. A guest has none. */
 export const signInHolding = {
   name: 'sign-in',
-  // `signInLostAt`: when the last sign-in of the account ended because its user has no account with the provider any more.
+  // `signInLostAt`: the time at which the last sign-in of the account ended, because its user has no account with the provider any more.
   fields: [heldFields('own', 'store'), heldFields('own', 'signInLostAt')],
   keys: [
     { name: 'sign-ins', type: 'hash', life: 'lasts', whenMoved: 'goes', whenDeleted: 'goes' },
@@ -41,7 +41,12 @@ export const signInHolding = {
     { name: /sign-in:nonce:[0-9a-f]{64}/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {
-    shape: { signIns: z.array(ListedSignIn).optional().meta({ description: 'On the first page, if the account has any.' }) },
+    shape: {
+      signIns: z
+        .array(ListedSignIn)
+        .optional()
+        .meta({ description: 'The sign-ins of the account, if it has any. They are on the first page.' }),
+    },
     async firstPage({ accountId }, services) {
       const signIns = await listed(accountId, services);
       return signIns.length === 0 ? {} : { signIns };
@@ -52,7 +57,7 @@ export const signInHolding = {
       kind: z.enum(['guest', 'store']),
       signIns: z.array(ListedSignIn),
       signInLostAt: z.iso.datetime().optional().meta({
-        description: 'When the account lost its last sign-in, because its user deleted the account with the provider.',
+        description: 'The time at which the account lost its last sign-in, because its user deleted the account with the provider.',
       }),
     },
     show: async ({ accountId, fields }, services) => ({

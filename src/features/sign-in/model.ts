@@ -9,8 +9,8 @@ import type { Identity } from '../../stores/openid/provider.ts';
 import { readListed } from './read-sign-ins.ts';
 
 /**
- * The highest age of a token that proves that its user is present, in milliseconds: for an hour after the sign-in an app gets tokens
- * without asking the user.
+ * The highest age of a token that proves that its user is present, in milliseconds. An older token proves nothing, because for an hour
+ * after a sign-in an app gets tokens without asking the user.
  */
 export const FRESH_MS = 10 * 60_000;
 
@@ -18,12 +18,12 @@ export const SignIn = z
   .object({
     id: z.string().meta({ description: 'For `POST /v1/account/sign-ins/remove`. It opens nothing.', example: 'mH0zQ3bXv5nYtZ8cXw0aLp' }),
     provider: z.string().meta({ description: 'The name of the provider.', example: 'apple' }),
-    at: z.iso.datetime().meta({ description: 'When the account got this sign-in.' }),
-    current: z.boolean().meta({ description: 'Whether the session of this request began with it.' }),
+    at: z.iso.datetime().meta({ description: 'The time at which the account got this sign-in.' }),
+    current: z.boolean().meta({ description: 'Whether the session of this request began with this sign-in.' }),
   })
   .meta({ id: 'SignIn', example: { id: 'mH0zQ3bXv5nYtZ8cXw0aLp', provider: 'apple', at: '2026-11-22T12:00:00.000Z', current: true } });
 
-/** A token that proves who is calling. Any text, because every fault of it is the same refusal. */
+/** A token that proves who is calling. The field accepts any text, because the refusal is the same for every fault of the token. */
 export const Proof = z
   .string()
   .optional()
@@ -52,7 +52,7 @@ export function refuseOtherSession({ session }: Caller): Refusal<'forbidden'> | 
   return refuse('forbidden', {
     message:
       session?.kind === 'pairing'
-        ? 'A session from a pairing changes no sign-ins: use the device that claimed the pairing.'
+        ? 'A session from a pairing cannot change sign-ins: use the device that claimed the pairing.'
         : 'The account of an install has no sign-ins: sign in with POST /v1/account/store-provision first.',
   });
 }
@@ -65,7 +65,7 @@ export function isFresh({ issuedAt, provider }: Identity, { now, wallClock }: Pi
 export type ProofServices = Pick<Services, 'config' | 'providers' | 'scripts' | 'now' | 'wallClock'>;
 
 /**
- * Checks that a token proves that its user owns the account: a session alone may come from a stolen cookie.
+ * Checks that a token proves that its user owns the account. A session is not enough, because it may come from a stolen cookie.
  * @throws Refusal `proof_required`, whatever is wrong with the token; `app_store_unavailable` while it cannot be verified
  */
 export async function checkProof(proof: string | undefined, accountId: string, services: ProofServices): Promise<void> {

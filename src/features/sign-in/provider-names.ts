@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Provider } from '../../stores/openid/provider.ts';
 import { readHash } from '../../redis/reads.ts';
 
-/** The Redis key of a hash: of each provider of OPENID_PROVIDERS with which accounts were opened, the name and the issuer. */
+/** The Redis key of a hash: name → issuer, for each provider of OPENID_PROVIDERS with which accounts were opened. */
 export const PROVIDER_NAMES = '{providers}';
 
 const noteProvider = defineScript({
@@ -18,8 +18,8 @@ const noteProvider = defineScript({
 });
 
 /**
- * Holds each name of a provider to the issuer that the name had when its first sign-in was used or added. Otherwise people would see
- * one name for the users of two issuers, after a mistake in the settings.
+ * Makes sure that a provider's name keeps the issuer that it had when its first sign-in was used or added. Otherwise, after a mistake in
+ * the settings, people would see the same name for the users of two issuers.
  */
 export class ProviderNames {
   readonly #rows: readonly Provider[];
@@ -34,7 +34,7 @@ export class ProviderNames {
   }
 
   /**
-   * Compares the settings with the names that were noted. If Redis is away, `note` compares at the first sign-in.
+   * Compares the settings with the names that were noted. If Redis is down, `note` compares them at the first sign-in.
    * @throws SettingError if a name has another issuer
    */
   async check(): Promise<void> {
@@ -48,7 +48,7 @@ export class ProviderNames {
   }
 
   /**
-   * Must be called before a sign-in with the provider opens an account, or is added to one.
+   * Must be called before a sign-in with the provider opens an account or is added to an account.
    * @throws Refusal `store_unconfigured` if the name has another issuer
    */
   async note(provider: Provider): Promise<void> {

@@ -9,6 +9,6 @@
 local state, detail, account_generation = standing_of(account_standing)
 if state ~= 'open' then return {state, detail} end
 local created = create_account(account)
--- A sign-in that was added to the account later is not the one with which the account began.
+-- HSETNX, because the account may have begun with another sign-in, and got this one later.
 redis.call('HSETNX', account, 'store', store)
 return {'opened', created and '1' or '0', account_generation}

@@ -37,11 +37,11 @@ export const storeProvision = endpoint({
   method: 'POST',
   path: '/v1/account/store-provision',
   operationId: 'signInWithStore',
-  // The app store's token alone signs in, so a moved installId and an ended session are ignored. After a lost reply the user can sign in
-  // again, although the guest has moved.
+  // The token alone is enough to sign in, so an installId that moved and a session that ended are ignored. So after a lost reply the user
+  // can sign in again, although the guest has moved.
   caller: 'lenient',
   auth: 'none',
-  summary: 'Signs in with Google, Apple or another OpenID provider; the first sign-in creates the account.',
+  summary: 'Signs in with Google, Apple or another OpenID provider. The first sign-in creates the account.',
   description: [
     'Takes an ID token of Google (GOOGLE_CLIENT_IDS), Apple (APPLE_CLIENT_IDS) or a provider of OPENID_PROVIDERS, with 60 s of clock',
     'tolerance, and sets the session cookie svc_session, or answers with the session token. The issuer and the `sub` of the token name the account, on every device. The guest of the installId, or else of the',
@@ -70,7 +70,7 @@ export const storeProvision = endpoint({
     move: z
       .boolean()
       .optional()
-      .meta({ description: 'Has no effect. Earlier versions asked it for a session from a pairing.', deprecated: true }),
+      .meta({ description: 'Has no effect. Earlier versions needed it if the session came from a pairing.', deprecated: true }),
   }),
   reply: z.object({
     accountId: AccountId,
@@ -78,7 +78,7 @@ export const storeProvision = endpoint({
     created: z.boolean().meta({ description: 'Whether the store account is new.' }),
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
     sessionToken: HandedToken,
-    moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
+    moved: z.boolean().meta({ description: 'Whether this call moved a guest into the account.' }),
     movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that moved with the guest.', example: 110 }),
     movedDebtCoins: DebtCoins.meta({ description: 'The debt that moved with the guest, beside `movedCoins` of 0.' }),
     notMoved: z
@@ -128,7 +128,7 @@ function movedFields(balance: number) {
 
 /**
  * Refuses a request whose session comes from a pairing and whose installId belongs to another account. The claimant of the pairing chose
- * the session's account, so it is not certain which of the two accounts the user means.
+ * the session's account, so it is not certain whether the user means that account or the installId's account.
  * @throws Refusal `invalid_request`; `sign_in_required` or `account_deleted` if the account of the installId moved or was deleted: the
  * endpoint then ignores the installId
  */
@@ -143,7 +143,7 @@ async function refuseOtherGuest(
   try {
     await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
   } catch (error) {
-    // A session that has ended, or whose account moved or was deleted, is ignored.
+    // If the session has ended, or its account moved or was deleted, the session is ignored.
     if (error instanceof SessionEnded) return;
     if (error instanceof Refusal && (error.code === 'sign_in_required' || error.code === 'account_deleted')) return;
     throw error;
@@ -158,16 +158,16 @@ type ProvisionServices = SignInServices & Pick<Services, 'providers' | 'provider
 interface SignedIn {
   readonly accountId: string;
   readonly created: boolean;
-  /** The account's present session generation, which the new session gets. */
+  /** The present generation of the account's sessions, to which the new session belongs. */
   readonly generation: string;
   readonly signInId: string;
-  /** The outcome of the guest's move into the account. Undefined: the request named no other account than the user's own. */
+  /** The outcome of the guest's move into the account. Undefined if the request named no account other than the user's own. */
   readonly outcome: Moved | undefined;
 }
 
 /**
- * Signs in, and lists the session, which tells whether the account still has the sign-in. If somebody removed it meanwhile, it opens an
- * account anew.
+ * Signs in, and adds the session to the account's list. This fails if somebody has removed the sign-in from the account meanwhile. Then the
+ * sign-in opens a new account.
  */
 async function startSession(
   identity: Identity,
@@ -183,14 +183,14 @@ async function startSession(
     if (signedIn.outcome?.moved === true) [outcome, mover] = [signedIn.outcome, undefined];
     const sessionId = sessionIdOf(generation);
     const session = { accountId, id: sessionId, kind: 'store', signIn: signInId, provider: identity.provider.key, userAgent } as const;
-    // By now the guest has moved, or the account was opened: if this step fails, the outcome of the request is unknown.
+    // The guest has moved, or the account was opened, so if this step fails, the outcome of the request is unknown.
     const word = await afterWrites(listSession(session, services));
     if (word === 'open') return { ...signedIn, outcome: outcome ?? signedIn.outcome, sessionId };
   }
   throw refuse('store_unavailable', { retryAfterMs: 1000 });
 }
 
-/** The most accounts that one sign-in tries: each try but the last finds that the user has deleted the account a moment ago. */
+/** A sign-in tries at most this many accounts. A further try is only needed if the user has just deleted the account. */
 const MOST_TRIES = 5;
 
 /**
@@ -203,7 +203,8 @@ async function signIn({ provider, subject }: Identity, caller: Caller | undefine
   const store = provider.key;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, signInId, state } = await storeAccountOf(store, subject, scripts, now);
-    // The sign-in is refused before the move begins, because a banned account takes no guest, and a guest is frozen while it moves.
+    // If the account is banned, the sign-in is refused before the move begins, because a banned account accepts no guest, and the guest
+    // would be frozen for nothing.
     if (state.word === 'banned') throw refuseBanned(state.ban);
     const target = { accountId, store };
     const isOther = caller !== undefined && caller.accountId !== accountId;

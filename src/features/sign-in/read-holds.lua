@@ -1,4 +1,4 @@
--- Reads what an account holds, for its owner, who may merge it.
+-- Counts what an account has, for its owner, who may merge it into another account.
 -- KEYS account, ledger, standing
 -- ARGV -
 -- Library standing.lua: standing_of, count_guests

@@ -1,5 +1,5 @@
--- Removes a sign-in from the caller's account, and ends its sessions, the pairings that these claimed, and the sessions that name no
--- sign-in: those may have begun with it.
+-- Removes a sign-in from the caller's account. Ends the sessions that began with it, and the sessions of pairings that such a session
+-- claimed. Also ends the sessions that name no sign-in, because they may have begun with this one.
 -- KEYS account, sessions
 -- ARGV id, session_id, provider, life_seconds
 -- Prologue check-caller.lua: generation
@@ -8,7 +8,8 @@
 -- Library account-events.lua: tell_event
 -- Answers removed(whether the caller's own session ended 0|1) sign_in_not_found last_sign_in
 --
--- The account decides. The sign-in itself is in another slot, and is ended afterwards, or at its next use (storeAccountOf).
+-- The account's list is authoritative. The record of the sign-in itself is in another slot, and is marked as ended afterwards, or when the
+-- sign-in is next used (storeAccountOf).
 local tag = string.match(account, '^{.-}')
 if not has_sign_in(tag, id) then return {'sign_in_not_found'} end
 if #sign_ins_of(tag) == 2 then return {'last_sign_in'} end

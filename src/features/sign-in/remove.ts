@@ -69,7 +69,7 @@ export const removeSignIn = endpoint({
     const refusal = refuseOtherSession(caller);
     if (refusal !== undefined) return new Unchecked(refusal);
     const { accountId, session } = caller as SignedIn;
-    // The list is read first, so that an ended session or a banned account is refused before anything is asked of a provider.
+    // The list is read first, so that an ended session or a banned account is refused before the service makes a request to a provider.
     const listed = await signInsOf(caller, services);
     await checkProof(body.proof, accountId, services);
     const found = listed.find(({ id }) => id === body.id);

@@ -1,4 +1,4 @@
--- Gives a nonce back to the session whose request did nothing.
+-- Makes a used nonce valid again for its session, because the request that used it did nothing.
 -- KEYS nonce
 -- ARGV session_id, left_ms
 -- Answers kept

@@ -5,14 +5,18 @@ import { leadsTo } from '../../accounts/standing.ts';
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/reply-pairs.ts';
 
-/** Checks that each sign-in in an account's list can be read, has not ended, and leads to the account: no sign-in opens two accounts. */
+/**
+ * Checks that each sign-in in an account's list can be read, has not ended, and leads to the account, so that no sign-in opens two
+ * accounts.
+ */
 export const signInAuditor: Auditor = {
   keys: [{ pattern: accountKeyPattern('sign-ins'), check: ([id], probe) => checkSignIns(id!, probe) }],
 };
 
 async function checkSignIns(id: string, probe: Probe): Promise<Finding[]> {
   const { deleted, moving } = await standingIn(id, probe);
-  // A deletion ends the sign-ins before their list, and a merge lets them lead to the other account before it.
+  // A deletion ends the sign-ins before it deletes their list, and a merge makes the sign-ins lead to the other account before it deletes
+  // their list.
   if (deleted !== undefined || moving !== undefined) return [];
   const subject = `account ${id}`;
   const entries = pairsOf((await probe.ask('HGETALL', signInsKey(id))) as string[]);
@@ -28,7 +32,7 @@ async function checkSignIns(id: string, probe: Probe): Promise<Finding[]> {
       findings.push({
         kind: 'foreign_sign_in',
         subject,
-        text: `It has the sign-in ${signIn}, which does not lead to it.`,
+        text: `It has the sign-in ${signIn}, but this sign-in does not lead to the account.`,
         explainedBy: [subject, `account ${signIn}`],
       });
   }

@@ -32,7 +32,7 @@ const returnNonce = defineScript({
   answers: ['kept'],
 });
 
-/** How long a nonce is valid, in seconds: time for the user to sign in with the other provider. */
+/** How long a nonce is valid, in seconds. This leaves the user time to sign in with the other provider. */
 const KEPT_SECONDS = 300;
 
 /** The Redis key of a nonce. @param digest the SHA-256 of the nonce, in hex */
@@ -73,7 +73,7 @@ export const signInNonce = endpoint({
 export interface GivenNonce {
   /** Uses the nonce up. @throws Refusal `bad_token` if it was used meanwhile */
   take(): Promise<void>;
-  /** Gives it back after a request that did nothing. */
+  /** Makes the nonce valid again after a request that did nothing. */
   giveBack(): Promise<void>;
 }
 

@@ -4,7 +4,9 @@ import { isoTime, timeOf } from '../../accounts/merge-rules.ts';
 import { trialFields, trialOf, TrialReply } from './model.ts';
 import { trialAuditor } from './trial-auditor.ts';
 
-/** The trial that is linked to the account. The start of the device's own trial has a key of its own, and stays after a deletion. */
+/**
+ * The trial that is linked to the account. The start of the device's own trial is in another key, which stays when the account is deleted.
+ */
 export const trialHolding = {
   name: 'trial',
   fields: [trialFields],

@@ -5,8 +5,8 @@
 -- Prologue open-account.lua: account, open_account, answer
 -- Answers linked(started at) no_trial
 --
--- `known_start` is the start of the device's trial, read before by the caller, if the device's key is in another slot. The start does not
--- change in between.
+-- If the device's key is in another slot, `known_start` is the start of the device's trial, which the service has read before. The start
+-- does not change in between.
 local device_started = known_start ~= '' and known_start or redis.call('HGET', device, 'trialStartedAt')
 if not device_started then return {'no_trial'} end
 local account_started = redis.call('HGET', account, 'trialStartedAt')
@@ -14,6 +14,6 @@ local device_is_earlier = not account_started or tonumber(device_started) < tonu
 if not device_is_earlier then return {'linked', account_started} end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 
--- The script does not change the start under the device's key: otherwise any caller who knows a deviceId could end the device's trial.
+-- The script does not change the start in the device's key, because otherwise any caller who knows a deviceId could end the device's trial.
 redis.call('HSET', account, 'trialStartedAt', device_started, 'trialDevice', device_hash)
 return answer('linked', device_started)

@@ -27,7 +27,7 @@ export const TrialReply = z
       .int()
       .min(1)
       .optional()
-      .meta({ description: 'Whole seconds, rounded up. Only while the trial is active.' }),
+      .meta({ description: 'Whole seconds, rounded up. Left out unless the trial is active.' }),
   })
   .meta({
     id: 'Trial',
@@ -42,7 +42,7 @@ export const TrialReply = z
 
 export type Trial = z.output<typeof TrialReply>;
 
-/** The state at `nowMs` of a trial of `trialDays` days. Without a start the state is `none`. Times are milliseconds since 1970. */
+/** The state of a trial of `trialDays` days at the time `nowMs`. Without a start the state is `none`. Times are milliseconds since 1970. */
 export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDays: number): Trial {
   if (startedAtMs === undefined) return { active: false, state: 'none' };
   const endsAtMs = startedAtMs + trialDays * DAY_MS;
@@ -51,7 +51,7 @@ export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDay
   return { active: true, state: 'active', ...times, remainingSeconds: Math.ceil((endsAtMs - nowMs) / 1000) };
 }
 
-/** 132 bits of the SHA-256 hash of a deviceId. Redis and the cookie have only this hash, which does not reveal the deviceId. */
+/** 132 bits of the SHA-256 hash of a deviceId. Redis and the cookie have only this hash, from which the deviceId cannot be computed. */
 export function deviceHash(deviceId: string): string {
   return hash('sha256', `coinop:device:${deviceId}`, 'base64url').slice(0, 22);
 }
@@ -60,9 +60,9 @@ export const trialFields = heldFields('earlier', 'trialStartedAt', 'trialDevice'
 
 export const trialKeys = {
   /**
-   * The key of a device's trial, a Redis hash. Its field `trialStartedAt` (milliseconds since 1970) is set once. Only operators change it,
-   * and `earlierStarts` then keeps the former starts. The key never expires: otherwise the device could start its trial again. In the
-   * account's Redis hash the field `trialStartedAt` is the start of the account's linked trial.
+   * The key of a device's trial, a Redis hash. Its field `trialStartedAt` (milliseconds since 1970) is set once. Only operators change this
+   * field, and `earlierStarts` then has the former starts. The key never expires, because otherwise the device could start its trial again.
+   * In the account's hash, a field with the same name `trialStartedAt` is the start of the trial that is linked to the account.
    * @param device the hash of the deviceId (`deviceHash`)
    */
   device: (device: string) => `{device:${device}}`,
@@ -83,7 +83,7 @@ export const statusScript = defineScript({
 
 export const DEVICE_COOKIE = 'svc_device';
 
-/** How long the cookie svc_device is valid: 400 days, because browsers keep no cookie longer (RFC 6265bis, section 5.5). */
+/** How long the cookie svc_device is valid. It is 400 days, because browsers keep no cookie longer (RFC 6265bis, section 5.5). */
 const DEVICE_COOKIE_LIFE_MS = 400 * DAY_MS;
 
 /** Hash of the deviceId in the header x-device-id. @throws Refusal `invalid_request` when the header is no valid deviceId */
@@ -104,8 +104,8 @@ export function deviceOfCookie(meta: RequestMeta, services: DeviceServices): str
 }
 
 /**
- * The Set-Cookie values that give the browser the cookie of a device. Undefined if the browser has a cookie of this device that is not past
- * half its life.
+ * The Set-Cookie values that give the browser the cookie of a device. Undefined if the browser has a cookie of this device that is younger
+ * than half its life.
  */
 export function deviceCookie(device: string, meta: RequestMeta, services: DeviceServices): string[] | undefined {
   const now = services.now();

@@ -18,7 +18,7 @@ export const trialStatus = endpoint({
   operationId: 'getTrial',
   caller: 'optional',
   auth: 'none',
-  summary: 'The state of a trial. The call starts no trial.',
+  summary: 'The state of a trial. The call does not start a trial.',
   description:
     '`?deviceId=` names the device, else the header `x-device-id`, else the cookie svc_device. ' +
     "Without a device the reply is the trial linked to the session's account.",

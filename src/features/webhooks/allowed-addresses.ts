@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * The addresses to which webhooks may be sent. A person who may add a hook must not reach by its webhooks any address that only this
- * machine can reach: its own services, its network, its cloud's metadata service.
+ * The addresses to which webhooks may be sent. A person who may add a hook must not be able to send webhooks to an address that only this
+ * machine can reach: its own services, its network, and its cloud's metadata service.
  *
  * Sources: the IANA registries of special-purpose addresses (RFC 6890 and its updates), RFC 6598 (carriers' NAT), RFC 4193 (local IPv6).
  */
@@ -11,7 +11,7 @@ import { BlockList, isIP } from 'node:net';
 type Ranges = Readonly<Record<'ipv4' | 'ipv6', readonly string[]>>;
 
 /**
- * Unspecified, reserved, multicast and link-local addresses, and the metadata services of clouds. No webhook reaches them, not even with
+ * Unspecified, reserved, multicast and link-local addresses, and the metadata services of clouds. No webhook is sent to them, not even with
  * WEBHOOKS_PRIVATE=on.
  */
 const NEVER: Ranges = {
@@ -37,7 +37,7 @@ const NEVER: Ranges = {
   ],
 };
 
-/** Addresses of private networks, documentation and benchmarks. Webhooks reach them with WEBHOOKS_PRIVATE=on only. */
+/** Addresses of private networks, documentation and benchmarks. Webhooks are sent to them only with WEBHOOKS_PRIVATE=on. */
 const PRIVATE: Ranges = {
   ipv4: [
     '10.0.0.0/8',
@@ -58,8 +58,8 @@ const PRIVATE: Ranges = {
 };
 
 /**
- * The public unicast addresses of IPv6. All other addresses are special (RFC 4291, section 2.4), so webhooks reach them with
- * WEBHOOKS_PRIVATE=on only.
+ * The public unicast addresses of IPv6. All other addresses are special (RFC 4291, section 2.4), so webhooks are sent to them only with
+ * WEBHOOKS_PRIVATE=on.
  */
 const GLOBAL_IPV6 = '2000::/3';
 
@@ -69,7 +69,7 @@ const globalIpv6 = listOf({ ipv4: [], ipv6: [GLOBAL_IPV6] });
 
 /**
  * Whether a webhook may be sent to the address. False for a text that is not an address. `BlockList` treats an IPv4-mapped IPv6 address as
- * the IPv4 address. The lists therefore have no range of all mapped addresses: it would match every IPv4 address.
+ * the IPv4 address. So the lists must not have the range of all mapped addresses, because it would match every IPv4 address.
  */
 export function isAllowedAddress(address: string, allowsPrivate: boolean): boolean {
   const version = isIP(address);

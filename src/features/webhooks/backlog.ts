@@ -3,12 +3,12 @@ import type { EventRecord } from '../events/model.ts';
 import { nextAttemptAt } from './retry-schedule.ts';
 
 /**
- * The most accounts of a hook that may wait for a next attempt, and the most events of these accounts. Beyond these bounds the hook's
- * position in the log stops.
+ * The most accounts of a hook that may wait for a next attempt, and the most events of these accounts. When one of these bounds is reached,
+ * the hook's position in the log stops.
  */
 export const MOST_WAITING = { accounts: 1000, events: 20_000 };
 
-/** The most events of a hook that are read from the log and not delivered yet. */
+/** At most this many events of a hook are read from the log before they are delivered. */
 export const MOST_READ = 1000;
 
 /**
@@ -20,7 +20,7 @@ const PROBE_AGAIN_MS = 300_000;
 /** The key of the lane for events without an account. A lane has the events of one account in order. */
 const NO_ACCOUNT = '-';
 
-/** The prefix of the key of a lane with only one event, which an operator wants delivered again. */
+/** The prefix of the key of a lane that has only one event, which an operator has asked to deliver again. */
 const ASKED = '!';
 
 interface Entry {
@@ -28,7 +28,7 @@ interface Entry {
   readonly event: EventRecord;
   /** When the event was read, on the clock of `performance.now()`. */
   readonly readAt: number;
-  /** Whether the event is delivered, given up, or among the waiting events that Redis keeps. */
+  /** True if the event is delivered or given up, or if it is among the waiting events that Redis keeps. */
   isSettled: boolean;
 }
 
@@ -40,7 +40,7 @@ interface Retry {
   triedAt: number;
 }
 
-/** The events of one account that are not delivered, in order. One of them is sent at a time. */
+/** The events of one account that are not delivered yet, in order. One of them is sent at a time. */
 interface Lane {
   readonly key: string;
   /** Positions of events that Redis keeps as waiting. These events come before those of `queue`. */
@@ -56,7 +56,7 @@ interface Lane {
 export interface Job {
   readonly lane: Lane;
   readonly position: Position;
-  /** The event. Undefined: it has to be read from the log. */
+  /** The event. Undefined if it has to be read from the log. */
   readonly event: EventRecord | undefined;
   /** When the event was read, on the clock of `performance.now()`. */
   readonly readAt: number;
@@ -68,9 +68,9 @@ export interface Job {
  * The events that a hook still has to get, in order within each account: events read from the log, and events that wait for a next attempt.
  * The backlog itself sends and stores nothing.
  *
- * If an event fails, all events of its account wait, and other accounts go on. Redis keeps the positions of the waiting events, so the
- * hook's position in the log may pass them. If too many accounts wait, further accounts wait in this process only, and the hook's position
- * stops.
+ * If an event fails, all events of its account wait, while the events of other accounts are delivered. Redis keeps the positions of the
+ * waiting events, so the hook's position in the log may advance beyond them. If too many accounts wait, further accounts wait only in this
+ * process, and the hook's position stops.
  */
 export class Backlog {
   readonly #lanes = new Map<string, Lane>();
@@ -87,8 +87,8 @@ export class Backlog {
     this.#readTo = cursor;
     for (const [key, text] of waiting) {
       const { positions, ...retry } = parseWaiting(text);
-      // If an operator has set the hook's position back, waiting events from this position on are read from the log again, so they are
-      // dropped.
+      // If an operator has set the hook's position back, waiting events from this position on are dropped here, because they will be read
+      // from the log again.
       const kept = key.startsWith(ASKED) ? positions : positions.filter((position) => position < cursor);
       if (kept.length < positions.length) this.#changed.add(key);
       if (kept.length === 0) continue;
@@ -104,7 +104,7 @@ export class Backlog {
     return this.#readTo;
   }
 
-  /** Whether MOST_READ events are read and not delivered, so that no further events should be read for now. */
+  /** Whether MOST_READ events are read but not delivered yet, so that no further events should be read for now. */
   get isFull(): boolean {
     this.#dropSettled();
     return this.#read.length >= MOST_READ;
@@ -115,8 +115,8 @@ export class Backlog {
   }
 
   /**
-   * The position in the log at which delivery begins again after a crash: all earlier events are delivered, given up, or kept in Redis as
-   * waiting.
+   * The position in the log at which delivery begins again after a crash. All earlier events are delivered, given up, or kept in Redis as
+   * waiting events.
    */
   get cursor(): Position {
     this.#dropSettled();
@@ -124,8 +124,8 @@ export class Backlog {
   }
 
   /**
-   * When the oldest event that is read and not delivered happened, in milliseconds since 1970. Undefined: there is none. Events that Redis
-   * keeps as waiting are left out.
+   * The time of the oldest event that is read but not delivered yet, in milliseconds since 1970. Undefined if there is none. Waiting events
+   * that Redis keeps do not count.
    */
   get oldestAt(): number | undefined {
     this.#dropSettled();
@@ -145,7 +145,7 @@ export class Backlog {
     this.#readTo = next;
   }
 
-  /** Adds an event that an operator wants delivered once more. @returns false if too many events wait */
+  /** Adds an event that an operator has asked to deliver again. @returns false if too many events wait */
   ask(event: string, position: Position, now: number): boolean {
     const lane = this.#laneOf(ASKED + event);
     if (lane.waiting.length > 0) return true;
@@ -163,7 +163,7 @@ export class Backlog {
   }
 
   /**
-   * Returns the event to send next. The event stays in its lane until `settle` or `fail`.
+   * Returns the event to send next. The event stays in its lane until `settle` or `fail` is called.
    * @param isProbe whether the endpoint is down, so that a waiting account may be tried before its time
    */
   next(now: number, isProbe: boolean): Job | undefined {
@@ -184,7 +184,7 @@ export class Backlog {
     return lane && this.#jobOf(lane);
   }
 
-  /** To be called when an event was delivered or given up. The account's next event follows. */
+  /** To be called when an event was delivered or given up. The account's next event can then be sent. */
   settle({ lane }: Job, now: number): void {
     lane.isSending = false;
     if (lane.waiting.length > 0) {
@@ -216,7 +216,7 @@ export class Backlog {
     this.#retryAt(lane, { failedSince: 0, attempts: 0, triedAt: now, ...lane.retry, nextAt: now + waitMs });
   }
 
-  /** To be called when the endpoint accepts events again, or an operator wants it. All waiting accounts are due at once. */
+  /** To be called when the endpoint accepts events again, or when an operator asks for it. All waiting accounts are due at once. */
   retryAll(now: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.retry === undefined) continue;
@@ -226,7 +226,10 @@ export class Backlog {
     this.#nextRetryAt = now;
   }
 
-  /** The waiting events of the accounts that changed since the last call, as Redis keeps them. '' for an account that no longer waits. */
+  /**
+   * For each account that changed since the last call, its waiting events as the text that Redis keeps, or '' if the account no longer
+   * waits.
+   */
   changes(): [key: string, text: string][] {
     const changes = [...this.#changed].map((key): [string, string] => {
       const lane = this.#lanes.get(key);
@@ -266,7 +269,7 @@ export class Backlog {
     this.#wait(lane);
   }
 
-  /** Moves the events of a lane to those that Redis keeps as waiting, as far as there is room. */
+  /** Makes the events of a lane waiting events, which Redis keeps, as far as there is room. */
   #wait(lane: Lane): void {
     if (lane.waiting.length > 0) this.#changed.add(lane.key);
     while (lane.queue.length > 0 && this.#hasRoom(lane)) {
@@ -289,8 +292,8 @@ export class Backlog {
 }
 
 /**
- * The text of a lane's waiting events in Redis. It has the first position and the steps to the others, because positions are many and close
- * together.
+ * The text of a lane's waiting events in Redis. It has the first position, and the differences between neighbouring positions, because
+ * there are many positions and they are close together.
  */
 function waitingText({ waiting, retry }: Lane): string {
   const steps = waiting.map((position, index) => position - (waiting[index - 1] ?? 0));

@@ -27,10 +27,10 @@ export interface HeldHook {
   readonly id: string;
   /** The hook's record in Redis. */
   readonly text: string;
-  /** The hook's position in the log of events. Undefined: no process has leased the hook before. */
+  /** The hook's position in the log of events. Undefined if no process has leased the hook before. */
   readonly cursor: number | undefined;
   readonly turn: number;
-  /** Events that operators want delivered again, as JSON. */
+  /** Events that operators have asked to deliver again, as JSON. */
   readonly asked: readonly string[];
 }
 
@@ -58,9 +58,9 @@ export interface Noted {
   readonly cursor: number;
   readonly waits: readonly (readonly [key: string, text: string])[];
   readonly attempts: readonly Attempted[];
-  /** The number of entries of the list `asked` whose events are now among the waiting events, so that Redis can drop the entries. */
+  /** The number of entries of the list `asked` whose events have become waiting events, so that these entries can be deleted. */
   readonly askedDone: number;
-  /** When the endpoint answered 410, in milliseconds since 1970. Undefined: it did not. */
+  /** The time at which the endpoint answered 410, in milliseconds since 1970. Undefined if it did not. */
   readonly goneAt: number | undefined;
 }
 

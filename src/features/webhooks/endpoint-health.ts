@@ -1,24 +1,24 @@
 /**
- * When an endpoint is down: since its last success, attempts for `accounts` accounts have failed, and either `failures` attempts have
- * failed or attempts have failed for `forMs` milliseconds. If an endpoint fails half of the time, the chance of 64 failures in a row is 1
- * in 10^19.
+ * An endpoint counts as down if, since its last success, attempts for `accounts` accounts have failed, and in addition `failures` attempts
+ * have failed or attempts have failed for `forMs` milliseconds. If an endpoint fails half of the time, the chance of 64 failures in a row
+ * is 1 in 10^19.
  */
 const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 
 /**
  * The longest wait between two probes of an endpoint that is down, in milliseconds. The first wait is one second, and each further wait is
- * twice as long. Random jitter shortens each wait by up to half: an endpoint that fails for five of every ten seconds could otherwise fail
- * at each probe.
+ * twice as long. Each wait is shortened at random by up to half, because an endpoint that fails for five of every ten seconds could
+ * otherwise fail at each probe.
  */
 const LONGEST_PROBE_WAIT_MS = 5000;
 
 /**
- * Whether an endpoint accepts events at all. While it is down, single attempts probe it, and all other events stay in the log. So the
- * endpoint is not flooded, and Redis does not fill with accounts that wait.
+ * Whether an endpoint accepts events at all. While it is down, only single attempts are made to probe it, and all other events stay in the
+ * log. So the endpoint is not flooded, and Redis does not fill with accounts that wait.
  */
 export class EndpointHealth {
   #failures = 0;
-  /** Accounts with failed attempts since the last success, `DOWN.accounts` at most. */
+  /** Accounts for which attempts have failed since the last success, at most `DOWN.accounts`. */
   readonly #accounts = new Set<string>();
   #failingSince = 0;
   #probes = 0;
@@ -55,7 +55,8 @@ export class EndpointHealth {
     if (this.#accounts.size < accounts) this.#accounts.add(account);
     const wasDown = this.#isDown;
     this.#isDown ||= this.#accounts.size >= accounts && (this.#failures >= failures || now - this.#failingSince >= forMs);
-    // Attempts that began before the endpoint went down are not probes: thirty such failures would raise the wait to its maximum.
+    // Attempts that began before the endpoint went down do not count as probes, because thirty such failures would raise the wait to its
+    // maximum.
     if (this.#isDown && (!wasDown || begunAt >= this.#probeAt)) {
       const waitMs = Math.min(1000 * 2 ** Math.min(this.#probes++, 10), LONGEST_PROBE_WAIT_MS);
       this.#probeAt = now + waitMs * (0.5 + Math.random() / 2);

@@ -4,7 +4,7 @@ import type { EventRecord } from '../events/model.ts';
 /** The format of the ids of events. An id begins with the microseconds since 1970, in base 36. */
 const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
 
-/** The most pages that a search reads: the events of some seconds in the busiest log. */
+/** The most pages that a search reads. In the busiest log they have the events of some seconds. */
 const MOST_PAGES = 50;
 
 /** The number of events of a page. */

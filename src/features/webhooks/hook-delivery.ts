@@ -14,15 +14,18 @@ import { FRESH_MS, type WaitingEvents } from './waiting-events.ts';
 import type { HookFigures, WebhookCounts } from './webhook-counts.ts';
 
 /**
- * The outcome of a delivery is stored in Redis within this many milliseconds. If the process dies, only deliveries of this time are
- * repeated.
+ * The outcome of a delivery is stored in Redis within this many milliseconds. If the process dies, only the deliveries of the last
+ * milliseconds of this length are repeated.
  */
 const NOTE_WITHIN_MS = 200;
 
-/** A position that passed only events of types that the hook does not want is stored in Redis within this many milliseconds. */
+/**
+ * If the hook's position advanced only over events of types that the hook does not get, it is stored in Redis within this many
+ * milliseconds.
+ */
 const NOTE_POSITION_WITHIN_MS = 1000;
 
-/** How often a process calls `tick` of each delivery, in milliseconds. */
+/** The interval at which a process calls `tick` of each delivery, in milliseconds. */
 export const TICK_MS = 100;
 
 /** The longest time that a delivery waits for new events before it reads the log again, in milliseconds. */
@@ -114,15 +117,15 @@ export class HookDelivery {
     this.#leaseEnd = leaseEnd;
     this.#learn(text);
     if (this.isOver) return;
-    // Another process may have changed the state, or the turn comes from a note of this process that is under way. The answer of the next
-    // note tells which.
+    // Either another process has changed the state, or the turn comes from a note of this process that is under way. The answer to the next
+    // note shows which of the two it is.
     if (turn !== this.#turn) this.#noteSoon(0);
     this.#ask(asked);
   }
 
   /**
-   * Stores the progress if it is time, and sends the due events. The ticks of all hooks run in one turn of the event loop: Redis then runs
-   * their notes in few commands, and waits for the disk once.
+   * Stores the progress if the time for it has come, and sends the due events. The ticks of all hooks run in one turn of the event loop, so
+   * that their notes share a few Redis commands, and Redis waits for the disk only once.
    */
   tick(): void {
     const now = performance.now();
@@ -152,7 +155,7 @@ export class HookDelivery {
   async #begin({ cursor, asked }: HeldHook): Promise<void> {
     const { events, scripts, begins, log } = this.#options;
     try {
-      // One hook at a time reads its state, because the waiting events of a hook may take some milliseconds to read.
+      // Only one hook at a time reads its state, because it may take some milliseconds to read the waiting events of a hook.
       const [start, waiting, oldest] = await begins.take('', () =>
         Promise.all([cursor ?? events.end(), waitingOf(scripts, this.id), events.oldest()]),
       );
@@ -165,8 +168,8 @@ export class HookDelivery {
       return this.abandon();
     }
     if (cursor === undefined) {
-      // A new hook's position is stored before the first delivery. If the process died before that, the next process would begin at a later
-      // end of the log, and the events in between would be lost.
+      // A new hook's position is stored before the first delivery. If the process died before that, the next process would begin at the end
+      // of the log of that later time, and the hook would miss the events in between.
       this.#noteNow();
       await this.#noting;
     }
@@ -297,8 +300,8 @@ export class HookDelivery {
   }
 
   /**
-   * Stores the progress. One call runs at a time, because each needs the turn that the previous one set. Changes during a call are stored
-   * by a later tick.
+   * Stores the progress. Only one call runs at a time, because each call needs the turn that the previous call has set. A later tick stores
+   * changes that are made during a call.
    */
   #noteNow(): void {
     if (this.isOver || this.#isClosing || this.#noting !== undefined) return;
@@ -332,7 +335,7 @@ export class HookDelivery {
     this.abandon();
   }
 
-  /** Applies the hook's record as Redis has it now. */
+  /** Applies the present record of the hook. */
   #learn(text: string): void {
     if (text === this.#text) return;
     const hook = parseHook(text);
@@ -343,5 +346,5 @@ export class HookDelivery {
   }
 }
 
-/** How long before its lease ends a process stops delivering, in milliseconds, because Redis's answer to a renewal takes time. */
+/** A process stops delivering this long before its lease ends, in milliseconds, because Redis's answer to a renewal takes time. */
 export const LEASE_MARGIN_MS = 500;

@@ -1,20 +1,20 @@
 import { isIP } from 'node:net';
 import { isAllowedAddress } from './allowed-addresses.ts';
 
-/** The most characters of a hook's URL: more than an endpoint needs, and few enough for a table of fifty hooks. */
+/** The most characters of a hook's URL. This is more than an endpoint needs, and little enough for a table of fifty hooks. */
 export const MOST_URL_LENGTH = 1024;
 
 /**
- * Ports below 1024 that a hook may have, '' for the default. Other ports below 1024 belong to services such as mail, which could take a
+ * Ports below 1024 that a hook may have. '' is the default port. Other ports below 1024 belong to services such as mail, which could take a
  * request for their own commands.
  */
 const WEB_PORTS = ['', '80', '443'];
 
-/** Names of the own machine (RFC 6761, section 6.3). A name server need not know them. */
+/** Names of the machine itself (RFC 6761, section 6.3). A name server need not know them. */
 const LOOPBACK_NAME = /(?:^|\.)localhost\.?$/;
 
 /**
- * The problem of a hook's URL that shows without DNS. Undefined: there is none.
+ * Finds a problem of a hook's URL without DNS. Undefined if there is none.
  * @returns a part of a sentence, such as `must begin with https://`
  */
 export function urlProblem(text: string, allowsPrivate: boolean): string | undefined {

@@ -39,7 +39,7 @@ const listHooks = defineScript({
   readOnly: true,
 });
 
-/** Records that an operator wants an event delivered to a hook once more. */
+/** Records that an operator asked to deliver an event to a hook again. */
 const askAgain = defineScript({
   name: 'webhooks/ask-again',
   lua: `if redis.call('HEXISTS', hooks, id) == 0 then return {'none'} end
@@ -65,15 +65,15 @@ const setCursor = defineScript({
   durable: true,
 });
 
-/** The most events of a hook that operators want delivered again and that no process has taken over yet. */
+/** At most this many events of a hook may wait in the list `asked`, until a process makes them waiting events. */
 const MOST_ASKED = 1000;
 
-/** The most attempts of a change. An attempt fails if another operator changed the hook meanwhile. */
+/** A change is tried at most this many times. An attempt fails if another operator changed the hook meanwhile. */
 const MOST_CONFLICTS = 5;
 
 export interface ListedHook extends HookRecord {
   readonly id: string;
-  /** The hook's position in the log of events. Undefined: no process has leased the hook yet. */
+  /** The hook's position in the log of events. Undefined if no process has leased the hook yet. */
   readonly cursor: number | undefined;
   /** The number of accounts whose next event waits for another attempt. */
   readonly waitingAccounts: number;
@@ -92,7 +92,7 @@ export interface HooksOptions {
   readonly resolve?: Resolve;
 }
 
-/** Reads and changes the hooks in Redis. The process that delivers a hook learns of a change within a second. */
+/** Reads and changes the hooks in Redis. The process that delivers events to a hook notices a change within a second. */
 export class Hooks {
   readonly #options: HooksOptions;
   readonly allowsPrivate: boolean;
@@ -104,7 +104,7 @@ export class Hooks {
     this.resolve = options.resolve ?? (this.allowsPrivate ? resolvePrivate : resolvePublic());
   }
 
-  /** All hooks, oldest first. A hook whose record cannot be parsed is left out: it gets no events. */
+  /** All hooks, oldest first. A hook whose record cannot be parsed is left out, because it gets no events. */
   async list(): Promise<ListedHook[]> {
     const hooks = await this.#read('');
     return hooks.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
@@ -135,8 +135,8 @@ export class Hooks {
   }
 
   /**
-   * The problem of a hook's URL, as a part of a sentence; undefined without one. A host name without an address is accepted, because it may
-   * get one later. Each connection of a delivery checks the address again.
+   * The problem of a hook's URL, as a part of a sentence. Undefined if there is none. A host name without an address is accepted, because
+   * it may get one later. Each connection of a delivery checks the address again.
    */
   async problemOf(text: string): Promise<string | undefined> {
     const problem = urlProblem(text, this.allowsPrivate);
@@ -165,8 +165,8 @@ export class Hooks {
   }
 
   /**
-   * Makes a new secret. The older secrets, of earlier rotations too, sign until `oldUntil` at most, in milliseconds since 1970. If there
-   * are more than MOST_SECRETS, the oldest end at once.
+   * Makes a new secret. The service also signs with the older secrets, even those from before earlier rotations, until `oldUntil` at most,
+   * in milliseconds since 1970. If there are more than MOST_SECRETS, the oldest secrets end at once.
    */
   async rotate(id: string, oldUntil: number): Promise<{ secret: string; record: HookRecord } | undefined> {
     const secret = newSecret();
@@ -186,7 +186,10 @@ export class Hooks {
     return this.#change(id, (hook) => (hook.disabled === undefined ? { ...hook, disabled: { by: 'operator', at } } : hook));
   }
 
-  /** Ends the disabling of a hook. Deliveries go on at the hook's last position in the log. @returns undefined if there is no such hook */
+  /**
+   * Ends the disabling of a hook. Deliveries go on from the hook's last position in the log.
+   * @returns undefined if there is no such hook
+   */
   enable(id: string): Promise<HookRecord | undefined> {
     return this.#change(id, ({ disabled: _, ...hook }) => hook as HookRecord);
   }
@@ -229,8 +232,8 @@ export class Hooks {
   }
 
   /**
-   * Sets the position of a hook, so that it gets all later events of the log, also those that it got before. @returns false if there is no
-   * such hook
+   * Sets the position of a hook, so that it gets all later events of the log, including events that it already got. @returns false if there
+   * is no such hook
    */
   async replay(id: string, cursor: number): Promise<boolean> {
     const keys = { hooks: hookKeys.hooks, state: hookKeys.state(id) };

@@ -1,4 +1,4 @@
--- Leases each enabled hook to one process at a time. A process that calls again before its leases end keeps its hooks.
+-- Leases each enabled hook to one process at a time. A process keeps its hooks if it calls again before its leases end.
 -- KEYS hooks
 -- ARGV holder, lease_ms
 -- Library lease.lua: leased_by, set_lease

@@ -11,31 +11,38 @@ export const hookKeys = {
   hooks: TAG,
   /**
    * The state of a hook: a hash. `cursor`: the position in the log up to which all events are delivered, given up, or kept in `waiting`.
-   * `turn`: a number that rises with each change of the state. The lease of the process that delivers is in it too (`redis/lease.lua`).
+   * `turn`: a number that rises with each change of the state. The hash also has the lease of the process that delivers
+   * (`redis/lease.lua`).
    */
   state: (id: string) => `${TAG}:state:${id}`,
   /**
-   * A hash: an account whose events wait for their next attempt → the positions of these events and the time of the attempt (`backlog.ts`).
+   * A hash: for each account whose events wait for their next attempt, the positions of these events and the time of the attempt
+   * (`backlog.ts`).
    */
   waiting: (id: string) => `${TAG}:waiting:${id}`,
   /** A list: the last successful attempts of a hook, newest first. */
   delivered: (id: string) => `${TAG}:delivered:${id}`,
   /**
-   * A list: the last failed attempts of a hook, newest first. It is separate from the successful ones, so that many successes do not hide a
-   * failure.
+   * A list: the last failed attempts of a hook, newest first. It is separate from the list of successful attempts, so that many successes
+   * do not push a failure out.
    */
   failed: (id: string) => `${TAG}:failed:${id}`,
-  /** A list: the events that operators want delivered to the hook again. */
+  /** A list: the events that operators have asked to deliver to the hook again. */
   asked: (id: string) => `${TAG}:asked:${id}`,
 };
 
-/** The most hooks. Each process reads all hooks every second, and the process that delivers a hook holds a page of its events in memory. */
+/**
+ * The most hooks. There is a bound because each process reads all hooks every second, and the process that delivers a hook keeps a page of
+ * its events in memory.
+ */
 export const MOST_HOOKS = 50;
 
 /** The most successful attempts, and the most failed attempts, that Redis keeps of a hook. */
 export const KEPT_ATTEMPTS = 100;
 
-/** The most secrets of a hook that sign: the newest, and older ones that a rotation keeps valid for a while. */
+/**
+ * The most secrets of a hook with which the service signs: the newest, and older secrets that stay valid for some time after a rotation.
+ */
 export const MOST_SECRETS = 4;
 
 const ID_LENGTH = 8;
@@ -52,22 +59,26 @@ const milliseconds = z.number().int().min(0);
 /** The record of a hook in Redis. Times are milliseconds since 1970. Fields that a later version adds are kept. */
 const HookRecord = z.looseObject({
   url: z.string(),
-  /** The types of events that the hook gets. Left out: all types. Types of a later version are ignored. */
+  /** The types of events that the hook gets. If left out, it gets all types. Types of a later version are ignored. */
   types: z.array(z.string()).optional(),
-  /** The secrets that sign, newest first, each until `until`. They are in clear text, because the service signs with them. */
+  /**
+   * The secrets with which the service signs, newest first, each until its time `until`. They are in clear text, because the service signs
+   * with them.
+   */
   secrets: z.array(z.object({ secret: z.string().regex(SECRET), until: milliseconds.optional() })).min(1),
   createdAt: milliseconds,
-  /** Who disabled the hook, and when: an operator, or the endpoint by an answer 410 (`gone`). Left out: the hook is enabled. */
+  /** Who disabled the hook, and the time: an operator, or the endpoint with an answer 410 (`gone`). Left out if the hook is enabled. */
   disabled: z.object({ by: z.enum(['operator', 'gone']), at: milliseconds }).optional(),
 });
 
 export type HookRecord = z.output<typeof HookRecord>;
 
-/** Parses the record of a hook. Undefined for a text that is not a record: such a hook gets no events. */
+/** Parses the record of a hook. Undefined if the text is not a record. Such a hook gets no events. */
 export function parseHook(text: string): HookRecord | undefined {
   try {
     const record = HookRecord.safeParse(JSON.parse(text)).data;
-    // If this version knows none of the hook's types, the list of types would be empty, and reading the log without types gives all events.
+    // If this version knows none of the hook's types, the list of types would be empty, and a read of the log without types would give all
+    // events.
     return record !== undefined && typesOf(record)?.length === 0 ? undefined : record;
   } catch {
     return undefined;
@@ -91,22 +102,22 @@ export interface Attempted {
   readonly type: string;
   /** The position of the event in the log. */
   readonly position: number;
-  /** When the attempt began, in milliseconds since 1970. */
+  /** The time at which the attempt began, in milliseconds since 1970. */
   readonly at: number;
   /** The number of the attempt, 1 for the first. */
   readonly attempt: number;
   readonly outcome: 'delivered' | 'failed' | 'given_up';
   readonly status?: number;
-  /** Why the endpoint gave no status: a word of `sender.ts`, or `expired` if the log dropped the event before it was delivered. */
+  /** The reason why there is no status: a word of `sender.ts`, or `expired` if the log dropped the event before it was delivered. */
   readonly error?: string;
-  /** The first characters of the answer, if it is no success. */
+  /** The first characters of the answer, unless it is a success. */
   readonly answer?: string;
-  /** When the next attempt begins, in milliseconds since 1970. Undefined: there is none. */
+  /** The time at which the next attempt begins, in milliseconds since 1970. Undefined if there is none. */
   readonly nextAt?: number;
   readonly durationMs: number;
 }
 
-/** Stands for an event where an operator wants all failed deliveries repeated now. */
+/** This text replaces the event if an operator has asked to repeat all failed deliveries now. */
 export const ALL_FAILED = '*';
 
 /** A position in the log of events (`features/events/event-log.ts`). */

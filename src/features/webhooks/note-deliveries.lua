@@ -1,14 +1,15 @@
--- Stores a process's progress with the deliveries of a hook, and renews the process's lease.
+-- Stores the progress that a process has made with the deliveries of a hook, and renews the process's lease.
 -- KEYS hooks, state, waiting, delivered, failed, asked
 -- ARGV id, holder, lease_ms (0: ends it), turn, cursor, waits, successes, failures, kept, asked_done, disabled (or '')
 -- Library lease.lua: end_lease, set_lease
 -- Answers noted(record) lost
 --
 -- `waits` is a JSON list of [account, its waiting events or '']; `successes` and `failures` are JSON lists of attempts, oldest first.
--- `disabled` is a JSON object if the endpoint answered that it is gone.
+-- `disabled` is a JSON object if the endpoint answered 410, which means that it is gone.
 -- `turn` is the turn of the state that the process knows. `lost`: another process has the lease, an operator has set the hook's position,
--- or a failover has brought back an older state. Then nothing is stored, and the process reads the state again. Position and waiting events
--- change together, because an event in neither of them would be lost.
+-- or a failover has brought back an older state. Then nothing is stored, and the process reads the state again. The position and the
+-- waiting events have to change together. Otherwise an event could be before the position without being a waiting event, and it would be
+-- lost.
 local record = redis.call('HGET', hooks, id)
 local known_turn, leased_by = unpack(redis.call('HMGET', state, 'turn', 'leasedBy'))
 if not record or leased_by ~= holder or known_turn ~= turn then return {'lost'} end
@@ -27,7 +28,8 @@ if tonumber(asked_done) > 0 then redis.call('LTRIM', asked, asked_done, -1) end
 if disabled ~= '' then
   local hook = cjson.decode(record)
   if not hook.disabled then
-    -- The object is added to the text of the record: cjson would write an empty list as an object, and long numbers with fewer digits.
+    -- The object is added to the text of the record, because cjson would write an empty list as an object, and long numbers with fewer
+    -- digits.
     record = string.gsub(record, '}$', function() return ',"disabled":' .. disabled .. '}' end)
     redis.call('HSET', hooks, id, record)
   end

@@ -1,29 +1,32 @@
 /** The most webhook requests that a process has under way at a time, to all endpoints together. */
 export const MOST_REQUESTS = 64;
 
-/** The most requests to one endpoint at a time, each for another account. So an endpoint that needs 100 ms gets 320 events a second. */
+/**
+ * The most requests to one endpoint at a time, each for another account. So an endpoint that takes 100 ms for a request gets 320 events a
+ * second.
+ */
 export const MOST_OF_A_HOOK = 32;
 
 /**
- * The most requests that begin in one turn of the event loop. To sign and to send a request takes some 0.15 ms. When all hooks began their
- * requests in the turn in which an event came, 50 hooks kept other clients waiting for some 250 ms.
+ * The most requests that begin in one turn of the event loop. It takes about 0.15 ms to sign and to send a request. If all hooks began
+ * their requests in the turn in which an event comes, 50 hooks would keep other clients waiting for about 250 ms.
  */
 export const MOST_A_TURN = 4;
 
-/** How fast an endpoint must answer, in milliseconds, so that its hook may take more places than its share. */
+/** If an endpoint answers within this time, in milliseconds, its hook may take more places than its share. */
 const QUICK_MS = 1000;
 
 /** Begins the next request of a hook. @returns undefined if the hook has nothing to send now */
 export type Begin = () => Promise<unknown> | undefined;
 
 /**
- * The places of a process for requests to endpoints of webhooks, shared among its hooks. Every attempt takes a place, also a repetition or
+ * The places of a process for requests to endpoints of webhooks, shared among its hooks. Every attempt takes a place, even a repetition or
  * a probe.
  *
- * A free place goes to the waiting hook with the fewest requests under way, and among equals to the hook that has waited longest. Each hook
- * has an equal share of the places. An endpoint that does not answer keeps its places for ten seconds, so its hook gets no more than its
- * share. A hook whose endpoint answers quickly also takes places that other hooks leave free. For each hook without a request one place is
- * kept free, so that its first request never waits for another endpoint.
+ * A free place goes to the waiting hook with the fewest requests under way. If several have equally few, it goes to the hook that has
+ * waited longest. Each hook has an equal share of the places. An endpoint that does not answer keeps its places for ten seconds, so its
+ * hook gets no more than its share. A hook whose endpoint answers quickly also takes places that other hooks leave free. For each hook
+ * without a request under way, one place is kept free, so that its first request never waits for another endpoint.
  */
 export class RequestPlaces {
   /** The hooks in the order of their last requests, the oldest first. */
@@ -42,7 +45,7 @@ export class RequestPlaces {
     this.#hooks.delete(hook);
   }
 
-  /** Gives out places in the next turn of the event loop. */
+  /** Makes sure that free places are given to hooks in the next turn of the event loop. */
   plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;

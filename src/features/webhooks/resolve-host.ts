@@ -7,14 +7,14 @@ import { lookup, Resolver } from 'node:dns/promises';
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * Time for a name server's answer in milliseconds, and the attempts. A webhook request has ten seconds in all: if a name server is down,
- * there must be time left for the next one.
+ * How long to wait for a name server's answer, in milliseconds, and the number of attempts. A webhook request may take ten seconds in all.
+ * If a name server is down, there must be time left for the next name server.
  */
 const RESOLVER = { timeout: 2000, tries: 2 };
 
 /**
- * Resolves names by DNS only. The system's lookup would occupy one of the four threads that all lookups and file accesses share: the names
- * of a few dead endpoints would block all of them.
+ * Resolves names by DNS only. The system's lookup would occupy one of the four threads that all lookups and file accesses share, so the
+ * names of a few dead endpoints would block all four.
  */
 export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   return async (hostname) => {
@@ -25,6 +25,6 @@ export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   };
 }
 
-/** Resolves names by the system's lookup, which includes /etc/hosts: names of private networks may be only there. */
+/** Resolves names by the system's lookup, which also reads /etc/hosts, because names of private networks may be only there. */
 export const resolvePrivate: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);

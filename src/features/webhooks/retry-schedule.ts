@@ -18,18 +18,18 @@ const WAITS_MS = [
   24 * HOUR_MS,
 ];
 
-/** When each repeated attempt is due, in milliseconds since the first failure. */
+/** The times at which the repeated attempts are due, in milliseconds since the first failure. */
 const DUE_MS = WAITS_MS.map((_, index) => WAITS_MS.slice(0, index + 1).reduce((sum, waitMs) => sum + waitMs));
 
 /**
- * The bounds of a wait that an endpoint sets by Retry-After, in milliseconds. So the header can neither make the service flood an endpoint
- * nor stop deliveries.
+ * The bounds of a wait that an endpoint asks for with Retry-After, in milliseconds. Without them, the header could make the service flood
+ * the endpoint, or stop deliveries.
  */
 const RETRY_AFTER_MS = { least: SECOND_MS, most: 24 * HOUR_MS };
 
 /**
- * When a failed event is tried again, in milliseconds since 1970. The time since the first failure decides, so that additional attempts,
- * restarts and outages of the service do not change the schedule.
+ * The time at which a failed event is tried again, in milliseconds since 1970. It depends on the time since the first failure, so that
+ * additional attempts, restarts and outages of the service do not change the schedule.
  * @param failedSince when the event failed for the first time
  * @returns undefined if the event is given up
  */

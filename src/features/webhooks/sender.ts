@@ -9,26 +9,33 @@ import { isAllowedAddress } from './allowed-addresses.ts';
 import type { Resolve } from './resolve-host.ts';
 import { signatures } from './signature.ts';
 
-/** How long an attempt may take, in milliseconds: lookup of the name, connection, request and the whole answer. */
+/**
+ * How long an attempt may take, in milliseconds. This includes the lookup of the name, the connection, the request and the whole answer.
+ */
 export const ANSWER_MS = 10_000;
 
-/** The most characters of a failed answer that operators see: a page of an error names its reason at the top. */
+/** Operators see at most this many characters of a failed answer. They are enough, because an error page gives its reason at the top. */
 const SHOWN_CHARACTERS = 200;
 
-/** The most bytes of an answer's body. The service ignores what a success says. A receiver that sends more is no endpoint for webhooks. */
+/**
+ * The most bytes of an answer's body. The service ignores what a success says. A receiver that sends more is probably not an endpoint for
+ * webhooks.
+ */
 const MOST_ANSWER_BYTES = 64 * 1024;
 
-/** An idle connection is closed after this many milliseconds. Many servers close it after 5 s, and announce this time. */
+/** An idle connection is closed after this many milliseconds. Many servers close it after 5 s, and announce this time in a header. */
 const IDLE_MS = 20_000;
 
 /** The reason why a request got no valid answer. */
 export type FailureWord =
   /** The name has no address, or DNS did not answer. */
   | 'dns'
-  /** Without WEBHOOKS_PRIVATE=on: the endpoint has only addresses that a hook must not reach, or its URL begins with `http:`. */
+  /**
+   * WEBHOOKS_PRIVATE is not `on`, and the endpoint has only addresses to which webhooks must not be sent, or its URL begins with `http:`.
+   */
   | 'private_address'
   | 'connection'
-  /** The certificate does not verify, or the other side speaks no TLS. */
+  /** The certificate is not valid, or the other side does not use TLS. */
   | 'tls'
   | 'timeout'
   | 'answer_too_large'
@@ -41,7 +48,7 @@ export interface Attempt {
   readonly status?: number;
   readonly error?: FailureWord;
   readonly durationMs: number;
-  /** The first characters of an answer that is no success, for people. */
+  /** The first characters of an answer that is not a success, for people to read. */
   readonly answer?: string;
   /** The wait that the answer's Retry-After asks for, in milliseconds. */
   readonly retryAfterMs?: number;
@@ -55,14 +62,14 @@ export interface Message {
 
 export interface SenderOptions {
   readonly url: string;
-  /** Whether WEBHOOKS_PRIVATE is on: the endpoint may be in a private network. */
+  /** Whether WEBHOOKS_PRIVATE is on, so that the endpoint may be in a private network. */
   readonly allowsPrivate: boolean;
   readonly resolve: Resolve;
   /** The most connections to the endpoint at a time. */
   readonly connections: number;
   /** The time now, in milliseconds since 1970. */
   readonly now: () => number;
-  /** For tests: the certificate that signed the receiver's certificate. Default: the certificates that Node trusts. */
+  /** For tests: the certificate that signed the receiver's certificate. By default, the certificates that Node trusts. */
   readonly ca?: string;
   /** For tests: how long an attempt may take. Default: ANSWER_MS. */
   readonly answerMs?: number;
@@ -76,8 +83,8 @@ export function isDelivered({ status, error }: Attempt): boolean {
 /**
  * Sends signed events to the endpoint of one hook.
  *
- * A sender resolves the endpoint's name, checks the addresses, and connects to a checked address, so that a name whose address changes in
- * between cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
+ * A sender resolves the endpoint's name, checks the addresses, and connects to a checked address. So nobody can redirect the request by
+ * changing the name's address in between. TLS still compares the certificate with the name. No redirect is followed.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -96,8 +103,8 @@ export class Sender {
     this.#agent = isPlain ? new HttpAgent(agentOptions) : new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) });
     this.#request = isPlain ? httpRequest : httpsRequest;
     this.#requestOptions = { ...urlToHttpOptions(url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
-    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` only for host names, so an address in the URL is
-    // checked by this constructor.
+    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` only for host names, so if the URL has an address,
+    // this constructor checks it.
     this.#isBarred = (isPlain && !allowsPrivate) || (isIP(host) !== 0 && !isAllowedAddress(host, allowsPrivate));
   }
 
@@ -140,7 +147,7 @@ export class Sender {
   ): Promise<Omit<Attempt, 'durationMs'>> {
     if (this.#isBarred) return { error: 'private_address' };
     const request = this.#request({ ...this.#requestOptions, headers });
-    // A timer costs less than an AbortSignal for each request.
+    // A timer takes less time than an AbortSignal for each request.
     const timer = setTimeout(() => request.destroy(new Late()), Math.max(0, endsAt - performance.now()));
     try {
       return await answerTo(request, body, this.#options.now);
@@ -170,7 +177,7 @@ export class Sender {
   };
 }
 
-/** The endpoint's name has no address, or none that a hook may reach. */
+/** The endpoint's name has no address, or no address to which webhooks may be sent. */
 class Unreachable extends Error {
   readonly word: 'dns' | 'private_address';
 
@@ -210,7 +217,7 @@ function answerTo(request: ClientRequest, body: string, now: () => number): Prom
   });
 }
 
-/** Without control characters and line breaks. */
+/** The text without control characters and line breaks. */
 function shownAnswer(bytes: Buffer): string {
   const text = bytes
     .subarray(0, 4 * SHOWN_CHARACTERS)
@@ -219,7 +226,7 @@ function shownAnswer(bytes: Buffer): string {
   return [...text.trim()].slice(0, SHOWN_CHARACTERS).join('');
 }
 
-/** The word for an error. The error's own text may contain the URL, so it is not passed on. */
+/** The word for an error. The error's own text is not passed on, because it may contain the URL. */
 function wordOf(error: NodeJS.ErrnoException): FailureWord {
   if (error instanceof Unreachable) return error.word;
   if (error instanceof Late) return 'timeout';

@@ -14,15 +14,15 @@ interface Kept {
   readonly readAt: number;
 }
 
-/** A page of events, and when its oldest event was read, on the clock of `performance.now()`. */
+/** A page of events, and the time at which its oldest event was read, on the clock of `performance.now()`. */
 export interface ReadPage extends EventPage {
   readonly readAt: number;
 }
 
 /**
- * Reads the log for all hooks of a process. Hooks that follow the end of the log share each read: otherwise fifty hooks would read and
- * parse every event fifty times. A hook that is further behind reads on its own. Only one hook at a time does so, so that Redis runs other
- * scripts in between.
+ * Reads the log for all hooks of a process. Hooks that are near the end of the log share each read, because otherwise fifty hooks would
+ * read and parse every event fifty times. A hook that is further behind reads on its own. Only one hook at a time reads on its own, so that
+ * Redis can run other scripts in between.
  */
 export class SharedLogReader {
   readonly #log: Pick<EventSource, 'read'>;
@@ -48,15 +48,15 @@ export class SharedLogReader {
         await this.#readUpTo(after);
         if (after >= this.#from && after <= this.#to) return this.#page(after, types);
       } catch (error) {
-        // The shared read failed at an event of a newer version, whose type this version does not know. A hook with `types` does not want
-        // such an event, and reads on its own.
+        // The shared read failed at an event of a newer version, whose type this version does not know. A hook with `types` does not get
+        // such an event, and can read on its own.
         if (!(error instanceof UnknownEvent)) throw error;
       }
     }
     return this.#readAlone(after, types);
   }
 
-  /** Reads the log on at `#to`, until events after the position `after` are in memory or the log ends. */
+  /** Reads further events of the log, from `#to` on, until events after the position `after` are in memory or the log ends. */
   async #readUpTo(after: Position): Promise<void> {
     if (after > this.#to + MOST_KEPT) {
       this.#kept = [];
@@ -73,7 +73,7 @@ export class SharedLogReader {
     const to = this.#to;
     const readAt = performance.now();
     const { events, positions, next, isEnd } = await this.#log.read(to, PAGE);
-    // Another call has set `#to` further ahead meanwhile, so these events would leave a gap.
+    // If another call has set `#to` further ahead meanwhile, there would be a gap after these events.
     if (this.#to !== to) return;
     for (const [index, event] of events.entries()) this.#kept.push({ position: positions[index]!, event, readAt });
     if (this.#kept.length > MOST_KEPT) {

@@ -10,7 +10,7 @@ const PREFIX = 'whsec_';
 /** The number of random bytes of a secret. The specification allows 24 to 64. */
 const SECRET_BYTES = 32;
 
-/** The format of a secret: `whsec_` and base64, as receivers' libraries take it. */
+/** The format of a secret: `whsec_` and base64. Receivers' libraries expect this format. */
 export const SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
 export function newSecret(): string {
@@ -18,8 +18,8 @@ export function newSecret(): string {
 }
 
 /**
- * The header `webhook-signature`: one signature for each secret, so that during a rotation receivers with the old and with the new secret
- * both find a signature of theirs.
+ * The header `webhook-signature`: one signature for each secret, so that during a rotation a receiver finds a valid signature whether it
+ * has the old or the new secret.
  * @param timestamp seconds since 1970
  */
 export function signatures(secrets: readonly string[], id: string, timestamp: number, body: string): string {

@@ -1,37 +1,37 @@
 import type { EventRecord } from '../events/model.ts';
 import type { EventSource, Position } from './model.ts';
 
-/** The number of positions that one page covers. A larger page costs more if only one of its events is needed. */
+/** The number of positions that one page covers. A larger page would take more time if only one of its events is needed. */
 const PAGE = 50;
 
 /** The most pages kept in memory: some 2 MB. */
 const MOST_PAGES = 64;
 
 /**
- * How long an event that was read may be sent without another read, in milliseconds. After that it is read again, because its account may
- * have been deleted.
+ * An event may be sent for this long after it was read, in milliseconds. After that it is read again, because its account may have been
+ * deleted.
  */
 export const FRESH_MS = 5000;
 
 interface Page {
-  /** When the read of the page began, on the clock of `performance.now()`. */
+  /** The time at which the read of the page began, on the clock of `performance.now()`. */
   readonly at: number;
   readonly found: Promise<Found>;
 }
 
 interface Found {
   readonly events: ReadonlyMap<Position, EventRecord>;
-  /** The position after the last event of the page. Events from this position on may have come after the read. */
+  /** The position after the last event of the page. Events from this position on may have been added after the read. */
   readonly next: Position;
 }
 
 /**
- * Reads waiting events from the log again, in pages: accounts of a hook often begin to wait together, so their events are close together in
- * the log.
+ * Reads waiting events from the log again. It reads pages, because the accounts of a hook often begin to wait at the same time, so their
+ * events are close together in the log.
  */
 export class WaitingEvents {
   readonly #log: Pick<EventSource, 'read'>;
-  /** Pages by their first position, in the order of their last reads. */
+  /** Pages by their first position, in the order in which they were last read. */
   readonly #pages = new Map<Position, Page>();
 
   constructor(log: Pick<EventSource, 'read'>) {

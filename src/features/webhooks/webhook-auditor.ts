@@ -35,8 +35,8 @@ export const webhookAuditor: Auditor = {
 async function checkOwner(key: string, id: string, probe: Probe): Promise<Finding[]> {
   if ((await probe.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];
   if ((await probe.ask('EXISTS', hookKeys.hooks)) === 0)
-    return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
-  const text = 'Redis has the state of its deliveries, and no webhook has this id.';
-  // If the key of the records has another type than a hash, a finding about that key explains this finding.
+    return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis has deliveries, but no webhook has a record.' }];
+  const text = 'Redis has the state of its deliveries, but no webhook has this id.';
+  // If the key of the records is not a hash, there is a finding about that key, which explains this finding.
   return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key), explainedBy: [`key ${hookKeys.hooks}`] }];
 }

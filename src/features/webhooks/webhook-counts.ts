@@ -4,11 +4,12 @@ const outcomes = ['delivered', 'failed', 'given_up'] as const;
 
 export type WebhookOutcome = (typeof outcomes)[number];
 
-/** The figures of a hook that this process delivers. */
+/** Figures about a hook to which this process delivers. */
 export interface HookFigures {
   readonly id: string;
   /**
-   * The age in seconds of the oldest event that is read and not delivered. Events of accounts that wait for a next attempt are left out.
+   * The age in seconds of the oldest event that is read but not delivered yet. Events of accounts that wait for a next attempt do not
+   * count.
    */
   readonly lagSeconds: number;
   readonly waitingAccounts: number;
@@ -16,14 +17,14 @@ export interface HookFigures {
 }
 
 /**
- * The figures of this process's deliveries, for the metrics. The label `hook` has at most 50 values, one per hook. The counts of a removed
+ * Figures about this process's deliveries, for the metrics. The label `hook` has at most 50 values, one per hook. The counts of a removed
  * hook are dropped.
  */
 export class WebhookCounts {
   readonly #counts = new Map<string, Record<WebhookOutcome, number>>();
   /** The number of hooks that were disabled because their endpoints answered 410. */
   gone = 0;
-  /** Gives the figures of the hooks that this process delivers. */
+  /** Gives the figures about the hooks to which this process delivers. */
   figures: () => readonly HookFigures[] = () => [];
 
   constructor(metrics: Metrics) {
@@ -44,7 +45,11 @@ export class WebhookCounts {
         'Age of the oldest event that a hook has not received. Accounts that wait for a next attempt do not count.',
         'lagSeconds',
       ],
-      ['coinop_webhook_waiting_accounts', 'Accounts of a hook whose event failed, and that wait for the next attempt.', 'waitingAccounts'],
+      [
+        'coinop_webhook_waiting_accounts',
+        'Accounts of a hook that wait for the next attempt, because one of their events failed.',
+        'waitingAccounts',
+      ],
     ] as const;
     for (const [name, help, figure] of gauges)
       metrics.gaugeByEach({
@@ -63,7 +68,7 @@ export class WebhookCounts {
     });
   }
 
-  /** To be called when this process begins to deliver a hook. The hook's counts begin with 0. */
+  /** To be called when this process begins to deliver to a hook. The hook's counts begin with 0. */
   begun(hook: string): void {
     if (!this.#counts.has(hook)) this.#counts.set(hook, { delivered: 0, failed: 0, given_up: 0 });
   }

@@ -12,7 +12,7 @@ import { SharedLogReader } from './shared-log-reader.ts';
 import { WaitingEvents } from './waiting-events.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
-/** How often each process renews its leases and leases hooks that no process delivers, in milliseconds. */
+/** The interval at which each process renews its leases, and leases hooks that no process has leased, in milliseconds. */
 const POLL_MS = 1000;
 
 /** How long a lease of a hook lasts without a renewal, in milliseconds. After that another process may lease the hook. */
@@ -28,13 +28,13 @@ export interface WebhooksOptions {
   readonly now: () => number;
   /** The time now by this machine's clock, in milliseconds since 1970. Receivers compare it with their own clocks. */
   readonly wallClock: () => number;
-  /** For tests: how long an attempt may take, as in `SenderOptions`. */
+  /** For tests: how long an attempt may take (`SenderOptions.answerMs`). */
   readonly answerMs?: number;
 }
 
 type SharedOptions = Pick<HookDeliveryOptions, 'reads' | 'waitingEvents' | 'places' | 'begins'>;
 
-/** Delivers events to hooks. Of all processes on one Redis, only the one that has a hook's lease delivers the hook. */
+/** Delivers events to hooks. Of all processes on one Redis, only the process that has a hook's lease delivers to the hook. */
 export class Webhooks {
   readonly #options: WebhooksOptions;
   readonly #holder = randomBytes(9).toString('base64url');
@@ -42,7 +42,7 @@ export class Webhooks {
   /** The parts that all deliveries of the process share. */
   readonly #shared: SharedOptions;
   readonly #tick: NodeJS.Timeout;
-  /** The records that cannot be parsed, by the hook's id, so that each is logged once. */
+  /** The records that cannot be parsed, by the hook's id, so that each of them is logged only once. */
   readonly #unreadable = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;

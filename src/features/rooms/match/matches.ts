@@ -124,8 +124,8 @@ interface Refused {
  * oldest room that fits, or in a new room under a random code. `take-seat.lua` takes the seat in the room's slot, and creates the room if
  * it does not exist. So no caller waits for another caller's process: if the process that reserved the first seat of a new room dies, the
  * next caller creates the room. `end-reservations.lua` ends the reservation and writes the room's new summary into the list. If this step
- * fails, the reservation lapses after 5 s. Only `take-seat.lua` decides about a seat: if the list was out of date, the next try is in
- * another room.
+ * fails, the reservation lapses after 5 s. Only `take-seat.lua` gives or refuses a seat. If it refuses because the list was out of date,
+ * the next try is in another room.
  */
 export class Matches {
   readonly #options: MatchesOptions;
@@ -135,7 +135,7 @@ export class Matches {
     this.#options = options;
     options.metrics.countBy({
       name: 'coinop_room_matches_total',
-      help: 'Quick matches: created (a room), joined (a room), seated (the caller asked again), failed; and retried (a room refused).',
+      help: 'Quick matches: created (the caller created a room), joined (took a seat in a room), seated (asked again, and has the seat already), failed. Also retried: tries in which a room refused the caller.',
       label: 'outcome',
       counts: () => Object.entries(this.#counts),
     });
@@ -214,7 +214,7 @@ export class Matches {
       }
     } catch (error) {
       const outcome = redisFailure(error);
-      // Nobody knows whether the script has taken the seat, so the reservation is not ended: it lapses.
+      // It is not known whether the script has taken the seat, so the reservation is not ended here. It lapses by itself.
       if (outcome === 'unknown') throw error;
       const refused = this.#refused(wanted.game, accountId, { entry });
       if (outcome === 'not_applied' && hasTries) return refused;
@@ -230,8 +230,8 @@ export class Matches {
     const [, playerId, isHost, own, ...rest] = words;
     const fields = fieldsOf(rest);
     this.#counts[word]++;
-    // The caller already had the seat, from a call of a process that died or from another tab: only the caller's own reservation ends.
-    // After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
+    // `seated`: the caller already had the seat, from a call of a process that died or from another tab. Then only the caller's own
+    // reservation ends. After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
     const accounts = word === 'seated' ? accountId : fact!;
     if (may === 'see') this.#options.roomList.touched(fields);
     else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
@@ -249,8 +249,8 @@ export class Matches {
   }
 
   /**
-   * Runs `end-reservations.lua`. The answer to the client does not wait for this step. If it fails, the reservation lapses, and the next
-   * write or renewal of the room corrects the list.
+   * Runs `end-reservations.lua`. The answer to the client does not wait for it. If it fails, the reservation lapses, and the next write or
+   * renewal of the room corrects the list.
    */
   #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
     const { scripts, log } = this.#options;

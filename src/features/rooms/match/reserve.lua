@@ -1,12 +1,13 @@
--- Reserves a seat for a quick match: in the oldest room with the wanted tags and a free seat, else in a new room that the caller has to
--- create. The next callers get seats of the new room too, so that many simultaneous calls open no more rooms than they fill.
+-- Reserves a seat for a quick match in the oldest room with the wanted tags and a free seat. If there is none, reserves a seat in a new
+-- room, which the caller has to create. The next callers get seats of the new room too, so that many simultaneous calls do not open more
+-- rooms than they fill.
 -- KEYS order, untils, rooms, version, free, reserved, taken, asked
 -- ARGV game, account_id, tags, max_players (or '': any), new_max_players, new_code, avoided (entries, separated by blanks), is_new (1: not in an existing room)
 -- Library listed.lua: list_of, remembered, seats_of, hash_of, reserve, lapse, keep_list
 -- Answers reserved(entry, seats and tags of a room that is still to be created, else '' twice) asked(entry)
 --
--- Within ASKED_MS a repeated call of an account gets the same entry, because the first answer may have been lost. The answer is `reserved`
--- while the account's seat is reserved, and `asked` after that.
+-- If an account calls again within ASKED_MS, it gets the same entry, because the first answer may have been lost. The answer is `reserved`
+-- while the account's seat is still reserved, and `asked` after that.
 local RESERVED_MS = 5000 -- how long a seat is reserved, in milliseconds: longer than a request takes
 local ASKED_MS = 10000
 local PENDING_MS = 10000 -- how long the list keeps a new room that nobody has created yet
@@ -42,10 +43,10 @@ local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(
 for _, member in ipairs(members) do
   local entry = string.sub(member, #hash + 1)
   local seq, summary = remembered(list, entry)
-  -- A failover may have lost the entry of this member. Without the removal such members would stay at the front of `free` forever.
+  -- A failover may have lost the entry of this member. If such members were not removed, they would stay at the front of `free` forever.
   if not summary or summary == '' then redis.call('ZREM', free, member)
   elseif not is_avoided[entry] then
-    -- Compares the tags themselves, because other tags may have the same hash.
+    -- The tags themselves are compared, because other tags may have the same hash.
     local _, most, has = seats_of(summary)
     if has == tags and (max_players == '' or max_players == most) then return take(entry, seq, summary) end
   end

@@ -48,7 +48,7 @@ local function refused()
   if found.phase == 'ended' then return 'room_ended' end
   if was_kicked(found, account_id, is_guest) then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end
-  -- A private room is refused too: a match must not seat strangers in a room that has become private since the reservation.
+  -- A private room is refused too, because a match must not seat strangers in a room that has become private since the reservation.
   if locked == 'true' or public ~= 'true' then return 'room_locked' end
   if count_seated(found) >= found.most then return 'room_full' end
 end
