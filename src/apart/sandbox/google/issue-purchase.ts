@@ -19,7 +19,7 @@ const Units = z.int('Must be a whole number').max(MOST_UNITS, `Must be at most $
 export const purchaseFields = {
   quantity: Units.min(1, 'Must be at least 1').optional().meta({ description: 'purchase: units that are bought. 1 if left out.' }),
   refundedQuantity: Units.min(0, 'Must be at least 0').optional().meta({
-    description: 'purchase: units that are refunded in sum. Less than before reverses a refund.',
+    description: 'purchase: units that are refunded in all. A lower number than before reverses a refund.',
   }),
   obfuscatedAccountId: AccountIdGiven.optional().meta({
     description:
