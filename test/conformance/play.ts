@@ -275,6 +275,8 @@ export class Player {
     if (step.cut) cut(seen, step.cut);
     else if (step.raw !== undefined) answerRaw(seen, step.raw);
     else if (step.answer) answer(seen, filled(step.answer as unknown as Json, this.#names) as never);
+    // The next step may tell the client something, which must find it with this answer.
+    await this.#settle();
   }
 
   async #expectSocket(step: StepOf<'socket'>): Promise<void> {
@@ -287,6 +289,7 @@ export class Player {
     if (step.refuse) seen.refuse(step.refuse);
     else if (step.hold) seen.hold();
     else await seen.accept();
+    await this.#settle();
   }
 
   async #expectFrame({ frame, of, after }: StepOf<'frame'>): Promise<void> {

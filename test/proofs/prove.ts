@@ -42,6 +42,7 @@ const modules: Readonly<Record<string, string>> = {
   operations: '../operations/prove.ts',
   openapi: '../web/documents/prove.ts',
   client: '../clients/javascript/prove.ts',
+  clients: '../clients/prove.ts',
   platforms: '../platforms/prove.ts',
 };
 

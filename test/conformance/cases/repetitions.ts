@@ -209,5 +209,5 @@ export const repetitions: Case[] = [
   },
   ...once('rooms.create', 'POST /v1/rooms', { name: 'Ada' }, { name: 'Ada' }),
   ...once('rooms.message', 'POST /v1/rooms/BCDFG/message', { code: 'BCDFG', data: 'hi' }, { data: 'hi' }),
-  ...once('store.install', 'POST /v1/account/store-install', { nonce: 'n', token: 't' }, { nonce: 'n', token: 't' }),
+  ...once('store.install', 'POST /v1/account/store-install', { nonce: 'n', integrityToken: 't' }, { nonce: 'n', integrityToken: 't' }),
 ];

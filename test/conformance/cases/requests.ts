@@ -57,7 +57,7 @@ export const requests: Case[] = [
     { code: '../coins?x=1#' },
     'GET /v1/rooms/..%2Fcoins%3Fx%3D1%23',
   ),
-  sends('a call without input sends an empty object', 'trial.touch', {}, 'POST /v1/trial/touch', {}),
+  sends('a call without input sends an empty object', 'entitlement.firstRun', {}, 'POST /v1/entitlement/first-run', {}),
   sends(
     'texts of any script arrive as they are',
     'highscores.submit',
@@ -65,10 +65,19 @@ export const requests: Case[] = [
     'POST /v1/highscores/g',
     { score: 1, name: 'Zoë 🎲 日本 "\\' },
   ),
-  sends('numbers arrive as they are', 'highscores.submit', { game: 'g', score: 9_007_199_254_740_991 }, 'POST /v1/highscores/g', {
-    score: 9_007_199_254_740_991,
+  sends(
+    'numbers arrive as they are',
+    'highscores.submit',
+    { game: 'g', score: 9_007_199_254_740_991, name: 'Ada' },
+    'POST /v1/highscores/g',
+    {
+      ...{ score: 9_007_199_254_740_991, name: 'Ada' },
+    },
+  ),
+  sends('decimals arrive as they are', 'highscores.submit', { game: 'g', score: -0.1, name: 'Ada' }, 'POST /v1/highscores/g', {
+    score: -0.1,
+    name: 'Ada',
   }),
-  sends('decimals arrive as they are', 'highscores.submit', { game: 'g', score: -0.1 }, 'POST /v1/highscores/g', { score: -0.1 }),
   sends(
     'the list of rooms has a parameter for each tag',
     'rooms.list',

@@ -1,0 +1,224 @@
+"""The unfinished coin operations and purchases.
+
+Each is stored before it is sent. They are sent one after the other, in the order of the calls, each under the same idempotency key until the
+service has answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any, Awaitable, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from ._identity import Identity, Owner
+from ._request import Credential, Fields, backoff, compact, failure, stopped_by
+from ._store import SafeStore, random_text
+from ._time import Clock, Signal, sleep, spawn, within
+
+OPERATIONS = {
+    "credit": "POST /v1/coins/credit",
+    "purchase": "POST /v1/coins/purchase",
+    "debit": "POST /v1/coins/debit",
+    "buy": "POST /v1/purchases",
+}
+DEFINITE = (400, 403, 409, 410, 413, 422)
+"""The statuses of a final refusal: nothing was changed, and the same operation would be refused again."""
+
+SendOperation = Callable[[Fields, Credential], Awaitable[Fields]]
+
+
+class _Own(NamedTuple):
+    operation: Fields
+    owner: Owner
+    done: "asyncio.Future[Fields]"
+
+
+class Outbox:
+    def __init__(
+        self,
+        store: SafeStore,
+        prefix: str,
+        identity: Identity,
+        clock: Clock,
+        closed: Signal,
+        send: SendOperation,
+        on_result: Callable[[Fields, Fields], None],
+    ) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._identity = identity
+        self._clock = clock
+        self._closed = closed
+        self._send = send
+        self._on_result = on_result
+        self._own: Dict[str, _Own] = {}
+        """The operations that this client has made. It finishes them even if the store loses them."""
+        self._queue: List[str] = []
+        self._held: List[str] = []
+        self._held_owners: List[Owner] = []
+        self._has_adopted = False
+        self._is_running = False
+        self._tries = 0
+        self._last_stamp = 0
+        self._last_failure: Optional[Fields] = None
+        self._retry: Optional["asyncio.Task[Any]"] = None
+        self._waking = Signal()
+        closed.listen(self._end)
+
+    def _end(self) -> None:
+        for own in list(self._own.values()):
+            _settle(own.done, {**failure("aborted"), "pending": True})
+
+    def _remove(self, key: str) -> None:
+        self._own.pop(key, None)
+        self._store.put(key)
+
+    def _adopt(self) -> None:
+        """Takes over the operations of the store that this client does not know, from an earlier start."""
+        self._has_adopted = True
+        known = {*self._queue, *self._held, *self._own}
+        for key in self._store.keys(self._prefix):
+            if key not in known:
+                self._queue.append(key)
+            # New operations come after the stored ones, even if the clock was ahead when one of these was made.
+            stamp = key[len(self._prefix) : -24]
+            if re.fullmatch("[0-9]{15}", stamp):
+                self._last_stamp = max(self._last_stamp, int(stamp))
+        self._queue.sort()
+
+    def _entry(self, key: str) -> Optional[Tuple[Fields, Owner]]:
+        own = self._own.get(key)
+        if own:
+            return own.operation, own.owner
+        text = self._store.get(key)
+        if text is None:
+            return None
+        try:
+            operation, owner = json.loads(text)
+            if operation["type"] in OPERATIONS and re.fullmatch("[ais][!-~]+", owner):
+                return operation, owner
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        # The store was damaged, or another program wrote the entry.
+        self._remove(key)
+        return None
+
+    async def _finish(self, key: str) -> Optional[Fields]:
+        """Sends one operation. Returns the failure after which it has to be sent again."""
+        entry = self._entry(key)
+        if entry is None:
+            return None
+        operation, owner = entry
+        own = self._own.get(key)
+        credential = None if owner in self._held_owners else self._identity.credential_of(owner)
+        result: Fields = {**failure("sign_in_required"), "status": 401}
+        if credential is not None:
+            result = await self._send(operation, credential)
+        if result["ok"] and "balanceAfterCoins" not in result:
+            # Another server has answered.
+            return failure("not_coinop")
+        status = result.get("status")
+        # `bad_token` is final too: the app store does not know the purchase, and another caller would not change that.
+        if result["ok"] or status in DEFINITE or result["error"]["code"] == "bad_token":
+            self._remove(key)
+        elif status == 401:
+            self._held_owners.append(owner)
+            self._held.append(key)
+            result = {**result, "pending": True}
+        elif operation["type"] == "buy" and status:
+            # The app store is down, or the catalogue lacks the product. Coin operations must not wait for that.
+            self._own.pop(key, None)
+            result = {**result, "pending": True}
+            self._retry = self._retry or spawn(self._later())
+        else:
+            return result
+        if own:
+            _settle(own.done, result)
+        self._on_result(operation, result)
+        return None
+
+    async def _later(self) -> None:
+        await sleep(self._clock, 60_000, self._closed)
+        self._retry = None
+        self.wake()
+
+    async def _turn(self) -> Optional[Fields]:
+        """Finishes the operations one after the other. Returns the failure that interrupts it."""
+        if not self._has_adopted:
+            self._adopt()
+        while self._queue and not self._closed.aborted:
+            key = self._queue[0]
+            self._last_failure = await self._finish(key)
+            if self._last_failure is not None:
+                return self._last_failure
+            self._queue.remove(key)
+            self._tries = 0
+        return None
+
+    async def _run(self) -> None:
+        while not self._closed.aborted:
+            failed = await self._turn()
+            if failed is not None:
+                self._waking = Signal()
+                wait = backoff(self._tries, failed["error"], 15_000)
+                self._tries += 1
+                await sleep(self._clock, wait, self._waking, self._closed)
+            elif self._has_adopted and not self._queue:
+                break
+        self._is_running = False
+
+    def _start(self) -> None:
+        if not self._is_running and not self._closed.aborted:
+            self._is_running = True
+            spawn(self._run())
+
+    def wake(self) -> None:
+        """Tries again at once, and takes over what an earlier start has left."""
+        self._has_adopted = False
+        self._waking.abort()
+        self._start()
+
+    def resume(self) -> None:
+        """Tries the operations again that waited for a sign-in."""
+        self._queue = sorted([*self._queue, *self._held])
+        self._held = []
+        self._held_owners = []
+        self.wake()
+
+    def discard_held(self) -> None:
+        for key in self._held:
+            self._remove(key)
+        self._held = []
+
+    async def operate(self, operation: Fields, signal: Optional[Signal], timeout_ms: float) -> Fields:
+        """Keeps an operation, and sends it. When the time is up it goes on, and the result has `pending`."""
+        if self._closed.aborted or (signal and signal.aborted):
+            return failure("aborted")
+        if not self._has_adopted:
+            self._adopt()
+        # The time in the key rises even if the clock is set back, so that the keys keep the order of the operations.
+        self._last_stamp = max(self._last_stamp + 1, int(self._clock.wall()))
+        key = f"{self._prefix}{max(self._last_stamp, 0):015d}{random_text()}"
+        owner = self._identity.owner()
+        done: "asyncio.Future[Fields]" = asyncio.get_running_loop().create_future()
+        self._own[key] = _Own(operation, owner, done)
+        self._store.put(key, compact([operation, owner]))
+        self._queue.append(key)
+        self._start()
+
+        async def work(whole: Signal) -> Fields:
+            def late() -> None:
+                is_aborted = signal is not None and signal.aborted
+                last = None if is_aborted else self._last_failure
+                _settle(done, {**(last or stopped_by([signal])), "pending": True})
+
+            whole.listen(late)
+            return await asyncio.shield(done)
+
+        return await within(self._clock, timeout_ms, [signal], work)
+
+
+def _settle(done: "asyncio.Future[Fields]", result: Fields) -> None:
+    if not done.done():
+        done.set_result(result)

@@ -1,0 +1,140 @@
+"""One request, its repetitions, and the results of both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import Any, Awaitable, Callable, Dict, Optional, Sequence
+from urllib.parse import quote
+
+from ._time import Clock, Signal, is_aborted, sleep, within
+from ._transport import Transport
+
+Fields = Dict[str, Any]
+Credential = Dict[str, str]
+
+TRY_MS = 5000
+"""The most milliseconds of one try. The service answers within 2 s; after a longer silence a new connection may help."""
+
+UNCLEAR = ("network", "timeout", "internal")
+"""The error codes after which the service may have carried out the request."""
+TEMPORARY = (*UNCLEAR, "rate_limited", "overloaded", "store_unavailable", "app_store_unavailable")
+"""The error codes after which the same request may succeed later."""
+
+
+def is_temporary(error: Fields) -> bool:
+    return error.get("code") in TEMPORARY
+
+
+def failure(code: str, message: Optional[str] = None) -> Fields:
+    return {"ok": False, "error": {"code": code, "message": message or code}}
+
+
+def stopped_by(signals: Sequence[Optional[Signal]]) -> Fields:
+    """The failure of a call that was stopped: `aborted` by one of the signals, or else `timeout`."""
+    return failure("aborted" if is_aborted(signals) else "timeout")
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def component(value: Any) -> str:
+    return quote(value if isinstance(value, str) else compact(value), safe="!'()*~-_.")
+
+
+def backoff(tries: int, error: Fields, most_ms: float = 5000, first_ms: float = 300) -> float:
+    """Milliseconds before the next try: exponential backoff with full jitter, after the time for which the service asked, a minute at most."""
+    asked = float(error.get("retryAfterMs", 0))
+    return min(asked, 60_000) + random.random() * min(most_ms, first_ms * 2.0 ** min(tries, 30))
+
+
+class Sender:
+    """Sends requests to one service."""
+
+    def __init__(self, transport: Transport, clock: Clock, base: str) -> None:
+        self._transport = transport
+        self.clock = clock
+        self.base = base
+
+    async def once(self, route: str, given: Fields, headers: Credential, signal: Optional[Signal], try_ms: float = TRY_MS) -> Fields:
+        """Sends a request once. It never raises for the network or the service: every failure is a result.
+
+        `{name}` in the path of the route is replaced by that field; the other fields are the query or the body.
+        """
+        method, path = route.lstrip("!").split(" ")
+        body: Fields = {}
+        query = []
+        for name, value in given.items():
+            if f"{{{name}}}" in path:
+                path = path.replace(f"{{{name}}}", component(value))
+            elif method != "GET":
+                body[name] = value
+            elif value is not None:
+                query.append(f"{name}={component(value)}")
+        url = self.base + path + ("?" + "&".join(query) if query else "")
+        sent = None if method == "GET" else compact(body)
+        more = {} if sent is None else {"content-type": "application/json"}
+
+        async def work(stop: Signal) -> Fields:
+            if stop.aborted:
+                return stopped_by([signal])
+            task = asyncio.ensure_future(self._transport.request(method, url, {**headers, **more}, sent))
+            stop.listen(task.cancel)
+            try:
+                return _answer(*await task)
+            except asyncio.CancelledError:
+                if stop.aborted:
+                    return stopped_by([signal])
+                task.cancel()
+                raise
+            except Exception as error:
+                return stopped_by([signal]) if stop.aborted else failure("network", str(error) or type(error).__name__)
+
+        return await within(self.clock, try_ms, [signal], work)
+
+    async def repeat(
+        self, may_repeat: bool, ms: float, signals: Sequence[Optional[Signal]], send: Callable[[Signal], Awaitable[Fields]]
+    ) -> Fields:
+        """Repeats a request until it has an answer, the time is up, or a signal aborts."""
+
+        async def work(whole: Signal) -> Fields:
+            last: Optional[Fields] = None
+            tries = 0
+            while True:
+                result = await send(whole)
+                if result["ok"]:
+                    return result
+                # When the time is up, the last failure from the service tells more than `timeout`.
+                if whole.aborted:
+                    return last if last is not None and not is_aborted(signals) else stopped_by(signals)
+                last = result
+                error = result["error"]
+                if not is_temporary(error) or (not may_repeat and ("outcome" in error or error["code"] in UNCLEAR)):
+                    return result
+                await sleep(self.clock, backoff(tries, error), whole)
+                tries += 1
+
+        return await within(self.clock, ms, signals, work)
+
+
+def _answer(status: int, headers: Dict[str, str], text: str) -> Fields:
+    """The result of an answer. Only the form of the service's answers counts: a proxy or another server may have answered."""
+    reply = failure("network" if status >= 500 or status == 429 else "not_coinop", f"Status {status}")
+    try:
+        body = json.loads(text)
+        if isinstance(body, dict) and body.get("ok") is (status == 200):
+            if body["ok"]:
+                return body
+            if body["error"]["code"]:
+                reply = {**body, "status": status}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    try:
+        asked = float(headers.get("retry-after", "")) * 1000
+        if 0 < asked < 1e12:
+            reply["error"].setdefault("retryAfterMs", round(asked))
+    except ValueError:
+        pass
+    return reply

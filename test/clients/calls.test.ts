@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { coinop } from '../../src/clients/javascript/client.ts';
+import { missing } from '../../src/clients/model.mjs';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+const names = Object.keys(JSON.parse(readFileSync(`${project}src/clients/calls.json`, 'utf8')) as object);
+
+/** Calls that JavaScript has elsewhere: `listRooms` and `quickMatch` of rooms.js, `savesOf` of saves.js. The rest of saves is for HTTP. */
+const ELSEWHERE = ['rooms.list', 'rooms.match', 'saves.load', 'saves.save', 'saves.list', 'saves.delete'];
+
+test('every endpoint for players is a call', () => {
+  expect(missing()).toEqual([]);
+});
+
+test('the client in JavaScript has every call', () => {
+  const client = coinop({ url: 'http://127.0.0.1:9', store: null });
+  client.close();
+  const features = client as unknown as Record<string, Record<string, unknown> | undefined>;
+  const without = names.filter((name) => typeof features[name.split('.')[0]!]?.[name.split('.')[1]!] !== 'function');
+  expect(without.filter((name) => !ELSEWHERE.includes(name))).toEqual([]);
+});
+
+test('the calls of other languages are made from the present OpenAPI document', () => {
+  const made = spawnSync(process.execPath, ['scripts/build-clients.mjs', '--check'], { cwd: project, encoding: 'utf8' });
+  expect([made.stderr, made.status]).toEqual(['', 0]);
+});
+
+test('the version of a client is that of the service', () => {
+  const { version } = JSON.parse(readFileSync(`${project}package.json`, 'utf8')) as { version: string };
+  expect(readFileSync(`${project}src/clients/python/pyproject.toml`, 'utf8')).toContain(`version = "${version}"`);
+});

@@ -1,0 +1,106 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cases } from '../conformance/cases/cases.ts';
+import { languages } from '../conformance/languages.ts';
+import { mistakes } from '../conformance/mistakes.ts';
+import { Player, type Language } from '../conformance/play.ts';
+import { childEnvironment } from '../environment.ts';
+import type { Part, Stand } from '../proofs/proof.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+
+export const parts: readonly Part[] = [
+  {
+    ...{ proof: 'clients', name: 'cases', seconds: 60, prove: playAll },
+    about: 'plays all cases of the conformance run with the client of each language',
+  },
+  {
+    ...{ proof: 'clients', name: 'types', seconds: 20, prove: checkTypes },
+    about: 'checks the types of the Python client with mypy, strict',
+  },
+  {
+    ...{ proof: 'clients', name: 'planted', seconds: 300, prove: plantAll },
+    about: 'plants mistakes in the client of each language, each of which the cases have to catch',
+  },
+];
+
+/** Whether the program of a language can be had. Otherwise the run says so, and has not passed. */
+function isThere({ figures }: Stand, what: string, command: string, ...args: string[]): boolean {
+  const { status } = spawnSync(command, args, { env: childEnvironment({}), stdio: 'ignore' });
+  if (status !== 0) figures.report(`${what}: not run, because \`${command} ${args.join(' ')}\` does not work here`, 'no', 'yes', false);
+  return status === 0;
+}
+
+const runs = (stand: Stand, { name, command }: Language): boolean => isThere(stand, name, command[0]!, '--version');
+
+async function playAll(stand: Stand): Promise<void> {
+  const { figures } = stand;
+  const columns: string[][] = [];
+  for (const language of languages) {
+    if (!runs(stand, language)) continue;
+    const player = new Player(language);
+    stand.closing.push(() => player.close());
+    const outcomes: string[] = [];
+    for (const each of cases) {
+      const problem = await player.play(each);
+      outcomes.push(problem === undefined ? 'yes' : 'NO');
+      if (problem !== undefined) console.log(`${language.name}: ${each.kind}: ${each.name}\n    ${problem}`);
+    }
+    columns.push(outcomes);
+    figures.exactly(
+      `cases of ${cases.length} that the client in ${language.name} does not play`,
+      outcomes.filter((each) => each === 'NO').length,
+      0,
+    );
+  }
+  console.log(`\n| case | ${languages.map(({ name }) => name).join(' | ')} |\n|---|${languages.map(() => '---|').join('')}`);
+  for (const [index, { kind, name }] of cases.entries())
+    console.log(`| ${kind}: ${name} | ${columns.map((column) => column[index]).join(' | ')} |`);
+}
+
+async function checkTypes(stand: Stand): Promise<void> {
+  if (!isThere(stand, 'mypy', 'mypy', '--version')) return;
+  const { status, stdout } = spawnSync('mypy', ['--strict', '--cache-dir', join(stand.folder, 'mypy'), 'coinop'], {
+    ...{ cwd: join(project, 'src/clients/python'), env: childEnvironment({}), encoding: 'utf8' as const },
+  });
+  if (status !== 0) console.log(stdout);
+  stand.figures.exactly('exit code of mypy --strict', status, 0);
+}
+
+async function plantAll(stand: Stand): Promise<void> {
+  // Copies of the clients and their drivers. What a client imports from the rest of the project are types.
+  for (const path of ['src/clients', 'test/conformance/drivers'])
+    cpSync(join(project, path), join(stand.folder, path), { recursive: true });
+  writeFileSync(join(stand.folder, 'package.json'), '{"type":"module"}');
+  for (const { name, command } of languages) {
+    if (!runs(stand, { name, command })) continue;
+    const copied = { name, command: command.map((word) => word.replace(`${project}test/`, `${stand.folder}/test/`)) };
+    for (const { name: what, file, before, after } of mistakes.filter(({ language }) => language === name)) {
+      const path = join(stand.folder, 'src/clients', name, file);
+      const right = readFileSync(path, 'utf8');
+      const found = right.split(before).length - 1;
+      writeFileSync(
+        path,
+        right.replace(before, () => after),
+      );
+      const caught = found === 1 ? await firstCaught(copied) : undefined;
+      writeFileSync(path, right);
+      const outcome = found === 1 ? (caught ?? 'by no case') : `${file} has its text ${found} times`;
+      stand.figures.report(`${name}: ${what}`, caught === undefined ? 'no' : 'caught', 'caught', caught !== undefined);
+      console.log(`    ${outcome}`);
+    }
+  }
+}
+
+/** The name of the first case that the client does not play. */
+async function firstCaught(language: Language): Promise<string | undefined> {
+  const player = new Player(language);
+  try {
+    for (const each of cases) if ((await player.play(each)) !== undefined) return each.name;
+    return undefined;
+  } finally {
+    await player.close();
+  }
+}

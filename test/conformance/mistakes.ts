@@ -1,0 +1,100 @@
+/** A mistake in a client that a developer could make. The cases have to catch it. */
+export interface ClientMistake {
+  readonly language: string;
+  readonly name: string;
+  /** Below src/clients/LANGUAGE. */
+  readonly file: string;
+  /** The right text. The file has it once. */
+  readonly before: string;
+  readonly after: string;
+}
+
+const of = (language: string, folder: string, ...rows: readonly (readonly [name: string, file: string, before: string, after: string])[]) =>
+  rows.map(([name, file, before, after]): ClientMistake => ({ language, name, file: folder + file, before, after }));
+
+export const mistakes: readonly ClientMistake[] = [
+  ...of(
+    'javascript',
+    '',
+    ['a 500 is a final refusal of a coin operation', 'pending-operations.ts', '[400, 403, 409,', '[400, 403, 500, 409,'],
+    [
+      'an operation is removed before its answer',
+      'pending-operations.ts',
+      'if (credential) result = await send',
+      'if (credential) await store.put(id);\n    if (credential) result = await send',
+    ],
+    [
+      'a repeated operation has a new key',
+      'client.ts',
+      'to(operations[type], input as never',
+      "to(operations[type], ('key' in input ? { ...input, key: input.key + Math.random() } : input) as never",
+    ],
+    ['a room is created again after a lost answer', 'routes.ts', "create: '!POST /v1/rooms'", "create: 'POST /v1/rooms'"],
+    [
+      'retryAfterMs is not waited for',
+      'request.ts',
+      'Math.min(retryAfterMs, 60_000) + Math.random()',
+      'Math.min(retryAfterMs, 0) + Math.random()',
+    ],
+    ['the answer of any server counts', 'request.ts', 'if (body.ok === (status === 200) &&', 'if ((body.ok || true) &&'],
+    ['an older room is shown', 'progress.ts', 'found > progress.position)', 'found !== progress.position)'],
+    ['a patch of another room is applied', 'patch.ts', "if (from !== (room as Members)['seq']) throw new Error();", ''],
+    [
+      'an act is sent again under a new order',
+      'act-queue.ts',
+      'act.order ||= nextOrder++;\n      sent.push',
+      'act.order = nextOrder++;\n      sent.push',
+    ],
+    ['a final close is opened again', 'watch.ts', 'code === 4500 || code === 4501', 'code === 4500'],
+    [
+      'a session that ended falls back to the install',
+      'identity.ts',
+      'if (!sessionToken) return byInstall(installId);',
+      'if (!sessionToken || askedAt) return byInstall(installId);',
+    ],
+    [
+      'an older save is sent after a newer one',
+      'saves.ts',
+      'if (options.onSaved && waits) await give',
+      'if (waits) await store.put(key, JSON.stringify(kept));\n      if (options.onSaved && waits) await give',
+    ],
+    [
+      'a clock that is set back reorders operations',
+      'pending-operations.ts',
+      'lastStamp = Math.max(lastStamp + 1, Date.now());',
+      'lastStamp = Date.now();',
+    ],
+  ),
+  ...of(
+    'python',
+    'coinop/',
+    ['a 500 is a final refusal of a coin operation', '_outbox.py', 'DEFINITE = (400, 403,', 'DEFINITE = (400, 403, 500,'],
+    ['an operation is sent before it is stored', '_outbox.py', '        self._store.put(key, compact([operation, owner]))\n', ''],
+    [
+      'a repeated operation has a new key',
+      '_outbox.py',
+      '            result = await self._send(operation, credential)',
+      '            result = await self._send({**operation, "key": random_text()}, credential)',
+    ],
+    [
+      'a message is sent again after a lost answer',
+      '_request.py',
+      'or (not may_repeat and ("outcome" in error',
+      'or (False and ("outcome" in error',
+    ],
+    ['retryAfterMs is not waited for', '_request.py', 'return min(asked, 60_000) + random', 'return min(asked, 0) + random'],
+    ['the answer of any server counts', '_request.py', 'body.get("ok") is (status == 200)', 'body.get("ok") is not None'],
+    ['an older room is shown', '_watch.py', 'elif found > self._position:', 'elif found != self._position:'],
+    ['a patch of another room is applied', '_patch.py', 'or sequence_from != room.get("seq")', ''],
+    ['an act is sent again under a new order', '_acts.py', '        if not act.order:\n', '        if True:\n'],
+    ['a final close is opened again', '_watch.py', 'code in (4500, 4501)', 'code == 4500'],
+    ['the install of a moved account is used again', '_identity.py', 'is_over = is_deleted or ', 'is_over = is_deleted and '],
+    ['a newer save is lost to an older one', '_saves.py', 'if latest.get("text") == text:', 'if True:'],
+    [
+      'a clock that is set back reorders operations',
+      '_outbox.py',
+      'max(self._last_stamp + 1, int(self._clock.wall()))',
+      'int(self._clock.wall())',
+    ],
+  ),
+];
