@@ -124,14 +124,14 @@ export class MoveJournal {
   }
 
   /**
-   * Finishes the move of a frozen guest, or takes it back. @throws Error if the move is still under way after HELP_MS; the work on it goes
+   * Finishes the move of a frozen guest, or takes it back. @throws Error if the move is still under way after `withinMs`; the work on it goes
    * on
    */
-  async help(guestId: string): Promise<void> {
+  async help(guestId: string, withinMs = HELP_MS): Promise<void> {
     // A promise that is already there may belong to work that read the guest before it was frozen. The caller then finds the guest still
     // moving, and calls again.
     const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
-    await within(HELP_MS, finishing, () => {
+    await within(withinMs, finishing, () => {
       throw new Error('the move of the guest takes longer');
     });
   }
