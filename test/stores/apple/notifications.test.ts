@@ -119,16 +119,17 @@ describe('a notification is answered with 200, and counted', () => {
   });
 });
 
-test('a notification with three texts is answered within 100 ms', async () => {
+test('a notification with three texts takes less than 100 ms of CPU', async () => {
   const took: number[] = [];
   for (let times = 0; times < 21; times++) {
     const said = renewable();
     const text = sign(about(said, { signedRenewalInfo: sign(renewalOf(said)) }));
-    const startedAt = performance.now();
+    const before = process.cpuUsage();
     expect((await notify(text)).status).toBe(200);
-    took.push(performance.now() - startedAt);
+    const { user, system } = process.cpuUsage(before);
+    took.push((user + system) / 1000);
   }
-  // On a busy machine single answers may wait for the processor.
+  // Other work of the process may fall into single ones.
   expect(took.toSorted((one, other) => one - other)[10]).toBeLessThan(100);
 });
 
