@@ -99,16 +99,16 @@ export interface SavedText {
   readonly text: string;
   readonly sizeBytes: number;
   /**
-   * The sum of the squared UTF-16 units, below 2^53. If only the order of members in objects differs, two texts have the same units, and so
-   * the same sum and size.
+   * The sum of the squared bytes. If only the order of members in objects differs, two texts have the same bytes, and so the same sum and size.
    */
   readonly sum: number;
 }
 
-export function savedText(text: string): SavedText {
+/** @param bytes the text in UTF-8 */
+export function savedText(text: string, bytes: Buffer = Buffer.from(text)): SavedText {
   let sum = 0;
-  for (let index = 0; index < text.length; index++) sum += text.charCodeAt(index) ** 2;
-  return { text, sizeBytes: Buffer.byteLength(text), sum };
+  for (let index = 0; index < bytes.length; index++) sum += bytes[index]! * bytes[index]!;
+  return { text, sizeBytes: bytes.length, sum };
 }
 
 /** The number of bytes that a save counts for its account and for the daily budget of the client address. */
@@ -139,7 +139,7 @@ export const Device = plainText(64).meta({
 });
 
 export const SaveData = FreeJson.refine((value) => value !== undefined, 'Must be sent')
-  .transform((value) => savedText(value instanceof CompactJson ? value.text : JSON.stringify(value)))
+  .transform((value) => (value instanceof CompactJson ? savedText(value.text, value.bytes) : savedText(JSON.stringify(value))))
   .meta({
     description: 'Any JSON of at most SAVE_BYTES bytes as compact UTF-8 (64 KiB), nested at most 32 levels deep.',
     example: { level: 3 },

@@ -1,9 +1,11 @@
 /** JSON as JSON.stringify writes it. */
 export class CompactJson {
   readonly text: string;
+  /** The same in UTF-8. The memory is the body's. */
+  readonly bytes: Buffer;
 
-  constructor(text: string) {
-    this.text = text;
+  constructor(text: string, bytes: Buffer) {
+    [this.text, this.bytes] = [text, bytes];
   }
 }
 
@@ -20,7 +22,7 @@ export function parseAround(field: string, bytes: Buffer, depth: number): Record
   if (place === undefined) return undefined;
   const [start, end] = place;
   const body = JSON.parse(`${bytes.toString('utf8', 0, start)}0${bytes.toString('utf8', end)}`) as Record<string, unknown>;
-  body[field] = new CompactJson(bytes.toString('utf8', start, end));
+  body[field] = new CompactJson(bytes.toString('utf8', start, end), bytes.subarray(start, end));
   return body;
 }
 
