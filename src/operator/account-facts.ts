@@ -83,6 +83,12 @@ export async function followed(
   return { ...facts, movedFrom: facts.accountId === accountId ? undefined : accountId };
 }
 
+/** The refusal of a change that writes fields of the account, if it has none. */
+export function foreseenWithoutFields({ exists }: Pick<AccountFacts, 'exists'>): Refusal<'account_not_found'> | undefined {
+  if (exists) return undefined;
+  return refuse('account_not_found', { message: 'Nobody has used this account yet: there is only a ban, or a sign-out.' });
+}
+
 /** The end of a ban, for people. */
 export function endText(until: number | undefined): string {
   return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;

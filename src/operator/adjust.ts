@@ -52,7 +52,7 @@ export const adjust = accountChange({
       coins: {
         name: `${accountId} ${coins} ${key}`,
         shares: [[accountId, Math.abs(coins)]],
-        changed: ({ replayed }) => (replayed === true ? [] : [[accountId, Math.abs(coins)]]),
+        changed: () => (isUsed ? [] : [[accountId, Math.abs(coins)]]),
       },
       what: { coins, key },
       noted: ({ balanceAfterCoins, debtCoins, replayed }) => ({

@@ -38,7 +38,12 @@ export interface CountedCoins<Reply> {
   /** The same for a change and its repetition, which changes nothing and is counted once. */
   readonly name: string;
   readonly shares: readonly Share[];
-  /** The shares that the change has really changed. */
+  /** The shares in parts that stay the same when the change is repeated for the rest of its accounts. Default: by their place. */
+  readonly parts?: readonly { readonly name: string; readonly shares: readonly Share[] }[];
+  /**
+   * The shares that have the change now: by this call, or by one at the same time, which is not counted beside it. A share that had the change
+   * before is none of the `shares`.
+   */
   readonly changed: (reply: Reply) => readonly Share[];
 }
 
@@ -118,7 +123,7 @@ export async function withinLimits<Reply>(
   const giveBack = async (keeps: (accountId: string) => boolean): Promise<void> => {
     for (const { shares, count, isNew } of parts) {
       const rest = shares.filter(([accountId]) => !keeps(accountId));
-      if (isNew && rest.length > 0) await count('back', rest, sumOf(rest), rest.length === shares.length).catch(() => {});
+      if (isNew && rest.length > 0) await count('back', rest).catch(() => {});
     }
   };
   for (const { name, shares } of partsOf(coins)) {
@@ -137,8 +142,7 @@ export async function withinLimits<Reply>(
     await giveBack((accountId) => changed.has(accountId));
     // It was counted by another call at the same time, which may have been refused and have taken it out again.
     for (const { shares, count, isNew } of parts)
-      if (!isNew && shares.some(([accountId]) => changed.has(accountId)))
-        await count('count', shares, sumOf(shares), false, true).catch(() => {});
+      if (!isNew && shares.some(([accountId]) => changed.has(accountId))) await count('count', shares, sumOf(shares), true).catch(() => {});
     return reply;
   } catch (error) {
     if (provesNoChange(error)) await giveBack(() => false);
@@ -147,12 +151,13 @@ export async function withinLimits<Reply>(
 }
 
 /** Shares that one script counts, in some milliseconds. */
-const SHARES_AT_ONCE = 1000;
+export const SHARES_AT_ONCE = 1000;
 
 type Counted = Pick<CountedCoins<never>, 'name' | 'shares'>;
 
 /** The parts of a change to many accounts, which are counted one after the other. */
-function partsOf({ name, shares }: Counted): Counted[] {
+function partsOf({ name, shares, parts }: Counted & Pick<CountedCoins<never>, 'parts'>): readonly Counted[] {
+  if (parts !== undefined) return parts;
   if (shares.length <= SHARES_AT_ONCE) return [{ name, shares }];
   return Array.from({ length: Math.ceil(shares.length / SHARES_AT_ONCE) }, (_, index) => ({
     name: `${name} ${index}`,
@@ -187,7 +192,6 @@ type Count = (
   mode: 'ask' | 'count' | 'back',
   shares?: readonly Share[],
   coins?: number,
-  isAll?: boolean,
   isUnbounded?: boolean,
 ) => Promise<[word: 'counted' | 'known' | 'full' | 'second', figures: Figures]>;
 
@@ -197,12 +201,12 @@ function counted({ name, shares: all }: Counted, { by }: LimitedOperator, { day,
   const correction = hash('sha256', name, 'base64url').slice(0, 22);
   // With OPERATOR_KEY the tool adds the user of the operating system to the key.
   const [operator = by] = by.split(' as ');
-  return async (mode, shares = all, coins = sumOf(shares), isAll = false, isUnbounded = false) => {
+  return async (mode, shares = all, coins = sumOf(shares), isUnbounded = false) => {
     const [word, ...sums] = await scripts.run(countScript, keys, {
       ...{ operator, correction, mode, coins, shares: JSON.stringify(shares), minute: Math.floor(at / MINUTE_MS) },
       dayMost: isUnbounded ? '' : (day?.most ?? ''),
       aloneMost: alone === undefined ? '' : isUnbounded ? Number.MAX_SAFE_INTEGER : alone,
-      keptSeconds: mode === 'back' && isAll ? 0 : KEPT_SECONDS,
+      keptSeconds: KEPT_SECONDS,
     });
     const [ofDay = 0, ofOperator = 0, ofAccount = 0] = sums.map(Number);
     return [word, { ofDay, alone: ofOperator, ofAccount }];

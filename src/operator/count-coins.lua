@@ -42,7 +42,8 @@ if mode == 'back' then
     add('alone ' .. operator, at, -coins)
     for _, share in ipairs(cjson.decode(shares)) do add('alone ' .. share[1], at, -share[2]) end
   end
-  if kept_seconds == '0' then redis.call('HDEL', today, done) end
+  -- A repetition for the rest counts the rest.
+  redis.call('HDEL', today, done)
   return {'counted', '0', '0', '0'}
 end
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isoTime, timeOf } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, Refusal } from '../errors.ts';
+import { foreseenWithoutFields } from './account-facts.ts';
 import { accountChange } from './account-change.ts';
 import { giveFields } from './given-fields.ts';
 import { minute } from './shown/cells.ts';
@@ -31,7 +32,7 @@ export const give = accountChange({
   reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
   body: { until: '2027-01-01T00:00:00Z', reason: 'ticket 4711' },
   shown: ({ accountId, until }) => [`${accountId} has access until ${minute(until)} UTC.`],
-  async plan({ accountId, fields }, { until: text, reason }, services, { by }) {
+  async plan({ accountId, exists, fields }, { until: text, reason }, services, { by }) {
     const endsAt = Date.parse(text);
     if (endsAt <= services.now()) return invalid('until', 'Must be a time to come');
     if (endsAt > services.now() + LONGEST_MS) return invalid('until', 'Must be at most ten years away');
@@ -40,6 +41,7 @@ export const give = accountChange({
     const replaces = before === undefined ? '' : ` This replaces the access that it was given until ${before}.`;
     return {
       question: `Give the account ${accountId} access until ${until}?${replaces}`,
+      foreseen: foreseenWithoutFields({ exists }),
       what: { until },
       noted: ({ replaced }) => ({ replaced }),
       async act() {

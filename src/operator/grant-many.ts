@@ -92,7 +92,7 @@ export const grantMany = operation({
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };
     // By the account that gets the coins, so that guests of one account do not have a sum each.
     const accounts =
-      config.TWO_PERSON_COINS === undefined
+      config.TWO_PERSON_COINS === undefined && config.ECONOMIST_DAILY_COINS === undefined
         ? []
         : await services.grantPace.inGroups(grants, (group) => previewWithKey(group, key, services));
     if (accounts instanceof Refusal) return accounts;
@@ -107,7 +107,7 @@ export const grantMany = operation({
           const account = accounts[index] ?? UNMOVED;
           return account.outcome === 'replayed' ? [] : [shareOf(account, index)];
         }),
-        changed: ({ results }) => results.flatMap((result, index) => (result.outcome === 'granted' ? [shareOf(result, index)] : [])),
+        changed: ({ results }) => results.flatMap((result, index) => (isGranted(result) ? [shareOf(result, index)] : [])),
       },
       question: `Grant ${coinsText(coins)} in sum to ${entries.length === 1 ? '1 account' : `${entries.length} accounts`}? Key: ${key}. Reason: ${reason}`,
       what: { accounts: entries.length, coins, key },
@@ -120,6 +120,8 @@ export const grantMany = operation({
     };
   },
 });
+
+const isGranted = ({ outcome }: Pick<Granted, 'outcome'>): boolean => outcome === 'granted' || outcome === 'replayed';
 
 /** Of an account that was not looked at. */
 const UNMOVED: Granted = { outcome: 'granted' };

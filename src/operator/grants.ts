@@ -42,7 +42,7 @@ export interface GrantTerms {
 /**
  * The outcomes that a grant to a group of accounts would have. Changes nothing. `granted`: the account can get the coins.
  */
-export async function previewGrants(accountIds: readonly string[], services: OperatorServices): Promise<Granted[]> {
+async function previewGrants(accountIds: readonly string[], services: OperatorServices): Promise<Granted[]> {
   const all = await Promise.all(accountIds.map((accountId) => factsNow(accountId, services)));
   return all.map((facts, index) => {
     if (facts === 'unreadable') return UNREADABLE;

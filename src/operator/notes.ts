@@ -8,6 +8,7 @@ import { invalid, refuse } from '../errors.ts';
 import { MAX_NOTE_LENGTH, MOST_NOTES, noteIdOf, notesKey, noteText } from '../features/notes/model.ts';
 import { read } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
+import { foreseenWithoutFields } from './account-facts.ts';
 import { accountChange } from './account-change.ts';
 import { Reason, type OperatorServices } from './operation.ts';
 
@@ -41,7 +42,7 @@ export const note = accountChange({
   errors: ['invalid_request'],
   body: { text: 'Called about a lost phone.', reason: 'ticket 4711' },
   shown: ({ accountId, note: id, wasThere }) => [`${accountId} ${wasThere ? 'had' : 'has'} the note ${id}${wasThere ? ' already' : ''}.`],
-  async plan({ accountId }, { text, reason }, services, { by }) {
+  async plan({ accountId, exists }, { text, reason }, services, { by }) {
     const id = noteIdOf({ by, reason, text });
     const [count = '0', isThere = '0'] = [
       ...(await read(services.scripts, 'HLEN', notesKey(accountId))),
@@ -49,7 +50,7 @@ export const note = accountChange({
     ];
     return {
       question: `Write this note on the account ${accountId}? “${text}”`,
-      foreseen: isThere === '0' && Number(count) >= MOST_NOTES ? isFull() : undefined,
+      foreseen: foreseenWithoutFields({ exists }) ?? (isThere === '0' && Number(count) >= MOST_NOTES ? isFull() : undefined),
       what: { note: id },
       async act() {
         const changed = await changeNote(accountId, id, noteText.write({ at: services.now(), by, reason, text }), services);

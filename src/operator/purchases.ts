@@ -5,6 +5,7 @@ import { invalid, refuse, Refusal } from '../errors.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { findPurchase, checkSoon, stuckPurchases } from '../features/purchases/coins/find-purchase.ts';
 import { PurchaseId } from '../features/purchases/coins/shown-coin-purchase.ts';
+import { isUnbooked, MOST_MOVES, type PurchaseDocument } from '../features/purchases/coins/model.ts';
 import { movePurchase as moveCoins } from '../features/purchases/coins/move-purchase.ts';
 import { OperatorPurchase, operatorPurchase } from '../features/purchases/coins/operator-purchase.ts';
 import { moveSubscriptionPurchase } from '../features/purchases/subscription/move-purchase.ts';
@@ -134,7 +135,8 @@ export const movePurchase = operation({
   description:
     'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, move with it: an entry `refund` ' +
     'takes them from the previous owner, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new owner. ' +
-    'Later refunds concern the new owner. To undo a move, move the purchase back with another key. A purchase can be moved 20 times. A ' +
+    'Later refunds concern the new owner. To undo a move, move the purchase back with another key. A purchase can be moved ' +
+    `${MOST_MOVES} times. A ` +
     'subscription gives its access to the new account and no longer to the previous one. ' +
     'A subscription that nobody owns (`purchases stuck`) is acknowledged then.',
   input: z.object({ purchase: Named, account: Account, key: Ticket, reason: Reason }),
@@ -166,6 +168,7 @@ export const movePurchase = operation({
       question:
         `Move the purchase ${purchaseId} of ${document.productId} (${coins} coins) from the account ${before.accountId}, which has ${from!.balance}, to ` +
         `the account ${accountId}, which has ${to!.balance}? Key: ${key}. Reason: ${reason}`,
+      foreseen: foreseenMove(document, accountId, key),
       what: { purchase: purchaseId, account: accountId, from: before.accountId, coins, key },
       why: reason,
       noted: ({ takenCoins, replayed }) => ({ takenCoins, replayed: replayed && 'yes' }),
@@ -205,11 +208,21 @@ async function moveSubscription(
     async act() {
       const word = await moveSubscriptionPurchase(purchase, { ownerSeen: document.owner, owner: accountId, key }, services);
       if (word === 'owned') return owns();
-      if (word === 'retired') return invalid('purchase', 'Was replaced by a later one: move that one');
+      if (word === 'retired') return isRetired();
       if (word === 'changed') return refusedMove(word);
       return { purchase, accountId, movedFrom, ...(word === 'replayed' ? { replayed: true as const } : {}) };
     },
   };
+}
+
+const isRetired = () => invalid('purchase', 'Was replaced by a later one: move that one');
+
+/** What the purchase would answer now. */
+function foreseenMove(document: PurchaseDocument, to: string, key: string) {
+  const earlier = document.moves.find((move) => move.key === key);
+  if (earlier !== undefined) return earlier.to === to ? undefined : refusedMove('key_reused');
+  if (isUnbooked(document)) return refusedMove('busy');
+  return document.moves.length >= MOST_MOVES ? refusedMove('full') : undefined;
 }
 
 const owns = () => invalid('account', 'Owns this purchase');
@@ -221,7 +234,7 @@ function refusedMove(word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown
     case 'busy':
       return invalid('purchase', 'Is not in the ledger yet: a running service books it within a second, else check "purchases stuck"');
     case 'full':
-      return invalid('purchase', 'Was moved 20 times');
+      return invalid('purchase', `Was moved ${MOST_MOVES} times`);
     default:
       return invalid('purchase', 'Has another owner since: read it again');
   }

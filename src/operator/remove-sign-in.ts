@@ -4,6 +4,7 @@ import { readListed } from '../features/sign-in/read-sign-ins.ts';
 import { removeSignInOf } from '../features/sign-in/remove.ts';
 import { uncheckedOperatorFor } from '../server/identity/caller.ts';
 import { nameOfProvider } from '../stores/openid/provider-table.ts';
+import { refuse } from '../errors.ts';
 import { accountChange } from './account-change.ts';
 
 export const removeSignIn = accountChange({
@@ -30,9 +31,12 @@ export const removeSignIn = accountChange({
   async plan({ accountId }, { signIn }, services) {
     const operator = uncheckedOperatorFor(accountId);
     const { listed } = await readListed(operator, services);
-    const provider = nameOfProvider(listed.find(({ id }) => id === signIn)?.provider ?? '-', services.config);
+    const found = listed.find(({ id }) => id === signIn);
+    const provider = nameOfProvider(found?.provider ?? '-', services.config);
+    const refusal = found === undefined ? refuse('sign_in_not_found') : listed.length === 1 ? refuse('last_sign_in') : undefined;
     return {
       question: `Remove the sign-in ${signIn} (${provider}) from the account ${accountId}?`,
+      foreseen: refusal,
       what: { signIn },
       async act() {
         await removeSignInOf(operator, { id: signIn, provider }, services);

@@ -4,8 +4,9 @@ import { PlayerName } from '../accounts/player-name.ts';
 import { invalid, Refusal } from '../errors.ts';
 import { renameScores } from '../features/highscores/account-scores.ts';
 import { renameSeats } from '../features/rooms/account-seats.ts';
-import { noteGivenName } from '../features/names/model.ts';
+import { isIndexFull, noteGivenName } from '../features/names/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
+import { foreseenWithoutFields } from './account-facts.ts';
 import { accountChange } from './account-change.ts';
 import { giveFields } from './given-fields.ts';
 import type { OperatorServices } from './operation.ts';
@@ -27,11 +28,12 @@ export const rename = accountChange({
   shown: ({ accountId, boards, rooms }) => [
     `${accountId} has this name now: on ${entriesText(boards)} of boards, in ${rooms} rooms, and wherever it plays next.`,
   ],
-  async plan({ accountId, fields, standing }, { name, reason }, services, { by }) {
+  async plan({ accountId, exists, fields, standing }, { name, reason }, services, { by }) {
     const given = fields['nameGiven'] ?? '';
     const replaces = given === '' ? '' : ` This replaces the name "${given}" that it was given.`;
     return {
       question: `Give the account ${accountId} the name "${name}"?${replaces}`,
+      foreseen: foreseenWithoutFields({ exists }) ?? ((await isIndexFull(accountId, services.scripts)) ? isFull() : undefined),
       noted: (reply) => ({ boards: reply.boards, rooms: reply.rooms }),
       async act() {
         const done = await changeName(accountId, [name, services.now(), by, reason], services);
@@ -58,9 +60,12 @@ export const unname = accountChange({
   reply: z.object({ accountId: AccountId, hadName: z.boolean() }),
   body: { reason: 'an appeal' },
   shown: ({ accountId, hadName }) => [hadName ? `${accountId} chooses its own name again.` : `${accountId} was given no name.`],
-  async plan({ accountId, fields }, { reason }, services) {
+  async plan({ accountId, fields, standing }, { reason }, services) {
+    const given = fields['nameGiven'] ?? '';
+    // While a guest is moving, the name of the account into which it moves counts.
+    if (given === '' && standing.moving === undefined) return { reply: { accountId, hadName: false } };
     return {
-      question: `Let the account ${accountId} choose its own name again, in place of "${fields['nameGiven'] ?? ''}"?`,
+      question: `Let the account ${accountId} choose its own name again, in place of "${given}"?`,
       noted: (reply) => ({ hadName: reply.hadName ? 'yes' : 'no' }),
       async act() {
         const done = await changeName(accountId, undefined, services);
@@ -83,5 +88,7 @@ async function changeName(
   const { accountId, before } = done;
   if (await afterWrites(noteGivenName(accountId, given?.[0] ?? '', services.scripts))) return { accountId, had: before !== '' };
   await giveFields(account, FIELDS, undefined, services);
-  return invalid('name', 'Cannot be given: 10,000 accounts have given names, so take one back first');
+  return isFull();
 }
+
+const isFull = () => invalid('name', 'Cannot be given: 10,000 accounts have given names, so take one back first');

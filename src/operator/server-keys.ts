@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/merge-rules.ts';
-import { invalid, refuse, type Refusal } from '../errors.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type NewKey } from '../server/identity/server-key-changes.ts';
 import { KEY_ID } from '../server/identity/server-key-record.ts';
@@ -95,6 +95,7 @@ const createKey = operation({
       },
       why: reason,
       noted: ({ id }) => ({ id }),
+      foreseen: await foreseenBy('name', services, (keys) => keys.checkRoom()),
       act: () => changing('name', services, (keys, now) => made(keys, { ...key, expiresAt: after(now, expiresInDays) })),
     };
   },
@@ -132,6 +133,7 @@ const rotateKey = operation({
     const life = lifeText(expiresInDays, 'with the life of the old one');
     return {
       question: `Make a new key for "${old.name}" ${life}, and end the key ${id} in ${spanText(overlapDays)} or at its own end?`,
+      foreseen: await foreseenBy('id', services, (keys) => keys.replaceable(id)),
       what: { id, overlapDays: logged(overlapDays), expiresInDays: logged(expiresInDays) },
       why: reason,
       noted: (heir) => ({ id: heir.id }),
@@ -263,6 +265,12 @@ async function changing<Reply>(
     const { message } = error;
     return refuse('invalid_request', { message, field, issues: [{ path: field, message }] });
   }
+}
+
+/** The refusal of a change that a check of it brings. */
+async function foreseenBy(field: string, services: OperatorServices, check: (keys: ServerKeyChanges) => Promise<unknown>) {
+  const checked = await changing(field, services, check);
+  return checked instanceof Refusal ? checked : undefined;
 }
 
 /** Most entries of the log that are searched for keys made with a key. */

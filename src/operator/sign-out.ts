@@ -6,6 +6,7 @@ import { listedSessions, SESSION_LIFE_MS, sessionsKey } from '../accounts/sessio
 import { runWhereItIs } from '../accounts/standing-reader.ts';
 import { refuse } from '../errors.ts';
 import { endScript, SESSION_ID } from '../features/sessions/end.ts';
+import { read } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
 import { uncheckedOperatorFor } from '../server/identity/caller.ts';
 import { accountChange } from './account-change.ts';
@@ -67,8 +68,10 @@ export const endSession = accountChange({
     const operator = uncheckedOperatorFor(accountId);
     const listed = (await listedSessions(operator, services)).find(({ id }) => id === session);
     const of = listed === undefined ? '' : ` (${listed.kind}, since ${new Date(listed.createdAt).toISOString()})`;
+    const [hasEnded] = await read(services.scripts, 'EXISTS', signedOutKey(accountId, session));
     return {
       question: `End the session ${session}${of} of the account ${accountId}?`,
+      foreseen: listed === undefined && hasEnded === '0' ? refuse('session_not_found') : undefined,
       what: { session },
       async act() {
         const keys = { sessions: sessionsKey(accountId), ended: signedOutKey(accountId, session) };

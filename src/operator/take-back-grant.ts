@@ -72,9 +72,9 @@ export const takeBack = operation({
     const { grantPace } = services;
     const terms: TakeBackTerms = { key, intoDebt, reason, by: serverKey ?? by };
     const resultsOf = (done: readonly GrantTakenBack[]) => done.map((each, index) => ({ account: accounts[index]!, ...each }));
-    const sharesOf = (done: readonly GrantTakenBack[]): Share[] =>
+    const sharesOf = (done: readonly GrantTakenBack[], or?: GrantTakenBack['outcome']): Share[] =>
       done.flatMap(({ outcome, movedTo, takenCoins = 0 }, index) =>
-        outcome === 'taken' ? [[movedTo ?? accounts[index]!, takenCoins]] : [],
+        outcome === 'taken' || outcome === or ? [[movedTo ?? accounts[index]!, takenCoins]] : [],
       );
     const preview = await grantPace.inGroups(accounts, (group) => takeBackGroup(group, terms, services, true));
     if (preview instanceof Refusal) return preview;
@@ -83,7 +83,7 @@ export const takeBack = operation({
       coins: {
         name: `take back ${key} ${hash('sha256', JSON.stringify([accounts, intoDebt]), 'base64url')}`,
         shares: sharesOf(preview),
-        changed: ({ results }) => sharesOf(results),
+        changed: ({ results }) => sharesOf(results, 'replayed'),
       },
       question: `Take the grant ${key} back from ${accounts.length} accounts, ${intoDebt ? 'into debt where it is spent' : 'down to what each still has of it'}? Reason: ${reason}`,
       what: { accounts: accounts.length, key, intoDebt: intoDebt ? 'yes' : undefined },

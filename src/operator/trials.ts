@@ -6,8 +6,9 @@ import { standingLibrary } from '../accounts/standing.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { deviceHash, DeviceId, statusScript, trialKeys, trialOf, TrialReply } from '../features/trial/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
+import { read } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
-import { followed } from './account-facts.ts';
+import { followed, foreseenWithoutFields } from './account-facts.ts';
 import { Account } from './named-accounts.ts';
 import { operation, Reason, type OperatorServices, type Prepared } from './operation.ts';
 import { minute, type Part } from './shown/cells.ts';
@@ -101,10 +102,13 @@ async function prepared(
   if (account instanceof Refusal) return account;
   const linked = account?.fields['trialDevice'] ?? '';
   if (account !== undefined && linked !== '' && linked !== device) return otherDevice();
+  const [earlier = ''] = await read(services.scripts, 'HGET', trialKeys.device(device), 'earlierStarts');
+  const hasRestart = earlier !== '';
   const of = account === undefined ? '' : ` and of the account ${account.accountId}`;
   const work = verb === 'Begin' ? 'Begin the trial' : 'Take back the last restart of the trial';
   return {
     question: `${work} of the device ${device}${of}${verb === 'Begin' ? ' again' : ''}? Reason: ${reason}`,
+    foreseen: verb === 'Restore' && !hasRestart ? noRestart() : account && foreseenWithoutFields(account),
     what: { device, account: account?.accountId },
     why: reason,
     noted: ({ trial: { startedAt = '' }, startedBefore }) => ({ startedAt, startedBefore }),
@@ -115,7 +119,7 @@ async function prepared(
 async function change(device: string, startedAt: number | '', account: string | undefined, services: OperatorServices) {
   const { scripts, config, now } = services;
   const [word, start, before] = await scripts.run(changeTrial, { device: trialKeys.device(device) }, { startedAt });
-  if (word === 'none') return refuse('no_trial', { message: 'There is no restart to take back.' });
+  if (word === 'none') return noRestart();
   const accountId = account === undefined ? undefined : await afterWrites(follow(account, device, start!, services));
   if (accountId instanceof Refusal) return accountId;
   return {
@@ -134,6 +138,8 @@ async function follow(account: string, device: string, startedAt: string, { scri
   if (word === 'other_device') return otherDevice();
   return refuse(word === 'deleted' ? 'account_deleted' : 'account_not_found');
 }
+
+const noRestart = () => refuse('no_trial', { message: 'There is no restart to take back.' });
 
 const otherDevice = (): Refusal => invalid('account', 'Has the trial of another device');
 

@@ -5,7 +5,7 @@ import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
 import { placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
-import { ALL_FAILED, KEPT_ATTEMPTS } from '../features/webhooks/model.ts';
+import { ALL_FAILED, KEPT_ATTEMPTS, MOST_HOOKS } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { changesOf, OptionalReason } from './subject-change.ts';
@@ -137,7 +137,9 @@ export const addWebhook = operation({
   async prepare({ url, types, reason = '' }, { hooks, events }) {
     const problem = await hooks.problemOf(url);
     if (problem !== undefined) return invalid('url', `It ${problem}`);
+    const isFull = (await hooks.list()).length >= MOST_HOOKS;
     return {
+      foreseen: isFull ? hooksFull() : undefined,
       question: `Send ${types === undefined ? 'all events' : types.join(', ')} of all accounts to ${url}?`,
       what: { url: placeOf(url), types: types?.join(',') ?? 'all' },
       why: reason,
@@ -145,13 +147,15 @@ export const addWebhook = operation({
       async act() {
         const isRelayed = (await events?.isRelayed()) ?? false;
         const added = await hooks.add({ url: new URL(url).href, types }, await events?.end());
-        if (added === undefined) return refuse('webhooks_full', { message: 'The largest number of webhooks is reached.' });
+        if (added === undefined) return hooksFull();
         const { id, secret, record } = added;
         return { id, secret, webhook: recordOf(id, record), ...(isRelayed ? {} : { warning: NOT_RELAYED }) };
       },
     };
   },
 });
+
+const hooksFull = () => refuse('webhooks_full', { message: `There are ${MOST_HOOKS} webhooks, as many as possible: remove one first.` });
 
 export const rotateWebhook = hookChange({
   verb: 'rotate',
@@ -218,6 +222,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     shown: ({ webhook: { id } }) => [verb === 'disable' ? `${id} gets no more events.` : `${id} goes on at its position.`],
     async plan(hook, _, { hooks }) {
       const { id } = hook;
+      if ((hook.disabled === undefined) === (verb === 'enable')) return { reply: { webhook: shownHook(hook) } };
       return {
         question: `${verb === 'disable' ? 'Stop' : 'Start'} sending events to ${hook.url}?`,
         what: { url: placeOf(hook.url) },

@@ -65,7 +65,8 @@ describe('a key of the console', () => {
     const rotation = { overlapDays: 2, expiresInDays: 90, reason: 'every quarter' };
     const rotate = () => change(cookies, 'keys rotate', `/${chief.id}/rotate`, rotation, { id: chief.id });
     expect(Math.round((Date.parse((await rotate()).reply.oldEndsAt) - service.now()) / 86_400_000)).toBe(2);
-    expect((await rotate()).reply.error).toMatchObject({ code: 'invalid_request', issues: [{ path: 'id' }] });
+    // Said before the question, and refused to whoever does not ask.
+    expect((await rotate()).asked.error).toMatchObject({ code: 'invalid_request', issues: [{ path: 'id' }] });
     const { asked, reply } = await change(cookies, 'keys revoke', `/${chief.id}/revoke`, { reason: 'it leaked' }, { id: chief.id });
     const warning = `It has made keys that stay valid: ${made.id} ("made by her"). If it leaked, revoke them too.`;
     expect(asked).toMatchObject({ question: expect.stringContaining(warning), cannotBeUndone: true, needsKey: true });

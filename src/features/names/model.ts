@@ -1,4 +1,5 @@
 import { heldFields } from '../../accounts/merge-rules.ts';
+import { read } from '../../redis/reads.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
@@ -25,6 +26,13 @@ const indexName = defineScript({
   answers: ['noted', 'unchanged', 'full'],
   durable: true,
 });
+
+/** Whether the index has no room for a name of this account. */
+export async function isIndexFull(accountId: string, scripts: ScriptRunner): Promise<boolean> {
+  const [[has], [fields]] = await Promise.all([read(scripts, 'HEXISTS', GIVEN_NAMES, accountId), read(scripts, 'HLEN', GIVEN_NAMES)]);
+  // The index has the field `version` too.
+  return has === '0' && Number(fields) > MOST_GIVEN;
+}
 
 /**
  * Writes an account's given name into the index.

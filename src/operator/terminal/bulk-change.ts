@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { Refusal } from '../../errors.ts';
 import { Failure } from '../../process/command.ts';
 import { afterWrites, redisFailure } from '../../redis/script-runner.ts';
-import { limitsOf, withinLimits, type CountedCoins, type Share } from '../coin-limits.ts';
+import { limitsOf, SHARES_AT_ONCE, withinLimits, type CountedCoins, type Share } from '../coin-limits.ts';
 import { GRANT_GROUP } from '../grant-pace.ts';
 import { countsOf } from '../grants.ts';
 import { limitedBy, recorded, type Details } from '../operation.ts';
@@ -129,13 +129,21 @@ export class BulkChange {
 
   /** The coins of all planned rows, for the bounds of the operator. */
   #coins(): CountedCoins<boolean> {
-    const { kind, key } = this.#job;
+    const { kind, key, coinsEach } = this.#job;
     const sharesOf = (rows: readonly BulkRow[]) => rows.map(({ accountId, movedTo, coins }): Share => [movedTo ?? accountId, coins]);
-    const planned = sharesOf(this.#planned);
+    const { all } = this.#rows;
+    const planned = new Set(this.#planned);
+    // By the lines of the file: if the command is killed and run again, it counts nothing twice.
+    const name = `${kind.operation} ${key} ${hash('sha256', JSON.stringify([coinsEach, idsOf(all)]), 'base64url')}`;
+    const parts = Array.from({ length: Math.ceil(all.length / SHARES_AT_ONCE) }, (_, index) => ({
+      name: `${name} ${index}`,
+      shares: sharesOf(all.slice(index * SHARES_AT_ONCE, (index + 1) * SHARES_AT_ONCE).filter((row) => planned.has(row))),
+    })).filter(({ shares }) => shares.length > 0);
     return {
-      name: `${kind.operation} ${key} ${hash('sha256', JSON.stringify(idsOf(this.#planned)), 'base64url')}`,
-      shares: planned,
-      changed: () => sharesOf(this.#planned.filter(({ outcome }) => outcome === kind.done)),
+      name,
+      shares: parts.flatMap(({ shares }) => shares),
+      parts,
+      changed: () => sharesOf(this.#planned.filter(({ outcome }) => outcome === kind.done || outcome === 'replayed')),
     };
   }
 
@@ -184,7 +192,8 @@ export class BulkChange {
 
   #outcomeText(): string {
     const { kind, words } = this.#job;
-    const { [kind.done]: done = 0, replayed = 0, ...others } = countsOf(this.#planned.filter(hasOutcome));
+    const { [kind.done]: done = 0, replayed: _, ...others } = countsOf(this.#planned.filter(hasOutcome));
+    const replayed = this.#rows.of('replayed').length;
     const refused = Object.entries(others).map(([outcome, count]) => `${count} ${outcome}`);
     const sum = coinsText(coinsOf(this.#rows.of(kind.done)));
     return `${[`${words.doing} ${accountsText(done)}, ${sum} in sum`, `${replayed} ${words.before}`, ...refused].join('; ')}.`;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CoinKey, Coins } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
 import { grantMany } from '../grant-many.ts';
-import { grantGroup, previewGrants } from '../grants.ts';
+import { grantGroup, previewWithKey } from '../grants.ts';
 import { Reason, type Operation } from '../operation.ts';
 import { bulkGrant, bulkTakeBack } from '../shown/bulk-rows.ts';
 import { coinsText } from '../shown/cells.ts';
@@ -56,6 +56,8 @@ function bulkCommand<Shape extends z.ZodObject<{ key: typeof CoinKey; reason: ty
 
 const by = ({ operator }: Tool) => operator.key ?? operator.by;
 
+const grantsOf = (ids: readonly string[], coins: number) => ids.map((accountId) => ({ accountId, coins }));
+
 export const grant = bulkCommand(bulkGrant, grantMany, {
   summary: 'Grants coins to every account of a file, once per account and key.',
   file: 'CSV with a column accountId or installId; without a header: accountIds.',
@@ -72,17 +74,12 @@ export const grant = bulkCommand(bulkGrant, grantMany, {
       plan: 'to grant',
       moved: 'moved, so another account gets them',
       before: 'had them under this key',
-      named: { banned: 'banned', deleted: 'deleted', unknown: 'unknown' },
+      named: { replayed: 'have them under this key', banned: 'banned', deleted: 'deleted', unknown: 'unknown', refused: 'refused' },
       question: (accounts, sum) => `Grant ${coinsText(coins)} to each of ${accounts} accounts, ${sum} in sum?`,
       again: 'the others get their coins then, and nobody gets them twice.',
     },
-    preview: (ids, { services }) => previewGrants(ids, services),
-    act: (ids, tool) =>
-      grantGroup(
-        ids.map((accountId) => ({ accountId, coins })),
-        { key, reason, by: by(tool) },
-        tool.services,
-      ),
+    preview: (ids, { services }) => previewWithKey(grantsOf(ids, coins), key, services),
+    act: (ids, tool) => grantGroup(grantsOf(ids, coins), { key, reason, by: by(tool) }, tool.services),
   }),
 });
 

@@ -37,6 +37,8 @@ export interface MadeKey {
 /** Why a change of a key is not possible. The message is a sentence for the operator to read. */
 export class KeyChangeRefused extends Error {}
 
+const isFull = () => new KeyChangeRefused(`There are ${MOST_SERVER_KEYS} valid server keys: revoke one first.`);
+
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -119,15 +121,27 @@ export class ServerKeyChanges {
     return made;
   }
 
+  /** A key that may be rotated. @throws KeyChangeRefused if it is not valid, or was replaced already, or if there is no room for another key */
+  async replaceable(id: string): Promise<ListedKey> {
+    const old = await this.find(id);
+    if (old.state !== 'valid') throw new KeyChangeRefused(`The key ${id} is ${old.state}: make a new one with "keys create".`);
+    const heir = (await this.list()).find((key) => key.replaces === id && key.state === 'valid');
+    if (heir !== undefined) throw new KeyChangeRefused(`The key ${heir.id} replaces ${id} already. Rotate that one, or revoke it first.`);
+    await this.checkRoom();
+    return old;
+  }
+
+  /** @throws KeyChangeRefused if all existing keys are valid */
+  async checkRoom(): Promise<void> {
+    if ((await this.list()).filter(({ state }) => state === 'valid').length >= MOST_SERVER_KEYS) throw isFull();
+  }
+
   /**
    * Makes a key that replaces an old key, with the same name, scopes and game. The old key stays valid until `oldEndsAt`.
    * @throws KeyChangeRefused if the old key is not valid, or was replaced already
    */
   async rotate(id: string, oldEndsAt: number, expiresAt: number | undefined): Promise<MadeKey> {
-    const old = await this.find(id);
-    if (old.state !== 'valid') throw new KeyChangeRefused(`The key ${id} is ${old.state}: make a new one with "keys create".`);
-    const heir = (await this.list()).find((key) => key.replaces === id && key.state === 'valid');
-    if (heir !== undefined) throw new KeyChangeRefused(`The key ${heir.id} replaces ${id} already. Rotate that one, or revoke it first.`);
+    const old = await this.replaceable(id);
     const made = newToken();
     const { name, scopes, role, game } = old;
     await this.#change([
@@ -182,7 +196,7 @@ export class ServerKeyChanges {
   async #tryChange(changes: readonly Change[]): Promise<boolean> {
     const args = { changes: JSON.stringify(changes), most: MOST_SERVER_KEYS };
     const [word] = await this.#scripts.run(changeServerKeys, { records: SERVER_KEYS, used: SERVER_KEYS_USED }, args);
-    if (word === 'full') throw new KeyChangeRefused(`There are ${MOST_SERVER_KEYS} valid server keys: revoke one first.`);
+    if (word === 'full') throw isFull();
     return word === 'changed';
   }
 }

@@ -164,6 +164,9 @@ function movesIn(text: string): readonly PurchaseMoveRecord[] {
   });
 }
 
+/** The most moves of a purchase to other accounts. Its document keeps each of them. */
+export const MOST_MOVES = 20;
+
 /** Whether an entry of the purchase is still to be booked in a ledger. */
 export function isUnbooked({ booking, transfer }: PurchaseDocument): boolean {
   return booking !== undefined || transfer !== undefined;

@@ -1,10 +1,9 @@
 -- Gives a purchase to another account, and computes the first ledger entry that moves its coins. If the call repeats an idempotency key, it
 -- moves nothing.
 -- KEYS purchase
--- ARGV owner_seen, owner, key, by, reason, act
+-- ARGV owner_seen, owner, key, by, reason, act, most_moves
 -- Prelude purchase-coins.lua: whole, add, decide, document
 -- Answers moved(field, value …) replayed(field, value …) key_reused busy changed full unknown
-local MOST_MOVES = 20
 local known_owner, booking, transfer, granted, taken, text = unpack(redis.call('HMGET', purchase,
   'owner', 'booking', 'transfer', 'granted', 'taken', 'moves'))
 if not known_owner then return {'unknown'} end
@@ -18,7 +17,7 @@ end
 if known_owner ~= owner_seen then return {'changed'} end
 -- The number of coins to move is known only after all ledger entries of the purchase are booked.
 if booking or transfer then return {'busy'} end
-if #moves == MOST_MOVES then return {'full'} end
+if #moves >= tonumber(most_moves) then return {'full'} end
 
 -- No line after this one refuses the move.
 local coins = whole(math.max(0, tonumber(granted or '0') - tonumber(taken or '0')))

@@ -4,7 +4,7 @@ import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { ProductPurchase } from '../../../stores/store.ts';
 import type { StoreName } from '../../../stores/stores.ts';
 import { readFields } from '../core/purchase-fields.ts';
-import { documentOf, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
+import { documentOf, MOST_MOVES, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
 
 const bookingPrelude = defineLibrary(new URL('purchase-coins.lua', import.meta.url));
 
@@ -58,7 +58,7 @@ const useToldScript = defineScript({
 
 const moveScript = purchaseScript(
   new URL('move-purchase.lua', import.meta.url),
-  ['ownerSeen', 'owner', 'key', 'by', 'reason', 'act'],
+  ['ownerSeen', 'owner', 'key', 'by', 'reason', 'act', 'mostMoves'],
   ['moved', 'replayed', 'key_reused', 'busy', 'changed', 'full', 'unknown'],
   { prelude: bookingPrelude },
 );
@@ -157,6 +157,6 @@ export async function recordMove(
   move: Record<'ownerSeen' | 'owner' | 'key' | 'by' | 'reason' | 'act', string>,
   scripts: ScriptRunner,
 ): Promise<Moved> {
-  const [word, ...words] = await scripts.run(moveScript, keysOf(purchaseId), move);
+  const [word, ...words] = await scripts.run(moveScript, keysOf(purchaseId), { ...move, mostMoves: MOST_MOVES });
   return word === 'moved' || word === 'replayed' ? { word, document: documentOf(words) } : { word };
 }

@@ -34,6 +34,7 @@ function documentOf(fields: PurchaseFields) {
     /** The steps that still have to follow a change of this purchase (`purchase-todo.lua`). */
     todo: fields.words('todo'),
     retiredBy: text('retiredBy'),
+    moved: text('moved'),
     store: fields.has('store') ? (text('store') as StoreName) : FIRST_STORE,
     /**
      * The store's own id of the purchase, which at Google is a secret. '' for a purchase that was replaced before any account recorded it.
