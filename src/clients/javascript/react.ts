@@ -11,6 +11,7 @@ import {
   type OwnPlayer,
   type PlayedRoom,
   type ScoreEntry,
+  type Season,
 } from './rooms.ts';
 import type { LoadResult, Saves, SaveName, SaveResult } from './saves.ts';
 
@@ -107,11 +108,11 @@ export function useRoom<G extends Game = Game>(client: Client, code: string | un
   );
 }
 
-/** Shows the ten best scores of a game. */
-export function useBoard(client: Client, game: string): Watched<{ top: ScoreEntry[] }> {
+/** Shows the ten best scores of a game, and its season. */
+export function useBoard(client: Client, game: string): Watched<{ top: ScoreEntry[]; season: Season }> {
   return useWatch(
     (show) => {
-      const watch = watchBoard(client, game, (top) => show({ top }), { onState: (connection) => show({ connection }) });
+      const watch = watchBoard(client, game, (top, season) => show({ top, season }), { onState: (connection) => show({ connection }) });
       return () => watch.close();
     },
     [client, game],

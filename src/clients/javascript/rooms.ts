@@ -6,7 +6,7 @@ import type { Game, PlayedRoom } from './room-types.ts';
 import type { CallOptions, Result } from './routes.ts';
 import type { Wire } from './wire.ts';
 
-export { watchBoard, type ScoreEntry } from './boards.ts';
+export { watchBoard, type ScoreEntry, type Season } from './boards.ts';
 export { listRooms, watchLobby, type ListedRoom, type ListFilter, type LobbyFilter } from './lobby.ts';
 export type * from './room-types.ts';
 

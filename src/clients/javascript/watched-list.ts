@@ -27,18 +27,18 @@ const pause = (signal: AbortSignal): Promise<unknown> =>
  * @param read reads the list
  * @param isShort whether the channel may have more items than this reply
  */
-export const watchList = <Item>(
+export const watchList = <Item, Season = undefined>(
   client: Client,
   path: string,
   field: string,
   read: (signal: AbortSignal) => Promise<Result>,
-  onList: (list: Item[]) => void,
+  onList: (list: Item[], season: Season) => void,
   { onState }: ListWatchOptions = {},
   isShort?: (reply: Record<string, unknown>) => unknown,
 ): Watch => {
   let position = 0;
   let last = '';
-  const textOf = (message: Message): string => JSON.stringify(message[field]);
+  const textOf = (message: Message): string => JSON.stringify([message[field], message['season']]);
   return client.parts.follow(
     {
       path,
@@ -55,7 +55,7 @@ export const watchList = <Item>(
       deliver(message) {
         last = textOf(message);
         position++;
-        guarded(onList)(message[field] as Item[]);
+        guarded(onList)(message[field] as Item[], message['season'] as Season);
         return false;
       },
     },

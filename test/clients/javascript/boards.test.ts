@@ -3,10 +3,13 @@ import { WebSocket as WsSocket } from 'ws';
 import { watchBoard, type ScoreEntry } from '../../../src/clients/javascript/rooms.ts';
 import type { SocketClass } from '../../../src/clients/javascript/watched.ts';
 import { forFile, freshId, start } from '../../harness.ts';
+import { appOf, catalogueFile } from '../../features/highscores/catalogue-of.ts';
 import { done, player } from './player.ts';
 
 const service = await forFile(start());
 const WebSocket: SocketClass = WsSocket;
+
+const withSeason = catalogueFile(JSON.stringify([appOf('cups', { season: { period: 'daily', prizes: [] } })]));
 
 const freshGame = (): string => freshId('game').toLowerCase();
 const lineOf = ({ rank, name, score }: ScoreEntry): string => `${rank} ${name} ${score}`;
@@ -27,6 +30,17 @@ describe('a board', () => {
     expect(watch.state).toEqual({ status: 'live', by });
     watch.close();
     expect(await watch.ended).toEqual({ code: 'closed' });
+  });
+
+  test.each([
+    ['a WebSocket', { WebSocket }],
+    ['reads', { WebSocket: null }],
+  ] as const)('comes with its season over %s', async (_, options) => {
+    await using seasonal = await start({ settings: { CATALOGUE_FILE: withSeason } });
+    using ada = player(seasonal.url, options);
+    const seen: unknown[] = [];
+    watchBoard(ada, 'cups', (top, season) => seen.push([top, season]));
+    await expect.poll(() => seen).toEqual([[[], { id: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), endsAt: expect.any(String) }]]);
   });
 
   test('ends with the error of a game that the service refuses', async () => {

@@ -68,7 +68,10 @@ function useRoom(client, code) {
 }
 function useBoard(client, game) {
 	return useWatch((show) => {
-		const watch = watchBoard(client, game, (top) => show({ top }), { onState: (connection) => show({ connection }) });
+		const watch = watchBoard(client, game, (top, season) => show({
+			top,
+			season
+		}), { onState: (connection) => show({ connection }) });
 		return () => watch.close();
 	}, [client, game]);
 }
