@@ -8,6 +8,7 @@ import { mistakes } from '../conformance/mistakes.ts';
 import { Player, type Language } from '../conformance/play.ts';
 import { childEnvironment } from '../environment.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
+import { proveCoins, proveReadme, proveRoom } from './real.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -19,6 +20,18 @@ export const parts: readonly Part[] = [
   {
     ...{ proof: 'clients', name: 'types', seconds: 20, prove: checkTypes },
     about: 'checks the types of the Python client with mypy, strict',
+  },
+  {
+    ...{ proof: 'clients', name: 'coins', seconds: 60, prove: proveCoins },
+    about: 'players in each language earn coins, while they, the service and its Redis are killed',
+  },
+  {
+    ...{ proof: 'clients', name: 'room', seconds: 90, prove: proveRoom },
+    about: 'a page in a browser and a bot in Python make a thousand moves in one room, while the service and its Redis are killed',
+  },
+  {
+    ...{ proof: 'clients', name: 'readme', seconds: 30, prove: proveReadme },
+    about: 'runs the programs of the README of the Python client, of which one plays tic-tac-toe against the page of the example',
   },
   {
     ...{ proof: 'clients', name: 'planted', seconds: 300, prove: plantAll },

@@ -141,7 +141,8 @@ export async function proveReact({ folder, figures, closing }: Stand): Promise<v
   figures.report('errors in the console', errors.length === 0 ? 'none' : errors.join('; '), 'none', errors.length === 0);
 }
 
-function chromiumPath(): string {
+/** Where Chromium is. If it is nowhere, its start fails. */
+export function chromiumPath(): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   const places = [...folders.map((folder) => join(folder, 'chromium')), join(project, '.cache/chromium/chromium')];
   return places.find((place) => existsSync(place)) ?? 'chromium';

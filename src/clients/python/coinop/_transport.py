@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import hashlib
 import os
 import ssl
@@ -127,13 +128,18 @@ class Transport:
         self, method: str, url: str, headers: Dict[str, str], content: Optional[bytes]
     ) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         to = urlsplit(url)
-        secure = ssl.create_default_context() if to.scheme in ("https", "wss") else None
+        secure = _certificates() if to.scheme in ("https", "wss") else None
         port = to.port or (443 if secure else 80)
         reader, writer = await asyncio.open_connection(to.hostname, port, ssl=secure, limit=MOST_LINE_BYTES)
         path = (to.path or "/") + (f"?{to.query}" if to.query else "")
         lines = [f"{method} {path} HTTP/1.1", f"host: {to.netloc}", *(f"{name}: {value}" for name, value in headers.items())]
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + (content or b""))
         return reader, writer
+
+
+@functools.lru_cache(maxsize=None)
+def _certificates() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 async def _head(reader: asyncio.StreamReader) -> Tuple[int, Dict[str, str]]:

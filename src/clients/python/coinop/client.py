@@ -58,7 +58,7 @@ class Client(Calls):
         sockets: bool = True,
     ) -> None:
         base = url.rstrip("/")
-        if not re.fullmatch(r"https?://[^/?#]+", base):
+        if not re.fullmatch(r"https?://[^/?#@\s]+", base):
             raise ValueError(f"Bad url: {base}")
         if install_id is not None and not re.fullmatch("[!-~]+", install_id):
             raise ValueError("Bad install_id")

@@ -1,0 +1,197 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Page } from 'playwright-core';
+import { childEnvironment } from '../environment.ts';
+import { freePort } from '../free-port.ts';
+import { coinop } from '../../src/clients/javascript/client.ts';
+import { chromiumPath } from './javascript/prove-react.ts';
+import { Place } from '../proofs/place.ts';
+import { reportAudit, type Stand } from '../proofs/proof.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+const player = (name: string): string => fileURLToPath(new URL(`players/${name}`, import.meta.url));
+
+/** How often a process of a player is killed, and the service with its Redis. */
+const KILLS = 12;
+const CREDITS = 400;
+const MOVES = 1000;
+
+/** A program of a player. It is killed and started again until it has come to its end. */
+class Program {
+  readonly #command: readonly string[];
+  readonly #environment: NodeJS.ProcessEnv;
+  #child: ChildProcess;
+  output = '';
+  readonly ended: Promise<number>;
+  #end!: (code: number) => void;
+
+  constructor(command: readonly string[], environment: NodeJS.ProcessEnv = childEnvironment({})) {
+    this.#command = command;
+    this.#environment = environment;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.#child = this.#start();
+  }
+
+  #start(): ChildProcess {
+    const [program, ...words] = this.#command;
+    const child = spawn(program!, words, { env: this.#environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    child.stdout!.on('data', (data) => (this.output += data));
+    child.once('exit', (code) => code !== null && this.#end(code));
+    return child;
+  }
+
+  kill(): void {
+    if (this.#child.exitCode !== null || !this.#child.kill('SIGKILL')) return;
+    this.#child = this.#start();
+  }
+
+  stop(): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** Players in each language earn coins, while they, the service and its Redis are killed. Each coin is there once. */
+export async function proveCoins(stand: Stand): Promise<void> {
+  const { figures, folder, closing } = stand;
+  const place = await Place.open({ settings: { PORT: await freePort(), RATE_LIMIT: 'off' } }, stand);
+  const programs = { javascript: [process.execPath, player('coins.ts')], python: ['python3', player('coins.py')] };
+  const running = Object.entries(programs).map(([language, command]) => ({
+    language,
+    program: new Program([...command, place.url(), join(folder, language), String(CREDITS)]),
+  }));
+  closing.push(() => running.forEach(({ program }) => program.stop()));
+  let isOver = false;
+  const ended = Promise.all(running.map(({ program }) => program.ended)).then((codes) => ((isOver = true), codes));
+  let kills = 0;
+  let outages = 0;
+  while (!isOver && kills < KILLS) {
+    await pause(200 + Math.random() * 1200);
+    for (const { program } of running) program.kill();
+    kills++;
+    if (kills % 4 === 0) {
+      await place.outage(Math.random() * 1500);
+      outages++;
+    } else if (kills % 4 === 2) await place.killRedis();
+  }
+  for (const code of await ended) figures.exactly('exit code of a player', code, 0);
+  figures.report('processes of players killed', kills * running.length);
+  figures.report('services killed', outages);
+  for (const { language, program } of running) {
+    const client = coinop({ url: place.url(), store: null, installId: program.output.trim() });
+    const balance = await client.coins.balance();
+    figures.exactly(`coins of the player in ${language}, who earned ${CREDITS}`, balance.ok ? balance.balanceCoins : null, CREDITS);
+    client.close();
+  }
+  await reportAudit(figures, place);
+}
+
+/** The page of the player who makes the other moves. */
+const page = (url: string): string => `<!doctype html><meta charset="utf-8"><p id="code"></p><p id="move"></p><p id="faults"></p>
+<script type="module">
+  import { coinop } from '${url}/client.js';
+  import { lastSeat, playRoom } from '${url}/rooms.js';
+  const show = (id, text) => (document.getElementById(id).textContent = text);
+  const client = coinop({ url: '${url}' });
+  const code = lastSeat(client)?.code ?? (await client.rooms.create({ name: 'Ada', writers: 'players', state: { move: 0 } })).room.code;
+  const room = playRoom(client, code);
+  let last = -1;
+  let faults = 0;
+  show('faults', 0);
+  room.on('refused', () => show('faults', ++faults));
+  room.on('change', ({ state: { move }, players }) => {
+    if (move < last) show('faults', ++faults);
+    last = move;
+    show('move', move);
+    if (players.length === 2 && move % 2 === 0 && move < ${MOVES} && !room.unanswered)
+      room.setState({ move: move + 1 }, { ifStateSeq: room.room.stateSeq });
+  });
+  show('code', code);
+</script>`;
+
+/** A page in a browser and a bot in Python move in turn, while the service and its Redis are killed, and the page is reloaded. */
+export async function proveRoom(stand: Stand): Promise<void> {
+  const { figures, folder, closing } = stand;
+  const place = await Place.open({ settings: { PORT: await freePort(), RATE_LIMIT: 'off', NODE_ENV: 'development' } }, stand);
+  const tab = await tabOf(page(place.url()), stand);
+  await tab.waitForFunction(`document.getElementById('code').textContent.length === 5`, undefined, { timeout: 120_000 });
+  const code = (await tab.textContent('#code'))!;
+  const bot = new Program(['python3', player('mover.py'), place.url(), code, join(folder, 'bot'), String(MOVES)]);
+  closing.push(() => bot.stop());
+  const moves = async (): Promise<number> => Number(await tab.textContent('#move'));
+  const reached = async (least: number): Promise<void> => {
+    while ((await moves()) < least) await pause(50);
+  };
+  let done = 0;
+  for (const at of [0.2, 0.4, 0.6, 0.8]) {
+    await reached(at * MOVES);
+    if (done++ % 2 === 0) await place.outage(500);
+    else await place.killRedis();
+  }
+  await reached(MOVES);
+  figures.exactly('exit code of the bot', await bot.ended, 0);
+  figures.exactly('moves of page and bot', await moves(), MOVES);
+  figures.exactly('refused or older states on the page', Number(await tab.textContent('#faults')), 0);
+  figures.exactly('refused or older states at the bot', bot.output.split(/REFUSED|BACK/).length - 1, 0);
+  await reportAudit(figures, place);
+}
+
+/** A tab of a browser with a page of another origin than the service. */
+async function tabOf(html: string, { closing }: Stand): Promise<Page> {
+  const port = await freePort();
+  const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html));
+  site.listen(Number(port), 'localhost');
+  closing.push(() => (site.closeAllConnections(), site.close()));
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] });
+  closing.push(() => browser.close());
+  const tab = await browser.newPage();
+  await tab.goto(`http://localhost:${port}`);
+  return tab;
+}
+
+/** The programs of the README of the Python client do what it says: a first credit, and tic-tac-toe against the page of the example. */
+export async function proveReadme(stand: Stand): Promise<void> {
+  const { figures, folder, closing } = stand;
+  const place = await Place.open({ settings: { PORT: await freePort(), NODE_ENV: 'development' } }, stand);
+  const readme = readFileSync(join(project, 'src/clients/python/README.md'), 'utf8');
+  const samples = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, code], index) => {
+    const path = join(folder, `sample_${index}.py`);
+    writeFileSync(path, code!.replaceAll('http://127.0.0.1:3000', place.url()));
+    return path;
+  });
+  const environment = childEnvironment({ PYTHONPATH: join(project, 'src/clients/python'), MYPYPATH: join(project, 'src/clients/python') });
+  const run = (...words: string[]) => spawnSync(words[0]!, words.slice(1), { cwd: folder, env: environment, encoding: 'utf8' });
+  for (const path of samples) {
+    const checked = run('mypy', '--strict', '--cache-dir', join(folder, 'mypy'), path);
+    if (checked.status !== 0) console.log(checked.stdout);
+    figures.exactly(`mypy --strict of ${path.split('/').pop()}`, checked.status, 0);
+  }
+  for (const expected of ['You have 5', 'You have 10']) {
+    const printed = run('python3', samples[0]!).stdout.trim();
+    figures.report('the first credit prints', printed, expected, printed === expected);
+  }
+  const tab = await tabOf(
+    readFileSync(join(project, 'docs/examples/tic-tac-toe.html'), 'utf8').replaceAll('http://127.0.0.1:3000', place.url()),
+    stand,
+  );
+  await tab.click('#open');
+  await tab.waitForFunction(`document.getElementById('room').textContent.length === 5`);
+  const bot = new Program(['python3', samples.at(-1)!, place.url(), (await tab.textContent('#room'))!], environment);
+  closing.push(() => bot.stop());
+  const said = async (): Promise<string> => (await tab.textContent('#said')) ?? '';
+  const isOver = async (): Promise<boolean> => /has won|A draw/.test(await said());
+  let moves = 0;
+  while (!(await isOver())) {
+    if ((await said()) === 'Your turn') {
+      const cells = await tab.locator('#board button').allTextContents();
+      await tab.locator('#board button').nth(cells.indexOf('')).click();
+      moves++;
+      await tab.waitForFunction(`document.getElementById('said').textContent !== 'Your turn'`);
+    }
+    await pause(20);
+  }
+  figures.report(`how a game ends after ${moves} moves of the page`, await said());
+}
